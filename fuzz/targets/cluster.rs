@@ -1,5 +1,5 @@
-//! What nodes say to each other: datagrams once they are opened, messages and frames of streams, and what machines that count together
-//! send. The first byte says which.
+//! What nodes say to each other: datagrams once they are opened, messages and frames of streams, and what machines that
+//! count together send. The first byte says which.
 
 #![no_main]
 #![allow(

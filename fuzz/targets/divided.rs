@@ -1,5 +1,5 @@
-//! What nodes say to each other about rates that are divided and buckets that are cut: frames of another node, with bytes of the input laid
-//! over them, and bytes of the input alone.
+//! What nodes say to each other about rates that are divided and buckets that are cut: frames of another node, with
+//! bytes of the input laid over them, and bytes of the input alone.
 
 #![no_main]
 

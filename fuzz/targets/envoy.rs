@@ -1,5 +1,5 @@
-//! What Envoy sends (rate limit service, quota service, external authorization), gubernator's and throttlecrab's calls: any bytes are
-//! a message that contracts can be asked about, or none.
+//! What Envoy sends (rate limit service, quota service, external authorization), gubernator's and throttlecrab's calls:
+//! any bytes are a message that contracts can be asked about, or none.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Heads of HTTP/1: what is read as a head is one whole head, every beginning of it is none, and its length is within it.
+//! Heads of HTTP/1: what is read as a head is one whole head, every beginning of it is none, and its length is within
+//! it.
 
 #![no_main]
 #![allow(

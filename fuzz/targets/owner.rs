@@ -1,4 +1,5 @@
-//! What nodes say about keys that one of them owns: questions, answers and pages of cells, read and acted on by a real node.
+//! What nodes say about keys that one of them owns: questions, answers and pages of cells, read and acted on by a real
+//! node.
 
 #![no_main]
 #![allow(
@@ -93,7 +94,8 @@ fn introduce(node: &Node, map: &Map, value: &[u8]) {
     }
 }
 
-/// The first byte says whether these are questions, answers, a page or names of keys. What was answered is read as it was said.
+/// The first byte says whether these are questions, answers, a page or names of keys. What was answered is read as it
+/// was said.
 fn check(bytes: &[u8]) {
     let now = Instant::from_nanos(1 << 60);
     let Some((kind, rest)) = bytes.split_first() else {

@@ -1,7 +1,8 @@
 //! `cargo xtask advisories`: what is known to be wrong with dependencies, by the `RustSec` database.
 //!
-//! The database is a git repository that no registry of packages has. It is fetched, or cloned from a folder; where it cannot be had that
-//! is an error (exit code 2) and never a pass. Not here: licences, bans and sources, which need no database (`./test`).
+//! The database is a git repository that no registry of packages has. It is fetched, or cloned from a folder; where it
+//! cannot be had that is an error (exit code 2) and never a pass. Not here: licences, bans and sources, which need no
+//! database (`./test`).
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! `cargo xtask fuzz`: the decoders of what strangers send, under libFuzzer, all at the same time.
 //!
-//! `fuzz/` is a workspace of its own. libFuzzer comes with the crate `libfuzzer-sys`, and what it has to know of the code comes from flags
-//! that the pinned stable compiler has, so that no nightly is needed; no sanitizer either, as there is no unsafe code to watch. Inputs that
-//! were found lie below `target/fuzz`. Not here: what is checked (`fuzz/targets`).
+//! `fuzz/` is a workspace of its own. libFuzzer comes with the crate `libfuzzer-sys`, and what it has to know of the
+//! code comes from flags that the pinned stable compiler has, so that no nightly is needed; no sanitizer either, as
+//! there is no unsafe code to watch. Inputs that were found lie below `target/fuzz`. Not here: what is checked
+//! (`fuzz/targets`).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `cargo xtask header`: writes the header of `libtollgate` anew.
 //!
-//! Not here: the generator. It is a test of `crates/abi`, which also says when the header is out of date, so that `tidy` need
-//! not wait until it is built.
+//! Not here: the generator. It is a test of `crates/abi`, which also says when the header is out of date, so that
+//! `tidy` need not wait until it is built.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,9 @@
-//! A bill of materials in the form of `CycloneDX` 1.6: every crate that the binary is built from, with its licence and its checksum.
+//! A bill of materials in the form of `CycloneDX` 1.6: every crate that the binary is built from, with its licence and
+//! its checksum.
 //!
-//! Crates come in the order of their names, and nothing says when the bill was written, so that the same sources give the same bill. Not
-//! here: advisories, and what C code crates bring along (`libsqlite3-sys` has `SQLite`, `ring` its cryptography).
+//! Crates come in the order of their names, and nothing says when the bill was written, so that the same sources give
+//! the same bill. Not here: advisories, and what C code crates bring along (`libsqlite3-sys` has `SQLite`, `ring` its
+//! cryptography).
 
 use std::collections::{BTreeMap, BTreeSet};
 

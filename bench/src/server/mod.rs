@@ -1,7 +1,7 @@
 //! Servers side by side: ours, its peers, and what bounds them, driven in turns by the same tools.
 //!
-//! Every part starts its servers, asks them in rounds that take turns, and prints medians and ratios; what was promised is
-//! judged at the end. Not here: decisions inside one process, which the rest of this program measures.
+//! Every part starts its servers, asks them in rounds that take turns, and prints medians and ratios; what was promised
+//! is judged at the end. Not here: decisions inside one process, which the rest of this program measures.
 
 mod bars;
 pub(crate) mod host;

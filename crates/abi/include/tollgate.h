@@ -33,8 +33,8 @@
 #define TOLLGATE_NAME_BYTES 64
 
 /*
- The version of this interface: the major one times 65536, plus the minor one. A program that was compiled against one major
- version works with any later minor one.
+ The version of this interface: the major one times 65536, plus the minor one. A program that was compiled against
+ one major version works with any later minor one.
  */
 #define TOLLGATE_ABI_VERSION 65536
 
@@ -49,7 +49,8 @@
 #define TOLLGATE_NODES_MAX 256
 
 /*
- What became of a call. A request that is refused is no failure: the call is `TOLLGATE_CODE_OK` and the answer says so.
+ What became of a call. A request that is refused is no failure: the call is `TOLLGATE_CODE_OK` and the answer says
+ so.
  */
 enum tollgate_code
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -220,8 +221,8 @@ typedef struct tollgate_options {
 } tollgate_options;
 
 /*
- Bytes of the caller: `length` of them, or up to a NUL where `length` is `TOLLGATE_NUL_TERMINATED`. The library only reads
- them, and only during the call.
+ Bytes of the caller: `length` of them, or up to a NUL where `length` is `TOLLGATE_NUL_TERMINATED`. The library only
+ reads them, and only during the call.
  */
 typedef struct tollgate_text {
   /*
@@ -239,7 +240,8 @@ typedef struct tollgate_text {
  */
 typedef struct tollgate_client_options {
   /*
-   Nodes to talk to: `host:port` or `unix:/path` of their RESP doors, each with `zone=` before it where it is in one.
+   Nodes to talk to: `host:port` or `unix:/path` of their RESP doors, each with `zone=` before it where it is in
+   one.
    */
   const struct tollgate_text *nodes;
   /*
@@ -255,7 +257,8 @@ typedef struct tollgate_client_options {
    */
   struct tollgate_text zone;
   /*
-   A name that no other process has and that stays over restarts, so that a node frees at once what the last start held.
+   A name that no other process has and that stays over restarts, so that a node frees at once what the last start
+   held.
    */
   struct tollgate_text name;
   /*
@@ -273,8 +276,8 @@ typedef struct tollgate_client_options {
 } tollgate_client_options;
 
 /*
- One entry of a key: a name such as `user` and a value such as `42`, both UTF-8. An entry whose `name.data` is null is a bare
- value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
+ One entry of a key: a name such as `user` and a value such as `42`, both UTF-8. An entry whose `name.data` is null
+ is a bare value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
  */
 typedef struct tollgate_entry {
   /*
@@ -302,8 +305,9 @@ typedef struct tollgate_key {
 } tollgate_key;
 
 /*
- The answer to one request. Spans that do not fit are `UINT64_MAX`. A limiter by leases does not know contracts: it says whether
- the request passes, how that was found, when it could pass, and as `remaining` what it holds of the key itself.
+ The answer to one request. Spans that do not fit are `UINT64_MAX`. A limiter by leases does not know contracts: it
+ says whether the request passes, how that was found, when it could pass, and as `remaining` what it holds of the key
+ itself.
  */
 typedef struct tollgate_answer {
   /*
@@ -319,7 +323,8 @@ typedef struct tollgate_answer {
    */
   bool allowed;
   /*
-   Whether a contract binds it; where none does it passes, and the rest is zero. A limiter by leases takes it that one does.
+   Whether a contract binds it; where none does it passes, and the rest is zero. A limiter by leases takes it that
+   one does.
    */
   bool bound;
   /*
@@ -361,8 +366,8 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- What the last call that failed on this thread has to say, in UTF-8; empty before the first. It is valid until the next call
- fails on this thread, and is not to be freed.
+ What the last call that failed on this thread has to say, in UTF-8; empty before the first. It is valid until the
+ next call fails on this thread, and is not to be freed.
  */
 const char *tollgate_last_error(void);
 
@@ -372,8 +377,8 @@ const char *tollgate_last_error(void);
 uint32_t tollgate_abi_version(void);
 
 /*
- Makes a limiter by the text of a contract file, `length` bytes of UTF-8. `options` may be null. `*limiter` is null where
- this fails.
+ Makes a limiter by the text of a contract file, `length` bytes of UTF-8. `options` may be null. `*limiter` is null
+ where this fails.
 
  Safety: `text` points at `length` bytes, `options` is null or points at options, `limiter` points at room for a pointer.
  */
@@ -383,7 +388,8 @@ tollgate_code tollgate_open(const char *text,
                             struct tollgate_limiter **limiter);
 
 /*
- Makes a limiter by a contract file. `path` is UTF-8 with a NUL; `options` may be null. `*limiter` is null where this fails.
+ Makes a limiter by a contract file. `path` is UTF-8 with a NUL; `options` may be null. `*limiter` is null where this
+ fails.
 
  Safety: `path` points at a text with a NUL, `options` is null or points at options, `limiter` points at room for a pointer.
  */
@@ -392,16 +398,17 @@ tollgate_code tollgate_open_file(const char *path,
                                  struct tollgate_limiter **limiter);
 
 /*
- Ends a limiter; null is nothing. No other call may use it meanwhile or afterwards. Receipts of it can still be freed.
+ Ends a limiter; null is nothing. No other call may use it meanwhile or afterwards. Receipts of it can still be
+ freed.
 
  Safety: `limiter` is null, or came from a function that makes limiters and is used no more.
  */
 void tollgate_close(struct tollgate_limiter *limiter);
 
 /*
- Makes a limiter by leases of nodes, for contracts under `coordination: lease`: nodes lend it small buckets, and it decides in this
- process while they last. It does not wait for nodes: until one answers, requests are answered as for when none does.
- `*limiter` is null where this fails. Closing the limiter gives back what it holds.
+ Makes a limiter by leases of nodes, for contracts under `coordination: lease`: nodes lend it small buckets, and it
+ decides in this process while they last. It does not wait for nodes: until one answers, requests are answered as for
+ when none does. `*limiter` is null where this fails. Closing the limiter gives back what it holds.
 
  Safety: `options` points at options as they say of themselves, `limiter` at room for a pointer.
  */
@@ -409,8 +416,8 @@ tollgate_code tollgate_connect(const struct tollgate_client_options *options,
                                struct tollgate_limiter **limiter);
 
 /*
- May this key spend `cost` now? It is charged where it may. A cost of zero only asks. A limiter by leases waits for a node where
- no lease is at hand, at most for its timeout.
+ May this key spend `cost` now? It is charged where it may. A cost of zero only asks. A limiter by leases waits for a
+ node where no lease is at hand, at most for its timeout.
 
  Safety: The pointers are null or point at what their types say; `answer` at room for one.
  */
@@ -440,8 +447,8 @@ tollgate_code tollgate_check_text(const struct tollgate_limiter *limiter,
                                   struct tollgate_answer *answer);
 
 /*
- How does this key stand? Nothing is charged: the answer is the one that a cost of 1 would get. A limiter by leases says what it
- holds, and asks nobody.
+ How does this key stand? Nothing is charged: the answer is the one that a cost of 1 would get. A limiter by leases
+ says what it holds, and asks nobody.
 
  Safety: The pointers are null or point at what their types say; `answer` at room for one.
  */
@@ -450,8 +457,9 @@ tollgate_code tollgate_peek(const struct tollgate_limiter *limiter,
                             struct tollgate_answer *answer);
 
 /*
- Asks as `tollgate_check` does and, where the request passes, gives a receipt by which `tollgate_settle` charges the real cost
- later. `*receipt` is null where it does not pass, cannot be settled (a node decided) or the call fails. A receipt is freed by `tollgate_receipt_free`.
+ Asks as `tollgate_check` does and, where the request passes, gives a receipt by which `tollgate_settle` charges the
+ real cost later. `*receipt` is null where it does not pass, cannot be settled (a node decided) or the call fails. A
+ receipt is freed by `tollgate_receipt_free`.
 
  Safety: The pointers are null or point at what their types say; `answer` and `receipt` at room for one each.
  */
@@ -462,8 +470,8 @@ tollgate_code tollgate_reserve(const struct tollgate_limiter *limiter,
                                struct tollgate_receipt **receipt);
 
 /*
- Charges the difference between what a request really cost and what it was charged. A receipt can be settled once, at the
- limiter that gave it; it still has to be freed.
+ Charges the difference between what a request really cost and what it was charged. A receipt can be settled once, at
+ the limiter that gave it; it still has to be freed.
 
  Safety: The pointers are null or point at what their types say.
  */

@@ -41,8 +41,9 @@ pub enum Path {
     Failed = 5,
 }
 
-/// The answer to one request. Spans that do not fit are `UINT64_MAX`. A limiter by leases does not know contracts: it says whether
-/// the request passes, how that was found, when it could pass, and as `remaining` what it holds of the key itself.
+/// The answer to one request. Spans that do not fit are `UINT64_MAX`. A limiter by leases does not know contracts: it
+/// says whether the request passes, how that was found, when it could pass, and as `remaining` what it holds of the key
+/// itself.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
@@ -52,7 +53,8 @@ pub struct Answer {
     pub path: Path,
     /// Whether it passes, at once or after a wait.
     pub allowed: bool,
-    /// Whether a contract binds it; where none does it passes, and the rest is zero. A limiter by leases takes it that one does.
+    /// Whether a contract binds it; where none does it passes, and the rest is zero. A limiter by leases takes it that
+    /// one does.
     pub bound: bool,
     /// Whether a policy that is not enforced would have refused.
     pub shadowed: bool,

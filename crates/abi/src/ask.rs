@@ -12,8 +12,8 @@ use crate::key::{Checked, Key, TOLLGATE_KEY_BYTES_MAX};
 use crate::limiter::{Limiter, Receipt};
 use crate::pointer;
 
-/// May this key spend `cost` now? It is charged where it may. A cost of zero only asks. A limiter by leases waits for a node where
-/// no lease is at hand, at most for its timeout.
+/// May this key spend `cost` now? It is charged where it may. A cost of zero only asks. A limiter by leases waits for a
+/// node where no lease is at hand, at most for its timeout.
 ///
 /// # Safety
 ///
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn tollgate_check_text(
     })
 }
 
-/// How does this key stand? Nothing is charged: the answer is the one that a cost of 1 would get. A limiter by leases says what it
-/// holds, and asks nobody.
+/// How does this key stand? Nothing is charged: the answer is the one that a cost of 1 would get. A limiter by leases
+/// says what it holds, and asks nobody.
 ///
 /// # Safety
 ///
@@ -93,8 +93,9 @@ pub unsafe extern "C" fn tollgate_peek(
     unsafe { tollgate_check(limiter, key, 0, answer) }
 }
 
-/// Asks as `tollgate_check` does and, where the request passes, gives a receipt by which `tollgate_settle` charges the real cost
-/// later. `*receipt` is null where it does not pass, cannot be settled (a node decided) or the call fails. A receipt is freed by `tollgate_receipt_free`.
+/// Asks as `tollgate_check` does and, where the request passes, gives a receipt by which `tollgate_settle` charges the
+/// real cost later. `*receipt` is null where it does not pass, cannot be settled (a node decided) or the call fails. A
+/// receipt is freed by `tollgate_receipt_free`.
 ///
 /// # Safety
 ///

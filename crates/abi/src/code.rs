@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What became of a call. A request that is refused is no failure: the call is `TOLLGATE_CODE_OK` and the answer says so.
+/// What became of a call. A request that is refused is no failure: the call is `TOLLGATE_CODE_OK` and the answer says
+/// so.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
@@ -82,8 +83,8 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Fault>) -> Code {
     }
 }
 
-/// What the last call that failed on this thread has to say, in UTF-8; empty before the first. It is valid until the next call
-/// fails on this thread, and is not to be freed.
+/// What the last call that failed on this thread has to say, in UTF-8; empty before the first. It is valid until the
+/// next call fails on this thread, and is not to be freed.
 #[unsafe(no_mangle)]
 #[allow(
     unsafe_code,

@@ -17,7 +17,8 @@ use crate::{open, pointer};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ClientOptions {
-    /// Nodes to talk to: `host:port` or `unix:/path` of their RESP doors, each with `zone=` before it where it is in one.
+    /// Nodes to talk to: `host:port` or `unix:/path` of their RESP doors, each with `zone=` before it where it is in
+    /// one.
     pub nodes: *const Text,
     /// How many, at most `TOLLGATE_NODES_MAX`.
     pub nodes_count: usize,
@@ -25,7 +26,8 @@ pub struct ClientOptions {
     pub token: Text,
     /// The zone this process is in: nodes of it are taken before others.
     pub zone: Text,
-    /// A name that no other process has and that stays over restarts, so that a node frees at once what the last start held.
+    /// A name that no other process has and that stays over restarts, so that a node frees at once what the last start
+    /// held.
     pub name: Text,
     /// How long a call waits for a node; 0 is 200 milliseconds.
     pub timeout_ns: u64,
@@ -38,9 +40,9 @@ pub struct ClientOptions {
 /// The most nodes that a limiter by leases is told.
 pub const TOLLGATE_NODES_MAX: usize = 256;
 
-/// Makes a limiter by leases of nodes, for contracts under `coordination: lease`: nodes lend it small buckets, and it decides in this
-/// process while they last. It does not wait for nodes: until one answers, requests are answered as for when none does.
-/// `*limiter` is null where this fails. Closing the limiter gives back what it holds.
+/// Makes a limiter by leases of nodes, for contracts under `coordination: lease`: nodes lend it small buckets, and it
+/// decides in this process while they last. It does not wait for nodes: until one answers, requests are answered as for
+/// when none does. `*limiter` is null where this fails. Closing the limiter gives back what it holds.
 ///
 /// # Safety
 ///

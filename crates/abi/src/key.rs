@@ -20,8 +20,8 @@ pub const TOLLGATE_KEY_BYTES_MAX: usize = 65536;
 /// cbindgen:ignore
 pub const TOLLGATE_NUL_TERMINATED: usize = usize::MAX;
 
-/// Bytes of the caller: `length` of them, or up to a NUL where `length` is `TOLLGATE_NUL_TERMINATED`. The library only reads
-/// them, and only during the call.
+/// Bytes of the caller: `length` of them, or up to a NUL where `length` is `TOLLGATE_NUL_TERMINATED`. The library only
+/// reads them, and only during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
@@ -53,8 +53,8 @@ impl Text {
     }
 }
 
-/// One entry of a key: a name such as `user` and a value such as `42`, both UTF-8. An entry whose `name.data` is null is a bare
-/// value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
+/// One entry of a key: a name such as `user` and a value such as `42`, both UTF-8. An entry whose `name.data` is null
+/// is a bare value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {

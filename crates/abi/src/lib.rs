@@ -1,11 +1,11 @@
 //! `libtollgate`: the library for every language that can call C.
 //!
-//! What callers read is the header, `include/tollgate.h`, which is made from the comments here (`cargo xtask header`). The
-//! rules: no panic crosses, every pointer is checked for null, every length for its bound and every text for UTF-8 before it is
-//! used, and each failure is a [`Code`] with a sentence of what to do.
+//! What callers read is the header, `include/tollgate.h`, which is made from the comments here (`cargo xtask header`).
+//! The rules: no panic crosses, every pointer is checked for null, every length for its bound and every text for UTF-8
+//! before it is used, and each failure is a [`Code`] with a sentence of what to do.
 //!
-//! Only `pointer` follows pointers; the functions that C calls (`open`, `connect`, `ask`, `spend`) hand theirs to it and do the rest in
-//! safe Rust. Not here: deciding, clocks, threads; all of it is `tollgate_client`'s.
+//! Only `pointer` follows pointers; the functions that C calls (`open`, `connect`, `ask`, `spend`) hand theirs to it
+//! and do the rest in safe Rust. Not here: deciding, clocks, threads; all of it is `tollgate_client`'s.
 
 mod answer;
 mod ask;

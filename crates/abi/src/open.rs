@@ -10,8 +10,8 @@ use crate::code::{Code, Fault, guard};
 use crate::limiter::{Limiter, Options};
 use crate::pointer;
 
-/// The version of this interface: the major one times 65536, plus the minor one. A program that was compiled against one major
-/// version works with any later minor one.
+/// The version of this interface: the major one times 65536, plus the minor one. A program that was compiled against
+/// one major version works with any later minor one.
 pub const TOLLGATE_ABI_VERSION: u32 = 0x0001_0000;
 
 /// The most bytes of a contract.
@@ -23,8 +23,8 @@ pub extern "C" fn tollgate_abi_version() -> u32 {
     TOLLGATE_ABI_VERSION
 }
 
-/// Makes a limiter by the text of a contract file, `length` bytes of UTF-8. `options` may be null. `*limiter` is null where
-/// this fails.
+/// Makes a limiter by the text of a contract file, `length` bytes of UTF-8. `options` may be null. `*limiter` is null
+/// where this fails.
 ///
 /// # Safety
 ///
@@ -48,7 +48,8 @@ pub unsafe extern "C" fn tollgate_open(
     })
 }
 
-/// Makes a limiter by a contract file. `path` is UTF-8 with a NUL; `options` may be null. `*limiter` is null where this fails.
+/// Makes a limiter by a contract file. `path` is UTF-8 with a NUL; `options` may be null. `*limiter` is null where this
+/// fails.
 ///
 /// # Safety
 ///
@@ -75,7 +76,8 @@ pub unsafe extern "C" fn tollgate_open_file(
     })
 }
 
-/// Ends a limiter; null is nothing. No other call may use it meanwhile or afterwards. Receipts of it can still be freed.
+/// Ends a limiter; null is nothing. No other call may use it meanwhile or afterwards. Receipts of it can still be
+/// freed.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! Where pointers from C become references, slices and boxes, and the other way round.
 //!
-//! Nothing else in this crate follows a pointer. Null is checked here; that a pointer which is not null points at what the
-//! header says is the caller's word, given in the header and under `Safety`.
+//! Nothing else in this crate follows a pointer. Null is checked here; that a pointer which is not null points at what
+//! the header says is the caller's word, given in the header and under `Safety`.
 
 #![allow(
     unsafe_code,
@@ -75,8 +75,8 @@ pub(crate) unsafe fn items<'a, T>(
     if pointer.is_null() {
         return Err(null(what));
     }
-    // SAFETY: it is not null and by the caller's word points at `count` values for `'a`. All bounds of this crate times the
-    // sizes of its structs are far below `isize::MAX`.
+    // SAFETY: it is not null and by the caller's word points at `count` values for `'a`. All bounds of this crate times
+    // the sizes of its structs are far below `isize::MAX`.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 

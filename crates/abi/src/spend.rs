@@ -9,8 +9,8 @@ use crate::key::{Checked, Key};
 use crate::limiter::{Limiter, Receipt};
 use crate::pointer;
 
-/// Charges the difference between what a request really cost and what it was charged. A receipt can be settled once, at the
-/// limiter that gave it; it still has to be freed.
+/// Charges the difference between what a request really cost and what it was charged. A receipt can be settled once, at
+/// the limiter that gave it; it still has to be freed.
 ///
 /// # Safety
 ///

@@ -1,6 +1,7 @@
 //! Why something was not done, in the one form that all refusals have.
 //!
-//! `{"error": {"code": "conflict", "message": "...what to do...", "version": 3}}`; `code` is for programs and `message` for people.
+//! `{"error": {"code": "conflict", "message": "...what to do...", "version": 3}}`; `code` is for programs and `message`
+//! for people.
 
 use http::StatusCode;
 use http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};

@@ -1,8 +1,8 @@
 //! The management API of a server: contracts, plans, assignments, keys, tokens, and who may do what.
 //!
-//! [`Admin`] is the desk that a server asks below `/admin` and `/console`. It answers on threads of its own, so that nobody who
-//! changes contracts keeps those waiting who are decided about. `route` is the table of what there is; each resource is
-//! a file of its own.
+//! [`Admin`] is the desk that a server asks below `/admin` and `/console`. It answers on threads of its own, so that
+//! nobody who changes contracts keeps those waiting who are decided about. `route` is the table of what there is; each
+//! resource is a file of its own.
 //!
 //! Deliberately absent: deciding (`tollgate-serve`), what documents mean (`tollgate-catalogue`), where they are kept
 //! (`tollgate-catalogue-sql`), and the command line (`tollgate`).

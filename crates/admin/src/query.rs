@@ -68,7 +68,8 @@ impl Query {
     }
 }
 
-/// The text that was written with `%` for what may not stand there; `None` where it is none, or one that no database keeps.
+/// The text that was written with `%` for what may not stand there; `None` where it is none, or one that no database
+/// keeps.
 pub(crate) fn decoded(text: &str, plus_is_space: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

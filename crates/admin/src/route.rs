@@ -1,6 +1,7 @@
 //! What there is below `/admin/v1`: one table of paths, methods, roles and parameters, and who answers.
 //!
-//! Nothing is answered to whoever is not known, and nothing of what a role may not do. Not here: the answers (`resource`).
+//! Nothing is answered to whoever is not known, and nothing of what a role may not do. Not here: the answers
+//! (`resource`).
 
 use std::future::ready;
 use std::pin::Pin;

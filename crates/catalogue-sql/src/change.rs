@@ -48,7 +48,8 @@ impl Database {
         .await
     }
 
-    /// When versions of things were made, in nanoseconds since the epoch, by id. What an import brought is not among them.
+    /// When versions of things were made, in nanoseconds since the epoch, by id. What an import brought is not among
+    /// them.
     pub async fn changed_at(
         &self,
         kind: Kind,

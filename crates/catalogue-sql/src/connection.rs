@@ -1,6 +1,7 @@
 //! One connection to either database: the same statements, the same values, the same rows.
 //!
-//! Statements are written for `PostgreSQL`; the few words that `SQLite` has otherwise are changed here. Not here: statements.
+//! Statements are written for `PostgreSQL`; the few words that `SQLite` has otherwise are changed here. Not here:
+//! statements.
 
 use std::borrow::Cow;
 

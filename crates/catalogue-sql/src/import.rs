@@ -1,7 +1,7 @@
 //! Many assignments at once: batches, each a transaction with one statement for its rows.
 //!
-//! An assignment that is there already and says the same is passed over, so that an import that was interrupted is just done
-//! again. Not here: files.
+//! An assignment that is there already and says the same is passed over, so that an import that was interrupted is just
+//! done again. Not here: files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +61,8 @@ impl Database {
 }
 
 impl Importer<'_> {
-    /// Adds an assignment, as YAML or JSON. A mistake may be told later, when its batch is sent; its batch is not made then.
+    /// Adds an assignment, as YAML or JSON. A mistake may be told later, when its batch is sent; its batch is not made
+    /// then.
     pub async fn add(&mut self, text: String) -> Result<(), Error> {
         self.waiting.push(text);
         if self.waiting.len() < BATCH_MAX {

@@ -1,10 +1,12 @@
-//! Where contracts, plans and assignments are kept, with their history and who may change them: `SQLite` or `PostgreSQL`.
+//! Where contracts, plans and assignments are kept, with their history and who may change them: `SQLite` or
+//! `PostgreSQL`.
 //!
-//! [`Database`] is the handle. Contracts and plans are in memory, as of one revision ([`Database::snapshot`]); assignments are
-//! looked up key by key ([`Database::lookup`]). Every write is one transaction that checks, changes and remembers
-//! ([`Database::put`]), and every call ends by its deadline with an answer or a typed [`Error`].
+//! [`Database`] is the handle. Contracts and plans are in memory, as of one revision ([`Database::snapshot`]);
+//! assignments are looked up key by key ([`Database::lookup`]). Every write is one transaction that checks, changes and
+//! remembers ([`Database::put`]), and every call ends by its deadline with an answer or a typed [`Error`].
 //!
-//! Deliberately absent: what documents mean and whether they go together (`tollgate-catalogue`), doors, and when to ask again.
+//! Deliberately absent: what documents mean and whether they go together (`tollgate-catalogue`), doors, and when to ask
+//! again.
 
 mod access;
 mod audit;

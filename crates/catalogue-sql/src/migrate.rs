@@ -1,7 +1,7 @@
 //! Brings the tables up to date, one step at a time, each whole or not at all.
 //!
-//! A step that was interrupted is done again by whoever comes next. Where all steps are done nothing is written, so that
-//! a database that takes no writes can be read.
+//! A step that was interrupted is done again by whoever comes next. Where all steps are done nothing is written, so
+//! that a database that takes no writes can be read.
 
 use crate::connection::Connection;
 use crate::error::Error;

@@ -124,8 +124,8 @@ impl Pool {
         Ok(None)
     }
 
-    /// A new connection. Who makes a file, or finds one that was left in the middle of a write, has it alone for a moment
-    /// and is not waited for by `SQLite`.
+    /// A new connection. Who makes a file, or finds one that was left in the middle of a write, has it alone for a
+    /// moment and is not waited for by `SQLite`.
     async fn connect(&self) -> Result<Connection, Error> {
         let until = Instant::now() + self.patience;
         loop {

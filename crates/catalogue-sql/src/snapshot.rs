@@ -75,8 +75,8 @@ impl Database {
         }))
     }
 
-    /// Keeps the last that was read. It may be older than what was kept, for a database may be restored; whoever was only slow
-    /// catches up with the next call.
+    /// Keeps the last that was read. It may be older than what was kept, for a database may be restored; whoever was
+    /// only slow catches up with the next call.
     pub(crate) fn remember(&self, snapshot: &Arc<Snapshot>) {
         *lock(&self.last) = Arc::clone(snapshot);
     }

@@ -1,7 +1,7 @@
 //! Writing: one transaction that looks who was first, checks, changes, and remembers.
 //!
-//! Writers take turns at the row of the revision, so that what was checked is what is changed. Not here: whether documents make
-//! sense (`tollgate-catalogue`).
+//! Writers take turns at the row of the revision, so that what was checked is what is changed. Not here: whether
+//! documents make sense (`tollgate-catalogue`).
 
 use std::sync::Arc;
 
@@ -48,13 +48,14 @@ impl Database {
         self.in_time(self.write(edit, Wish::Delete)).await
     }
 
-    /// Makes something what it was at a version: a new change with the old document, or without one where there was none.
+    /// Makes something what it was at a version: a new change with the old document, or without one where there was
+    /// none.
     pub async fn rollback(&self, edit: &Edit, version: u64) -> Result<Written, Error> {
         self.in_time(self.write(edit, Wish::Back(version))).await
     }
 
-    /// Puts the first documents into a database in which nothing was ever changed, all or none, in an order in which each makes
-    /// sense after those before it. Says whether it did: where somebody was first, nothing is changed.
+    /// Puts the first documents into a database in which nothing was ever changed, all or none, in an order in which
+    /// each makes sense after those before it. Says whether it did: where somebody was first, nothing is changed.
     pub async fn found(&self, documents: &[(Edit, String)]) -> Result<bool, Error> {
         self.in_time(async {
             for (edit, _) in documents {

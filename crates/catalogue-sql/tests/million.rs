@@ -1,7 +1,7 @@
 //! A million assignments: how long it takes to load them, to open the database and to look one up, and how much memory.
 //!
-//! `cargo test --release -p tollgate-catalogue-sql --test million -- --ignored --nocapture`, alone on the machine. With a
-//! path in `CATALOGUE_MILLION` the file is kept there, and used again by the next run.
+//! `cargo test --release -p tollgate-catalogue-sql --test million -- --ignored --nocapture`, alone on the machine. With
+//! a path in `CATALOGUE_MILLION` the file is kept there, and used again by the next run.
 
 #![allow(
     clippy::unwrap_used,

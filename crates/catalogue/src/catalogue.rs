@@ -23,7 +23,8 @@ pub struct Catalogue {
     plans: Plans,
 }
 
-/// Which assignments a change may break: those whose shape has one of the plans, or that are about one of the contracts.
+/// Which assignments a change may break: those whose shape has one of the plans, or that are about one of the
+/// contracts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affected {
     /// The plans: one that changed, and those that follow it.
@@ -35,7 +36,8 @@ pub struct Affected {
 }
 
 impl Catalogue {
-    /// Reads documents that were checked before, plans first; the kind and id of the first that makes no sense, otherwise.
+    /// Reads documents that were checked before, plans first; the kind and id of the first that makes no sense,
+    /// otherwise.
     pub fn load<'a>(
         plans: impl IntoIterator<Item = (&'a str, &'a str)>,
         contracts: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -262,8 +264,8 @@ impl Catalogue {
     }
 }
 
-/// The documents of a contract file, in an order in which they can be put one by one: each plan after the one it follows, then
-/// the contracts.
+/// The documents of a contract file, in an order in which they can be put one by one: each plan after the one it
+/// follows, then the contracts.
 pub fn documents(text: &str) -> Result<Vec<(Kind, String, Document)>, ContractErrors> {
     let (plans, contracts) = Contracts::typed(text)?;
     Ok(in_order(&plans, &contracts))

@@ -1,7 +1,7 @@
 //! Whether contracts and plans go along with what an assignment wants.
 //!
-//! Policies that one node or one store counts may be other ones for each key. Those that nodes count together are the same for
-//! every key, so whoever wants other ones is told what to do instead.
+//! Policies that one node or one store counts may be other ones for each key. Those that nodes count together are the
+//! same for every key, so whoever wants other ones is told what to do instead.
 
 use std::collections::BTreeSet;
 
@@ -152,7 +152,8 @@ pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
     }
 }
 
-/// Refuses terms for keys of a contract that all keys share, and terms that would be counted elsewhere than the contract.
+/// Refuses terms for keys of a contract that all keys share, and terms that would be counted elsewhere than the
+/// contract.
 pub(crate) fn check_changes(
     contract: &Contract,
     terms: &Terms,

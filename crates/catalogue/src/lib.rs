@@ -1,8 +1,9 @@
 //! Contracts, plans, assignments and bans as live data: what is allowed, and what it means for a key.
 //!
-//! A [`Catalogue`] has the contracts and plans at one moment. An [`Assignment`] binds an [`Identity`] to a plan for a while, with
-//! overrides. [`Catalogue::ruling`] says what binds one key of one contract at one time. Whatever changes is a [`Change`]:
-//! who, when, why, and the documents before and after; [`differences`] shows what is different between them.
+//! A [`Catalogue`] has the contracts and plans at one moment. An [`Assignment`] binds an [`Identity`] to a plan for a
+//! while, with overrides. [`Catalogue::ruling`] says what binds one key of one contract at one time. Whatever changes
+//! is a [`Change`]: who, when, why, and the documents before and after; [`differences`] shows what is different between
+//! them.
 //!
 //! Deliberately absent: where it is kept (`tollgate-catalogue-sql`), clocks, and deciding.
 

@@ -1,7 +1,7 @@
 //! When a caller that was refused comes back, and when it gives up.
 //!
-//! Pure: what it was told, the time and random bits come in as values. Not here: asking (the caller's), waiting for a turn at
-//! one's own limiter (`wait`), nor what a refusal said (`retry_after`).
+//! Pure: what it was told, the time and random bits come in as values. Not here: asking (the caller's), waiting for a
+//! turn at one's own limiter (`wait`), nor what a refusal said (`retry_after`).
 
 #[cfg(test)]
 mod laws;
@@ -45,9 +45,9 @@ impl Default for BackoffConfig {
 
 /// When one request that was refused is sent again.
 ///
-/// Whoever was told when to come back never comes earlier. How much later is drawn anew for every wait, so that those who
-/// were refused together do not come back together: anything from nothing to a spread that doubles with each refusal, up to
-/// a cap. Whoever was told nothing waits anything up to that spread.
+/// Whoever was told when to come back never comes earlier. How much later is drawn anew for every wait, so that those
+/// who were refused together do not come back together: anything from nothing to a spread that doubles with each
+/// refusal, up to a cap. Whoever was told nothing waits anything up to that spread.
 ///
 /// ```
 /// use std::time::Duration;
@@ -129,8 +129,8 @@ impl Backoff {
         self.config.time_max.saturating_sub(passed)
     }
 
-    /// Tries until the request passes or it is time to give up. An attempt returns what came of it, or what its refusal said;
-    /// errors that have nothing to do with limits are for the attempt to return as what came of it.
+    /// Tries until the request passes or it is time to give up. An attempt returns what came of it, or what its refusal
+    /// said; errors that have nothing to do with limits are for the attempt to return as what came of it.
     ///
     /// ```
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {

@@ -27,10 +27,10 @@ pub trait Clock: Send + Sync {
 
 /// The machine's time: the processor's counter, set by the clock that never jumps, and by the wall clock once a second.
 ///
-/// A wall clock that is steered forward is followed at once, one that is steered back by at most a thousandth, so that a
-/// correction never stops refills. One that is *set* takes a step, which is not followed: it may be wrong, and a clock
-/// that goes forty days ahead and back would fill every bucket. Time then goes on as it did, until the wall clock comes
-/// back or [`Self::follow`] is called. A machine that slept has taken no step.
+/// A wall clock that is steered forward is followed at once, one that is steered back by at most a thousandth, so that
+/// a correction never stops refills. One that is *set* takes a step, which is not followed: it may be wrong, and a
+/// clock that goes forty days ahead and back would fill every bucket. Time then goes on as it did, until the wall clock
+/// comes back or [`Self::follow`] is called. A machine that slept has taken no step.
 #[derive(Debug)]
 pub struct SystemClock {
     steady: Ticker,
@@ -65,8 +65,8 @@ impl SystemClock {
 
     /// Goes where the wall clock stepped to: at once, and back too. Says by how many nanoseconds.
     ///
-    /// What was charged before keeps its time, so whoever calls this moves that as well, or accepts that buckets fill by
-    /// a step ahead, and do not fill for as long as a step back. [`tollgate_node::Node::move_time`] moves a node's.
+    /// What was charged before keeps its time, so whoever calls this moves that as well, or accepts that buckets fill
+    /// by a step ahead, and do not fill for as long as a step back. [`tollgate_node::Node::move_time`] moves a node's.
     pub fn follow(&self) -> i64 {
         let mut course = self.course.lock();
         let by = course.follow();

@@ -27,7 +27,8 @@ pub struct LayerConfig {
     pub dialect: Dialect,
     /// The longest a request is held back that a policy delays; one that would wait longer is refused.
     pub delay_max: Duration,
-    /// The most requests held back at once, those who wait by `until_ready` included, or that wait for nodes; one more is refused.
+    /// The most requests held back at once, those who wait by `until_ready` included, or that wait for nodes; one more
+    /// is refused.
     pub delayed_max: usize,
     /// What becomes of a request without a key.
     pub no_key: NoKey,
@@ -58,10 +59,11 @@ pub enum NoKey {
 }
 
 /// Makes services that count requests first: those over the limit are answered with status 429, and responses to the
-/// others tell what is left. The request carries its [`Answer`](crate::Answer) as an extension, so that a handler can settle it.
+/// others tell what is left. The request carries its [`Answer`](crate::Answer) as an extension, so that a handler can
+/// settle it.
 ///
-/// In the place of a limiter it takes a `Client` of nodes too: requests carry an `Outcome`, responses do not tell what is left, and
-/// where nobody answers the status of a refusal is 503.
+/// In the place of a limiter it takes a `Client` of nodes too: requests carry an `Outcome`, responses do not tell what
+/// is left, and where nobody answers the status of a refusal is 503.
 ///
 /// ```
 /// use std::sync::Arc;

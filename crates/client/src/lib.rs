@@ -18,8 +18,9 @@
 //!
 //! Who would rather wait than be refused asks `Limiter::until_ready` or [`Limiter::until_ready_blocking`]. Who does not
 //! know the cost before the work is done asks [`Limiter::reserve`], or [`Limiter::settle`]s afterwards. HTTP services
-//! take a `RateLimitLayer`, which counts by an address that clients cannot forge (`ClientAddress`), answers 429 and tells
-//! clients what is left. Who was refused by a limiter elsewhere comes back by a [`Backoff`]. Tests take a [`FakeClock`].
+//! take a `RateLimitLayer`, which counts by an address that clients cannot forge (`ClientAddress`), answers 429 and
+//! tells clients what is left. Who was refused by a limiter elsewhere comes back by a [`Backoff`]. Tests take a
+//! [`FakeClock`].
 //!
 //! Features, both on by default: `tokio` for `until_ready`, `tower` for everything about HTTP.
 //!

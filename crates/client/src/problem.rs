@@ -7,8 +7,8 @@ use http::StatusCode;
 use crate::report::{Line, Refusal, Report};
 
 impl Report<'_> {
-    /// The status of the refusal, if it is one: 429, 503 where the limiter has no room for the key, or 403 where the key is
-    /// banned without an end or bound by no contract.
+    /// The status of the refusal, if it is one: 429, 503 where the limiter has no room for the key, or 403 where the
+    /// key is banned without an end or bound by no contract.
     pub const fn status(&self) -> Option<StatusCode> {
         match self.refusal {
             Some(Refusal::Later(_) | Refusal::Never) => Some(StatusCode::TOO_MANY_REQUESTS),

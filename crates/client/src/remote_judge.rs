@@ -1,6 +1,7 @@
 //! What becomes of a request that nodes elsewhere decide about, by leases.
 //!
-//! Where a lease is at hand nobody waits. Not here: leases and nodes (`remote`), nor fields about quotas, which only nodes know.
+//! Where a lease is at hand nobody waits. Not here: leases and nodes (`remote`), nor fields about quotas, which only
+//! nodes know.
 
 use std::sync::Arc;
 use std::time::Duration;

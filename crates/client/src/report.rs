@@ -1,7 +1,8 @@
 //! What a client is told about its quota: how each policy stands, and whether the request was refused.
 //!
-//! Most requests are bound by one contract with one policy, and then the answer itself says everything: no cell is looked
-//! up again and nothing is allocated. Not here: the header fields (`headers`) and the body of a refusal (`problem`).
+//! Most requests are bound by one contract with one policy, and then the answer itself says everything: no cell is
+//! looked up again and nothing is allocated. Not here: the header fields (`headers`) and the body of a refusal
+//! (`problem`).
 
 use std::cmp::Reverse;
 
@@ -92,8 +93,8 @@ impl<'c> Report<'c> {
         Self::with(smallvec::smallvec![line], answer, now, None)
     }
 
-    /// What an answer says itself, where contracts changed since or others decided: how the policies stood that refused, or
-    /// the one with the least left. A ban is no policy.
+    /// What an answer says itself, where contracts changed since or others decided: how the policies stood that
+    /// refused, or the one with the least left. A ban is no policy.
     fn of_answer(node: &'c Node, answer: &'c Answer, now: Instant) -> Self {
         let told = match answer.refused_by {
             Some(RefusedBy::Policy { .. }) | None => {

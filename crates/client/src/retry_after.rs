@@ -18,8 +18,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// What the value of an HTTP field `Retry-After` says at `now`: whole seconds, or a date in any of the three forms that
-    /// HTTP knows. A date that has passed is no wait; what is neither is [`Self::Unknown`].
+    /// What the value of an HTTP field `Retry-After` says at `now`: whole seconds, or a date in any of the three forms
+    /// that HTTP knows. A date that has passed is no wait; what is neither is [`Self::Unknown`].
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,6 +1,7 @@
 //! The cap on what a node sends per second: a token bucket of one second's worth.
 //!
-//! Probes go into debt instead of waiting, at most one second's worth, or one datagram's where that is more. Not here: what waits.
+//! Probes go into debt instead of waiting, at most one second's worth, or one datagram's where that is more. Not here:
+//! what waits.
 
 /// A token bucket of bytes, in billionths of a byte.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +74,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever waits until it opens sends no more than the cap allows, give or take one second's worth and one datagram.
+        /// Whoever waits until it opens sends no more than the cap allows, give or take one second's worth and one
+        /// datagram.
         #[test]
         fn holds_over_any_time(rate in 1_000_u64..1_000_000, sizes in proptest::collection::vec(50_usize..1400, 1..500)) {
             let mut cap = Cap::new(Some(rate));

@@ -48,7 +48,8 @@ pub struct Pace {
     pub probe: Span,
     /// How long the answer to a probe may take before others are asked to try.
     pub answer: Span,
-    /// How long a node that answers nobody stays suspected, before it is taken for gone. It grows with the size of the cluster.
+    /// How long a node that answers nobody stays suspected, before it is taken for gone. It grows with the size of the
+    /// cluster.
     pub suspect: Span,
     /// How long a node without peers looks for one before it says that it is alone.
     pub alone: Span,

@@ -1,7 +1,8 @@
 //! How fresh what a peer says is: phi accrual over the gaps between what it sends, and its measured delay.
 //!
-//! Gaps are taken to be exponential with the mean of those seen, as in Cassandra's detector: phi = log10(e) · silence / mean. All in
-//! integers: phi in thousandths, rounded down, by 434/1000 for log10(e); the mean is smoothed by a sixteenth of each gap. Not here: who is a member.
+//! Gaps are taken to be exponential with the mean of those seen, as in Cassandra's detector: phi = log10(e) · silence /
+//! mean. All in integers: phi in thousandths, rounded down, by 434/1000 for log10(e); the mean is smoothed by a
+//! sixteenth of each gap. Not here: who is a member.
 
 use crate::status::Grade;
 

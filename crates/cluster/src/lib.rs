@@ -1,9 +1,10 @@
 //! Who is in the cluster, and what nodes say to each other, up to the bytes before they are sealed.
 //!
-//! [`Cluster`] is one node's part. Opened datagrams, messages of streams and time go in; payloads to seal and send, and events,
-//! come out. Membership is SWIM (by `foca`); beside it every peer has a measured delay and a graded freshness.
+//! [`Cluster`] is one node's part. Opened datagrams, messages of streams and time go in; payloads to seal and send, and
+//! events, come out. Membership is SWIM (by `foca`); beside it every peer has a measured delay and a graded freshness.
 //!
-//! Not here: sockets, clocks, randomness, cryptography. What the designs say to each other (`tollgate-gossip`) is opaque here.
+//! Not here: sockets, clocks, randomness, cryptography. What the designs say to each other (`tollgate-gossip`) is
+//! opaque here.
 
 mod bytes;
 mod cap;

@@ -1,6 +1,7 @@
 //! What waits for one peer, and what is known of the way to it.
 //!
-//! Queues are bounded and drop the oldest; what is dropped is counted. Not here: who is a peer, and when something is sent.
+//! Queues are bounded and drop the oldest; what is dropped is counted. Not here: who is a peer, and when something is
+//! sent.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The small numbers by which replicas call nodes and boots.
 //!
-//! Both are hashes, so that a node finds its own without asking; where two live members have one, the smaller id keeps it and
-//! the other takes the next that is free. Not here: telling the others.
+//! Both are hashes, so that a node finds its own without asking; where two live members have one, the smaller id keeps
+//! it and the other takes the next that is free. Not here: telling the others.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
 //! Who owns a key: rendezvous hashing over the live members.
 //!
-//! Every member gets a score for the key, and the highest owns it. A member that leaves moves only the keys it owned, and
-//! one that joins takes only those it will own. The score is SipHash-2-4, under the owner key, of
-//! `contract 8 | print 8 | id 16`, all little-endian; equal scores go to the smaller id.
+//! Every member gets a score for the key, and the highest owns it. A member that leaves moves only the keys it owned,
+//! and one that joins takes only those it will own. The score is SipHash-2-4, under the owner key, of `contract 8 |
+//! print 8 | id 16`, all little-endian; equal scores go to the smaller id.
 //!
 //! Not here: forwarding, and what happens to a key's state when it moves.
 
@@ -34,7 +34,8 @@ pub fn owner(
     best.map(|(node, _)| *node)
 }
 
-/// The members in the order in which they would own a key, the owner first: the next is the owner once the first is gone.
+/// The members in the order in which they would own a key, the owner first: the next is the owner once the first is
+/// gone.
 pub fn ranked(key: &OwnerKey, contract: u64, print: u64, alive: &[(NodeId, u128)]) -> Vec<NodeId> {
     let scored = alive.iter();
     let mut scored: Vec<_> = scored

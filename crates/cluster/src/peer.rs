@@ -1,7 +1,7 @@
 //! A node as membership knows it: who it is, which boot, where, and what it says of itself.
 //!
-//! Two are the same if node, generation, boot and renewal are. Of two boots of one node the later one replaces the earlier. Not
-//! here: packets of the membership protocol.
+//! Two are the same if node, generation, boot and renewal are. Of two boots of one node the later one replaces the
+//! earlier. Not here: packets of the membership protocol.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

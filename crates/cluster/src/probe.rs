@@ -45,7 +45,8 @@ pub(crate) fn sender(packet: &[u8]) -> Option<Peer> {
     header(&mut Reader(packet)).map(|header| header.src)
 }
 
-/// Tells a node that it is suspected, so that it can say that it lives. An incarnation of zero says nothing new of the sender.
+/// Tells a node that it is suspected, so that it can say that it lives. An incarnation of zero says nothing new of the
+/// sender.
 pub(crate) fn suspicion(me: &Peer, of: &Member<Peer>) -> Option<Vec<u8>> {
     let header = Header {
         src: me.clone(),

@@ -1,7 +1,7 @@
 //! Which datagrams came before, by the boot of their sender and its counter.
 //!
-//! Each boot has a window of the last [`WINDOW`] counters; older ones count as seen. A boot is forgotten only when the clock
-//! check refuses everything it can have sent. Not here: that check.
+//! Each boot has a window of the last [`WINDOW`] counters; older ones count as seen. A boot is forgotten only when the
+//! clock check refuses everything it can have sent. Not here: that check.
 
 use std::collections::BTreeMap;
 

@@ -82,7 +82,8 @@ pub struct Traffic {
 pub struct Freshness {
     /// When something last came from it.
     pub heard: Option<Instant>,
-    /// How unlikely its silence is, in thousandths of phi: at 1000 one silence in ten lasts as long, at 2000 one in a hundred.
+    /// How unlikely its silence is, in thousandths of phi: at 1000 one silence in ten lasts as long, at 2000 one in a
+    /// hundred.
     pub phi_milli: u32,
     /// The same, as a word.
     pub grade: Grade,

@@ -1,7 +1,7 @@
 //! The membership protocol, driven: `foca` with its timers, and what it wants, as values.
 //!
-//! Every timer it sets is delivered, late if need be, in the order in which they fall due. Not here: what the members are called
-//! and which of them others see.
+//! Every timer it sets is delivered, late if need be, in the order in which they fall due. Not here: what the members
+//! are called and which of them others see.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU8, NonZeroUsize};
@@ -174,8 +174,8 @@ impl Swim {
         is_due | self.warn(mono)
     }
 
-    /// Tells those who are suspected so. News of a suspicion is repeated a few times only, and all of them may be lost in a
-    /// cut; after it nobody would tell the suspect, who alone can take it back.
+    /// Tells those who are suspected so. News of a suspicion is repeated a few times only, and all of them may be lost
+    /// in a cut; after it nobody would tell the suspect, who alone can take it back.
     fn warn(&mut self, mono: u64) -> bool {
         if self.warn_at.is_none_or(|at| at > mono) {
             return false;

@@ -1,4 +1,5 @@
-//! Ledgers: what was written is read as it was, who is second writes nothing, and of a crowd that counts on one every count is there.
+//! Ledgers: what was written is read as it was, who is second writes nothing, and of a crowd that counts on one every
+//! count is there.
 
 use std::sync::Arc;
 

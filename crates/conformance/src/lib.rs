@@ -1,8 +1,9 @@
 //! What every engine that decides for Tollgate must pass, whole.
 //!
-//! An engine's test file is a few lines: it starts the engine and calls [`all`]. Each part is a function of its own as well.
-//! Whatever is random comes from the seed of the [`Plan`], and a [`Fault`] says part, seed and step, so that it can be run
-//! again. Judges are `tollgate-oracle`, which shares no code with the product, and answers worked out by hand.
+//! An engine's test file is a few lines: it starts the engine and calls [`all`]. Each part is a function of its own as
+//! well. Whatever is random comes from the seed of the [`Plan`], and a [`Fault`] says part, seed and step, so that it
+//! can be run again. Judges are `tollgate-oracle`, which shares no code with the product, and answers worked out by
+//! hand.
 //!
 //! Deliberately absent: engines, how they are started, what they answer while they are broken.
 

@@ -1,7 +1,8 @@
 //! Markup that can only be made well-formed.
 //!
-//! Names of elements and attributes are constants of the program, text and values of attributes are escaped on their way in, and
-//! addresses are made by [`crate::Url`]. There is no way to add text as it is, so no view can break out of its place.
+//! Names of elements and attributes are constants of the program, text and values of attributes are escaped on their
+//! way in, and addresses are made by [`crate::Url`]. There is no way to add text as it is, so no view can break out of
+//! its place.
 //!
 //! Deliberately absent: parsing, and anything that knows a page.
 

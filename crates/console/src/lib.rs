@@ -1,7 +1,8 @@
 //! What the console looks like: plain views in, whole pages out.
 //!
-//! Each page is a struct of plain data and a function that makes a document of it. Pages work without a script; the script adds what
-//! moves. [`assets`] has the one style sheet and the one script, [`editor`] turns forms into documents and back.
+//! Each page is a struct of plain data and a function that makes a document of it. Pages work without a script; the
+//! script adds what moves. [`assets`] has the one style sheet and the one script, [`editor`] turns forms into documents
+//! and back.
 //!
 //! Deliberately absent: HTTP, sessions, databases, clocks. Whoever serves the pages fills in the views.
 
@@ -24,5 +25,6 @@ pub use moment::Moment;
 pub use section::Section;
 pub use url::Url;
 
-/// The largest page, in bytes. Whoever fills in views leaves rows out until they fit; only a document that is edited is shown whole.
+/// The largest page, in bytes. Whoever fills in views leaves rows out until they fit; only a document that is edited is
+/// shown whole.
 pub const PAGE_BYTES_MAX: usize = 200_000;

@@ -1,7 +1,7 @@
 //! Addresses of the console: a fixed path, and what varies in the query.
 //!
-//! Ids stand in the query because they may be `..` or have slashes, which no path keeps. Every address begins with the path of this
-//! server, so none can lead anywhere else.
+//! Ids stand in the query because they may be `..` or have slashes, which no path keeps. Every address begins with the
+//! path of this server, so none can lead anywhere else.
 
 use core::fmt::{self, Display, Write};
 

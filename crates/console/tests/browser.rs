@@ -1,5 +1,5 @@
-//! The pages in a real Chromium: nothing from elsewhere, nothing the policy forbids, readable, reachable by keyboard, working without a
-//! script. Pictures of every page go to `target/screenshots`.
+//! The pages in a real Chromium: nothing from elsewhere, nothing the policy forbids, readable, reachable by keyboard,
+//! working without a script. Pictures of every page go to `target/screenshots`.
 
 #![allow(
     clippy::disallowed_methods,

@@ -82,8 +82,8 @@ pub(crate) fn can_all_be_kept(policies: &[NamedPolicy]) -> bool {
         && are_lent(policies)
 }
 
-/// Whether all of these policies can be lent together: of several none may make requests wait, for each would keep its promise at another
-/// time.
+/// Whether all of these policies can be lent together: of several none may make requests wait, for each would keep its
+/// promise at another time.
 pub fn are_lent(policies: &[NamedPolicy]) -> bool {
     let is_lent =
         |named: &NamedPolicy| named.coordination == Coordination::Lease && can_be_lent(named);

@@ -83,7 +83,8 @@ impl Contracts {
         })
     }
 
-    /// Reads the contracts in a file that holds more than them: fields that are none of a contract file are passed over.
+    /// Reads the contracts in a file that holds more than them: fields that are none of a contract file are passed
+    /// over.
     pub fn parse_within(text: &str) -> Result<Self, ContractErrors> {
         let raw = RawFile::from(yaml::read::<RawPart>(text)?);
         let (contracts, plans) = check::check(&raw, text)?;

@@ -1,8 +1,8 @@
 //! The descriptor file of envoyproxy/ratelimit, read as that service reads it.
 //!
-//! One document is one domain, or a part of one: documents that name the same are one. A request walks the tree of descriptors entry by entry; at each level the descriptor
-//! with its key and value counts first, then wildcards in file order, then the one with the key alone. A rule counts
-//! only at the depth of the last entry.
+//! One document is one domain, or a part of one: documents that name the same are one. A request walks the tree of
+//! descriptors entry by entry; at each level the descriptor with its key and value counts first, then wildcards in file
+//! order, then the one with the key alone. A rule counts only at the depth of the last entry.
 //!
 //! Windows are what they are there: aligned to the UNIX epoch, with days of 86,400 s, weeks of 7, months of 30 and
 //! years of 365 of them, and refused requests count. Deliberately absent: how metrics are named

@@ -1,7 +1,7 @@
 //! What else reads files that people type: values with the places they were typed at, and complaints that show them.
 //!
-//! A file is read into raw types whose leaves are [`Text`]; each value is then checked by itself, and what is wrong is kept
-//! as a [`Problem`] until all of it can be shown at once.
+//! A file is read into raw types whose leaves are [`Text`]; each value is then checked by itself, and what is wrong is
+//! kept as a [`Problem`] until all of it can be shown at once.
 
 pub use crate::duration::PATTERN as DURATION_PATTERN;
 pub use crate::nearest::hint;

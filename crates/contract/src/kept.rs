@@ -1,7 +1,7 @@
 //! Policies as they were given, in few bytes, so that they can be laid over another plan later.
 //!
-//! A file may have 100,000 contracts, and few of them are ever asked for again: what is kept is one text per contract, read
-//! back when somebody has other terms. Only checked policies are kept. Not here: the places they were typed at.
+//! A file may have 100,000 contracts, and few of them are ever asked for again: what is kept is one text per contract,
+//! read back when somebody has other terms. Only checked policies are kept. Not here: the places they were typed at.
 
 use crate::fields::{Field, ROWS};
 use crate::merge::Given;

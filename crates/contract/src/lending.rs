@@ -58,8 +58,8 @@ impl Lending {
         *self == Self::default()
     }
 
-    /// For how long leases of such a policy are given, in nanoseconds: twice its period, or as long as requests may wait; at least 1 s
-    /// and at most 10 s.
+    /// For how long leases of such a policy are given, in nanoseconds: twice its period, or as long as requests may
+    /// wait; at least 1 s and at most 10 s.
     pub fn term(&self, config: &PolicyConfig) -> u64 {
         let twice = config.period.nanos().saturating_mul(2);
         let long = match config.on_limit {

@@ -13,8 +13,8 @@ pub struct Terms {
     pub policies: Vec<NamedPolicy>,
     /// All of them as the set that decides.
     pub set: PolicySet,
-    /// Tells these terms from those of the same key at another time. The same version, the same policies; zero is left to the
-    /// contract's own.
+    /// Tells these terms from those of the same key at another time. The same version, the same policies; zero is left
+    /// to the contract's own.
     pub version: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Plans that follow plans, and what another plan and overrides make of a contract, against the obvious way: write everything
-//! out by hand and read that.
+//! Plans that follow plans, and what another plan and overrides make of a contract, against the obvious way: write
+//! everything out by hand and read that.
 
 #![allow(
     clippy::expect_used,

@@ -1,7 +1,7 @@
 //! Topic aliases of MQTT 5 on one connection: what the client means by each, and whether the broker was told.
 //!
-//! A PUBLISH that is refused may be the one that set an alias. The broker has then not heard of it, and a later PUBLISH by that
-//! alias must tell it.
+//! A PUBLISH that is refused may be the one that set an alias. The broker has then not heard of it, and a later PUBLISH
+//! by that alias must tell it.
 
 use std::collections::BTreeMap;
 

@@ -313,8 +313,8 @@ async fn hello(
     }
 }
 
-/// Says that nothing more comes and waits a little for the other side to go: closing over bytes that were not read would
-/// destroy words that were not read either.
+/// Says that nothing more comes and waits a little for the other side to go: closing over bytes that were not read
+/// would destroy words that were not read either.
 async fn part((mut from, mut to): Halves, linger: Duration) {
     let _ = timeout(linger, to.shutdown()).await;
     let drain = async {

@@ -1,11 +1,12 @@
 //! A gateway in front of an MQTT broker: publishers connect to it as if it were the broker.
 //!
-//! Each client has a connection of its own to the broker, and every byte passes as it came, both ways, but for PUBLISH packets
-//! of clients: contracts decide whether one passes, waits, or is refused. [`start`] runs a gateway; `uplink` is the machine that
-//! follows a client's packets, without sockets or clocks. A gateway is a door of the server: it asks the server's engine.
+//! Each client has a connection of its own to the broker, and every byte passes as it came, both ways, but for PUBLISH
+//! packets of clients: contracts decide whether one passes, waits, or is refused. [`start`] runs a gateway; `uplink` is
+//! the machine that follows a client's packets, without sockets or clocks. A gateway is a door of the server: it asks
+//! the server's engine.
 //!
-//! Deliberately absent: sessions, subscriptions and messages (the broker has them), deciding (`tollgate-serve`), web sockets and
-//! several brokers.
+//! Deliberately absent: sessions, subscriptions and messages (the broker has them), deciding (`tollgate-serve`), web
+//! sockets and several brokers.
 
 mod aliases;
 mod buffer;

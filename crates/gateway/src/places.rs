@@ -108,8 +108,8 @@ impl Places {
         (name != told.me).then(|| address.to_owned())
     }
 
-    /// Another gateway that a client is to be told; none where it stays: it belongs here or nowhere, cannot be told (MQTT 3.1.1), or
-    /// was told by this list lately and came back.
+    /// Another gateway that a client is to be told; none where it stays: it belongs here or nowhere, cannot be told
+    /// (MQTT 3.1.1), or was told by this list lately and came back.
     fn sends(&self, guest: &Guest, meter: &Meter) -> Option<String> {
         let address = self.elsewhere(guest)?;
         let is_sent =
@@ -140,7 +140,8 @@ impl Places {
                 return pending().await;
             }
             stray.set(self.elsewhere(guest).is_some());
-            // The others must have the list, too, or they would send it back; and all at once would come at once to them.
+            // The others must have the list, too, or they would send it back; and all at once would come at once to
+            // them.
             let part = hash(&guest.client) % SPREAD_MS;
             sleep(GRACE + Duration::from_millis(part)).await;
             let address = self.sends(guest, meter);

@@ -1,7 +1,8 @@
 //! How long the broker takes for messages of one client: from when they are handed to it to its PUBACK or PUBREC.
 //!
-//! Bounded: so many messages are followed at a time, without memory of their own; those beyond are not counted, and neither are
-//! messages that are handed over in pieces, and those of `QoS` 0, which nobody answers. Not here: what is made of it (`meter`).
+//! Bounded: so many messages are followed at a time, without memory of their own; those beyond are not counted, and
+//! neither are messages that are handed over in pieces, and those of `QoS` 0, which nobody answers. Not here: what is
+//! made of it (`meter`).
 
 use parking_lot::Mutex;
 use tollgate_limit::Instant;

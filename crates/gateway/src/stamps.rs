@@ -1,7 +1,7 @@
 //! When the system received what is read: time stamps of TCP (`SO_TIMESTAMPING`, in software, on receipt).
 //!
-//! What one read returns has one stamp, that of its last byte: bytes that came in pieces while nobody read are taken to be as young as
-//! the youngest. Not here: what is believed of it (`judge`).
+//! What one read returns has one stamp, that of its last byte: bytes that came in pieces while nobody read are taken to
+//! be as young as the youngest. Not here: what is believed of it (`judge`).
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::AsRawFd;

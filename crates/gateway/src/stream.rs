@@ -80,7 +80,8 @@ impl Source {
         self.take(most as u64).read_buf(bytes).await
     }
 
-    /// Whether nothing more comes than is there: whoever is read from has closed. Over TLS that is not known before all is read.
+    /// Whether nothing more comes than is there: whoever is read from has closed. Over TLS that is not known before all
+    /// is read.
     pub(crate) fn has_ended(&self) -> bool {
         let (Self::Plain(half) | Self::Stamped(half, _)) = self else {
             return false;

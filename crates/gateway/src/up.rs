@@ -1,7 +1,7 @@
 //! From a client to the broker: bytes as they came, messages when and if they may.
 //!
-//! While a message is held back its connection is not read, so that whatever the client sends behind it waits in order, and the
-//! client is slowed by its own socket. Not here: what passes (`uplink`, `judge`).
+//! While a message is held back its connection is not read, so that whatever the client sends behind it waits in order,
+//! and the client is slowed by its own socket. Not here: what passes (`uplink`, `judge`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -108,8 +108,8 @@ impl Carrier<'_> {
         self.arrived = arrived;
     }
 
-    /// The client has closed. One that was sent to another gateway is not gone: the broker is told that it takes leave, or else it
-    /// would tell its will.
+    /// The client has closed. One that was sent to another gateway is not gone: the broker is told that it takes leave,
+    /// or else it would tell its will.
     async fn take_leave(&mut self) -> End {
         if self.link.is_moved.load(Relaxed) && self.uplink.is_between() {
             // A broker that is gone needs no word.
@@ -226,7 +226,8 @@ impl Carrier<'_> {
         Ok(ready)
     }
 
-    /// How long the message at the front was held back, in nanoseconds: since it came where it, or one before it, had to wait.
+    /// How long the message at the front was held back, in nanoseconds: since it came where it, or one before it, had
+    /// to wait.
     fn stood(&self) -> u64 {
         if self.arrived >= self.free {
             return 0;
@@ -253,8 +254,8 @@ impl Carrier<'_> {
         }
     }
 
-    /// The longest that a message may wait: a client that is silent for half as long again as its keep-alive is cut off by the
-    /// broker, and may have been silent for all of it before.
+    /// The longest that a message may wait: a client that is silent for half as long again as its keep-alive is cut off
+    /// by the broker, and may have been silent for all of it before.
     fn wait_max(&self) -> Duration {
         let delay_max = self.link.shared.settings.delay_max;
         match self.keep_alive {

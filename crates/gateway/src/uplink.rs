@@ -1,4 +1,5 @@
-//! What a client sends, packet by packet: what passes as it is, what must be asked about, and what becomes of a refused message.
+//! What a client sends, packet by packet: what passes as it is, what must be asked about, and what becomes of a refused
+//! message.
 //!
 //! The machine has no socket and no clock. Ask [`Uplink::next`] with whatever has arrived and was not consumed; after a
 //! [`Step::Publish`] say [`Uplink::admit`] or [`Uplink::refuse`] before asking again. Not here: who decides (`judge`).
@@ -193,8 +194,8 @@ impl Uplink {
                 Reply::Reason(ack(Kind::Puback, reason::QUOTA_EXCEEDED))
             }
             (Qos::AtLeastOnce, Version::V311) => Reply::Taken(ack(Kind::Puback, reason::SUCCESS)),
-            // The broker may have this message from an earlier connection and wait for its release: whoever answers in its
-            // place would make it mistake another message for this one.
+            // The broker may have this message from an earlier connection and wait for its release: whoever answers in
+            // its place would make it mistake another message for this one.
             (Qos::ExactlyOnce, _) if head.is_dup() && !self.was_dropped(head) => Reply::Leave,
             (Qos::ExactlyOnce, Version::V5) => {
                 Reply::Reason(ack(Kind::Pubrec, reason::QUOTA_EXCEEDED))

@@ -1,7 +1,8 @@
-//! Numbers as bytes: fixed integers, numbers of seven bits a byte, and keys; written to the end of a frame, taken off its front.
+//! Numbers as bytes: fixed integers, numbers of seven bits a byte, and keys; written to the end of a frame, taken off
+//! its front.
 //!
-//! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic. Not here: what frames begin
-//! with and contain, which each protocol says.
+//! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic. Not here: what frames
+//! begin with and contain, which each protocol says.
 
 use tollgate_kit::{Reader, put_varint};
 use tollgate_mode::{Key, Malformed};

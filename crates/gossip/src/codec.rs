@@ -1,7 +1,7 @@
 //! Frames of this crate: the eight bytes every one begins with, instants and lists.
 //!
-//! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic, and allocates no more than the
-//! frame is long. Not here: plain numbers (`bytes`), and what frames contain, which each design says.
+//! Whatever a stranger sends, reading it ends in a value or in [`Malformed`], never in a panic, and allocates no more
+//! than the frame is long. Not here: plain numbers (`bytes`), and what frames contain, which each design says.
 
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Malformed, VERSION, Writer};

@@ -34,9 +34,9 @@ pub enum Kind {
     Auto,
 }
 
-/// From that many nodes on, collecting at a home costs less than telling everybody. Measured on the limited users of data set B
-/// with buckets of 1 to 30 tokens per node: telling everybody takes 0.8 to 1.2 times the bytes of a home at 5 nodes, 1.0 to
-/// 1.4 at 7, 1.0 to 1.8 at 10.
+/// From that many nodes on, collecting at a home costs less than telling everybody. Measured on the limited users of
+/// data set B with buckets of 1 to 30 tokens per node: telling everybody takes 0.8 to 1.2 times the bytes of a home at
+/// 5 nodes, 1.0 to 1.4 at 7, 1.0 to 1.8 at 10.
 const HOME_NODES_MIN: u64 = 7;
 
 impl Kind {
@@ -96,9 +96,9 @@ impl Kind {
 
     /// What `auto` comes to for that bucket and cluster; every other design is itself.
     ///
-    /// A home pays off once its announcements save more than they cost: not in a small cluster, and not for a bucket with
-    /// fewer tokens than there are nodes, of which every token is announced. All nodes must choose alike, so what counts is
-    /// the cluster as it was set up, not who is alive.
+    /// A home pays off once its announcements save more than they cost: not in a small cluster, and not for a bucket
+    /// with fewer tokens than there are nodes, of which every token is announced. All nodes must choose alike, so what
+    /// counts is the cluster as it was set up, not who is alive.
     #[must_use]
     pub fn resolve(self, burst: u64, nodes: u64) -> Self {
         match self {

@@ -1,7 +1,7 @@
 //! Buckets that many nodes count together: every node decides at once from what it knows, and news spreads behind.
 //!
-//! A [`Replica`] is one node's part in one policy. It holds a [`Design`], the way the nodes agree; [`Kind`] names them all.
-//! Requests, frames, timeouts and changes of membership go in; verdicts and frames to send come out. Nothing here
+//! A [`Replica`] is one node's part in one policy. It holds a [`Design`], the way the nodes agree; [`Kind`] names them
+//! all. Requests, frames, timeouts and changes of membership go in; verdicts and frames to send come out. Nothing here
 //! reads a clock, draws from the system's randomness or opens a socket, so the daemon and the lab drive the same types.
 //!
 //! Deliberately not here: who is alive (membership is told), retransmission (designs repair themselves), and the

@@ -1,7 +1,7 @@
 //! Segments: what one writer admitted, as counts with the instant of the first, and the backlog they add up to.
 //!
-//! The end of the backlog is a pure function of the union of all writers' segments, and equals that of one bucket that saw
-//! every admitted request in order, as long as every writer opens a new segment where it sees no backlog. What is
+//! The end of the backlog is a pure function of the union of all writers' segments, and equals that of one bucket that
+//! saw every admitted request in order, as long as every writer opens a new segment where it sees no backlog. What is
 //! computed from a part of the segments never exceeds it. Not here: when a writer speaks, and what it forgets.
 
 use tollgate_limit::Instant;

@@ -93,10 +93,11 @@ impl Machine {
         on!(self, it => it.reset(key, now));
     }
 
-    /// Goes to another time, as the clock was set: whatever a key has used up by `from`, as known here, it has used up at `to`. Others
-    /// are told nothing of it.
+    /// Goes to another time, as the clock was set: whatever a key has used up by `from`, as known here, it has used up
+    /// at `to`. Others are told nothing of it.
     ///
-    /// Where the clock was set back, all that is counted is of a time to come: `anew`, which has just started, takes its place.
+    /// Where the clock was set back, all that is counted is of a time to come: `anew`, which has just started, takes
+    /// its place.
     pub fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Self>) {
         match (self, anew) {
             (Self::Bucket(it), Some(Self::Bucket(anew))) => it.move_time(from, to, Some(*anew)),
@@ -202,7 +203,8 @@ impl Machine {
         on!(self, it => it.evict(now))
     }
 
-    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is none.
+    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is
+    /// none.
     pub fn drop_copy(&mut self) -> bool {
         on!(self, it => it.drop_copy())
     }

@@ -1,4 +1,5 @@
-//! A node's part in one policy under gossip, at the boundary: what a policy is counted by, starts, restarts and catching up.
+//! A node's part in one policy under gossip, at the boundary: what a policy is counted by, starts, restarts and
+//! catching up.
 //!
 //! Not here: how nodes agree, which is in the designs.
 

@@ -18,13 +18,14 @@ use self::arrears::Arrears;
 
 /// A way for nodes to agree about many keys of one bucket. The replica asks for the level and says what was admitted.
 ///
-/// After every call, drain [`poll_send`](Self::poll_send). Timeouts may come early or twice; frames may be lost, doubled,
-/// late, out of order or malformed: none of it may cause a panic or an unbounded state.
+/// After every call, drain [`poll_send`](Self::poll_send). Timeouts may come early or twice; frames may be lost,
+/// doubled, late, out of order or malformed: none of it may cause a panic or an unbounded state.
 pub trait Design: std::fmt::Debug + std::marker::Send {
     /// Grains of backlog that this node knows of; above the bucket's capacity it is debt.
     fn level(&mut self, key: Key, now: Instant) -> u128;
 
-    /// Counts `cost` tokens as admitted here, whatever the level. Called right after [`level`](Self::level) at the same time.
+    /// Counts `cost` tokens as admitted here, whatever the level. Called right after [`level`](Self::level) at the same
+    /// time.
     fn accept(&mut self, key: Key, cost: u64, now: Instant);
 
     /// Takes a frame that `from` sent. A malformed one changes nothing.
@@ -60,7 +61,8 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
     /// Forgets one key to make room: of a few, the one that has most left.
     fn evict(&mut self, now: Instant) -> bool;
 
-    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is none.
+    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is
+    /// none.
     fn drop_copy(&mut self) -> bool {
         false
     }

@@ -64,7 +64,8 @@ pub struct Knobs {
 
 /// Up to that many tokens per node, traffic that goes anywhere does not fill all nodes' shares at once.
 const LOOSE_SHARE_MAX: u64 = 30;
-/// Among fewer nodes it does: one too many was seen in up to one run of ten with 3 to 7 nodes, never in forty with ten and more.
+/// Among fewer nodes it does: one too many was seen in up to one run of ten with 3 to 7 nodes, never in forty with ten
+/// and more.
 const LOOSE_NODES_MIN: u64 = 10;
 
 /// How much of the room a node keeps to itself, in shares: `beta`, or the usual.

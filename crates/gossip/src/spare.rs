@@ -1,8 +1,8 @@
 //! Whom to forget when there is no room: of a few keys, the one that has most left of its limit.
 //!
-//! A key that has used its limit up is the last to go, for forgetting it gives it a whole new one. Looking at some keys in
-//! turn finds one with as much left as most have, and needs no order that would have to be kept. Not here: how much a key
-//! has left, and what is said before it goes.
+//! A key that has used its limit up is the last to go, for forgetting it gives it a whole new one. Looking at some keys
+//! in turn finds one with as much left as most have, and needs no order that would have to be kept. Not here: how much
+//! a key has left, and what is said before it goes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

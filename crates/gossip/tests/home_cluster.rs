@@ -94,7 +94,8 @@ fn strict_shares_and_instant_messages_decide_like_one_bucket_for_any_routing() {
     }
 }
 
-/// A rush on a bucket that regains next to nothing, at random nodes: whoever speaks when, exactly the burst is admitted.
+/// A rush on a bucket that regains next to nothing, at random nodes: whoever speaks when, exactly the burst is
+/// admitted.
 #[test]
 fn a_rush_takes_the_burst_and_not_one_more() {
     for seed in 0..2000 {

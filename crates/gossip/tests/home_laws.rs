@@ -1,4 +1,5 @@
-//! What holds for `home` whatever messages do: ends never fall, broken frames change nothing, and nothing is left behind.
+//! What holds for `home` whatever messages do: ends never fall, broken frames change nothing, and nothing is left
+//! behind.
 
 #![allow(clippy::cast_possible_truncation, reason = "there are few nodes")]
 

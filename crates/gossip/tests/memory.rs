@@ -1,4 +1,5 @@
-//! What machines say they hold in memory, against what the process takes. Alone in its program, as it looks at all of that.
+//! What machines say they hold in memory, against what the process takes. Alone in its program, as it looks at all of
+//! that.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! What nodes save of a key brings every count back after a restart of one of them and of all, and nothing counts twice.
+//! What nodes save of a key brings every count back after a restart of one of them and of all, and nothing counts
+//! twice.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects")]
 

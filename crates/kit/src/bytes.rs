@@ -1,7 +1,7 @@
 //! Numbers as bytes: little-endian, or seven bits a byte, lowest first.
 //!
-//! Reading never panics, never takes more than is left, and gives `None` for what cannot be read; why a frame is refused is up to its
-//! protocol. Not here: what the bytes mean.
+//! Reading never panics, never takes more than is left, and gives `None` for what cannot be read; why a frame is
+//! refused is up to its protocol. Not here: what the bytes mean.
 
 /// Takes numbers off the front of bytes.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,8 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Seven bits a byte, of at most so many bits together. What is cut off is taken whole; of what is too large, nothing is.
+    /// Seven bits a byte, of at most so many bits together. What is cut off is taken whole; of what is too large,
+    /// nothing is.
     pub fn varint(&mut self, bits: u32) -> Option<u128> {
         let mut value = 0;
         for ((shift, byte), at) in (0..bits).step_by(7).zip(self.0).zip(1..) {

@@ -1,7 +1,7 @@
 //! One of each small thing that the other crates share.
 //!
-//! Everything here is pure and panics for no input. Not here: anything that knows a policy, a frame or a node; and nothing that an
-//! attacker must not guess.
+//! Everything here is pure and panics for no input. Not here: anything that knows a policy, a frame or a node; and
+//! nothing that an attacker must not guess.
 
 pub mod base64;
 mod bytes;

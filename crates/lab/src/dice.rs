@@ -1,7 +1,7 @@
 //! Random choices that a seed decides, the same on every machine.
 //!
-//! Each purpose has its own stream, so that losing a message changes no arrival. Not here: the designs' own dice, which they
-//! get a seed for.
+//! Each purpose has its own stream, so that losing a message changes no arrival. Not here: the designs' own dice, which
+//! they get a seed for.
 
 use tollgate_sim::{Links, Weather};
 

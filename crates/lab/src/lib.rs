@@ -3,7 +3,8 @@
 //! One seed decides everything: arrivals, phases, loss, delay. The same seed gives the same [`Outcome::hash`] on every
 //! machine. Checkers share no code with what they check.
 //!
-//! Deliberately not here: files, terminals, plots. The `tollgate` command reads traces and draws what is in a [`Report`].
+//! Deliberately not here: files, terminals, plots. The `tollgate` command reads traces and draws what is in a
+//! [`Report`].
 
 mod catalogue;
 mod check;

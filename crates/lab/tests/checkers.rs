@@ -1,7 +1,7 @@
 //! Every checker, quickly: what `cargo xtask mutants` runs with each known bug planted in turn.
 //!
-//! `TOLLGATE_PLANTED` names the bug, if the feature `planted` is on; without one everything must pass. Not here: what only
-//! the tests of `tollgate-gossip` can see, which are run after these.
+//! `TOLLGATE_PLANTED` names the bug, if the feature `planted` is on; without one everything must pass. Not here: what
+//! only the tests of `tollgate-gossip` can see, which are run after these.
 
 #![allow(
     clippy::unwrap_used,

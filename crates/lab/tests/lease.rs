@@ -1,4 +1,5 @@
-//! Experiments about leases as they are run: the same on any number of threads, sound designs never over, unsound ones seen.
+//! Experiments about leases as they are run: the same on any number of threads, sound designs never over, unsound ones
+//! seen.
 
 #![allow(
     clippy::unwrap_used,

@@ -39,7 +39,8 @@ fn bucket((burst, token_ms): (u64, u64)) -> Bucket {
     Bucket::new(burst, 1, token_ms * 1_000_000).unwrap()
 }
 
-/// How full a bucket is, in nanoseconds of refill: the greatest, over all instants, of what came since less what leaked since.
+/// How full a bucket is, in nanoseconds of refill: the greatest, over all instants, of what came since less what leaked
+/// since.
 fn level(taken: &[(u64, u64)], token_ns: u64, now: u64) -> i128 {
     let since = |from: u64| {
         let came: u64 = taken

@@ -10,7 +10,8 @@ use tollgate_lab::{Contender, Weather, check, random_world};
 
 /// Worlds of each weather per design; `--example worlds` draws as many as you like.
 const WORLDS: u64 = 200;
-/// Worlds with strict shares, for designs that are exact there: one in four thousand showed a mistake that nothing else did.
+/// Worlds with strict shares, for designs that are exact there: one in four thousand showed a mistake that nothing else
+/// did.
 const STRICT_WORLDS: u64 = 4_000;
 
 #[test]

@@ -1,7 +1,8 @@
 //! Tokens and rates in whole numbers: a token is 2^48 *mites*, a rate is mites per nanosecond.
 //!
-//! One unit for all contracts, so that messages need not say which contract their figures are of. Rates that are lent are whole;
-//! what a limit has beyond that is carried as a remainder, so the pool fills exactly. Not here: who has how much.
+//! One unit for all contracts, so that messages need not say which contract their figures are of. Rates that are lent
+//! are whole; what a limit has beyond that is carried as a remainder, so the pool fills exactly. Not here: who has how
+//! much.
 
 use core::fmt;
 
@@ -109,8 +110,8 @@ impl Limits {
     }
 }
 
-/// How long `missing` mites take, exactly, where `lent` mites of each nanosecond go elsewhere and `part` is already there;
-/// `None` where they never come.
+/// How long `missing` mites take, exactly, where `lent` mites of each nanosecond go elsewhere and `part` is already
+/// there; `None` where they never come.
 pub(crate) fn wait_ns(limits: &Limits, missing: i128, lent: i128, part: u64) -> Option<u64> {
     let period = i128::from(limits.period_ns);
     let gained = (i128::from(limits.limit) << 48) - lent.saturating_mul(period);

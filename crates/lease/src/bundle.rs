@@ -1,7 +1,8 @@
 //! What a client and a node say of all policies of one key at a time, as bytes.
 //!
-//! A client that has heard nothing yet sends no question and is told the terms: which policies the key is lent by, or that it must ask each
-//! time. From then on it states what it holds of each of them. Not here: which key it is, which the carrier of the bytes says.
+//! A client that has heard nothing yet sends no question and is told the terms: which policies the key is lent by, or
+//! that it must ask each time. From then on it states what it holds of each of them. Not here: which key it is, which
+//! the carrier of the bytes says.
 
 use std::sync::Arc;
 

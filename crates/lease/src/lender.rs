@@ -1,7 +1,8 @@
 //! The grantor's side of all keys of one policy: a pool for each key that is not as if it had never been seen.
 //!
-//! A key that is new begins as it would have when this grantor began: with nothing, as its predecessors may have lent and spent all. The same
-//! holds for all keys after a pause in which another may have granted. Not here: who grants, sockets, clocks.
+//! A key that is new begins as it would have when this grantor began: with nothing, as its predecessors may have lent
+//! and spent all. The same holds for all keys after a pause in which another may have granted. Not here: who grants,
+//! sockets, clocks.
 
 mod quota;
 mod stand;
@@ -77,7 +78,8 @@ impl LenderSetup {
         after(self.since, self.out_ns().saturating_add(late))
     }
 
-    /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent and spent all.
+    /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent
+    /// and spent all.
     fn fresh(&self, clock: Clock, now: Instant) -> Pool {
         let mut pool = self.successor(clock, self.since).until(self.learnt());
         pool.advance(now);

@@ -1,13 +1,15 @@
 //! Small buckets lent out of one bucket or window: clients decide by themselves, and never admit a token too many.
 //!
 //! A [`Pool`] is the grantor's side of one key, a [`Lessee`] the client's. A lease is a small bucket: tokens at once, a
-//! rate, a depth, a term. What is lent counts as spent until it is reported, returned or its term has ended, and its depth and rate are
-//! reserved: the pool's level and all reserved depths stay within the burst, its refill and all reserved rates within the
-//! limit. [`Centre`] and [`Replica`] are the older scheme, which synchronises now and then and admits too much; [`Syncing`] is it among nodes.
+//! rate, a depth, a term. What is lent counts as spent until it is reported, returned or its term has ended, and its
+//! depth and rate are reserved: the pool's level and all reserved depths stay within the burst, its refill and all
+//! reserved rates within the limit. [`Centre`] and [`Replica`] are the older scheme, which synchronises now and then
+//! and admits too much; [`Syncing`] is it among nodes.
 //!
 //! `docs/lease.md` has the rules by the names used here (G1 to G9, C1 to C9) and why they suffice.
 //!
-//! Deliberately absent: clocks, sockets, which node grants, the stores that keep ledgers, contracts of several policies.
+//! Deliberately absent: clocks, sockets, which node grants, the stores that keep ledgers, contracts of several
+//! policies.
 //!
 //! ```
 //! use tollgate_lease::{Answer, Key, Lessee, Limits, Pool, Rules, Setup};

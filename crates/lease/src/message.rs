@@ -1,7 +1,7 @@
 //! What clients and grantors say to each other: one question, one answer, one hint.
 //!
-//! A client has at most one question per key out and says in each all that it holds, so that there is no log of transfers to keep.
-//! When a question was first sent is remembered by the client, and not in it. Not here: the bytes.
+//! A client has at most one question per key out and says in each all that it holds, so that there is no log of
+//! transfers to keep. When a question was first sent is remembered by the client, and not in it. Not here: the bytes.
 
 use tollgate_gossip::Key;
 use tollgate_limit::Span;

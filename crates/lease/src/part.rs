@@ -1,6 +1,7 @@
 //! A grantor's part in one policy, at the boundary.
 //!
-//! Grantors say nothing to each other; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what is lent.
+//! Grantors say nothing to each other; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what
+//! is lent.
 
 use core::any::Any;
 

@@ -1,4 +1,5 @@
-//! Known bugs for the tests of the checkers: `planted!(number, right, wrong)` is the right expression in every build but tests.
+//! Known bugs for the tests of the checkers: `planted!(number, right, wrong)` is the right expression in every build
+//! but tests.
 //!
 //! The number is that of the mutant in `docs/lease.md`. Not here: the tests.
 

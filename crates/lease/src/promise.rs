@@ -1,7 +1,7 @@
 //! Requests that pass once their cost has come back, in sum: debited already, let through later (delay mode).
 //!
-//! There is no queue: what is promised is kept in order, each when its cost has come back after the one before, so that the end and the
-//! largest of them bound all that is out. Not here: who promises, and who waits.
+//! There is no queue: what is promised is kept in order, each when its cost has come back after the one before, so that
+//! the end and the largest of them bound all that is out. Not here: who promises, and who waits.
 
 use tollgate_limit::Instant;
 

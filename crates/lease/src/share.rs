@@ -10,7 +10,8 @@ use crate::pool::Rules;
 pub enum Share {
     /// Everybody in proportion to what he asks for, as one bucket would treat requests.
     Request,
-    /// Everybody what he asks for, up to a mark that is the same for all: who asks for much takes nothing from who asks for little.
+    /// Everybody what he asks for, up to a mark that is the same for all: who asks for much takes nothing from who asks
+    /// for little.
     Client,
 }
 
@@ -35,8 +36,8 @@ impl Crowd<'_> {
         self.want.saturating_add(self.asked).max(1)
     }
 
-    /// Whether all demand is below the limit. What one client wants counts up to the limit, so that one alone that wants more
-    /// is no calm.
+    /// Whether all demand is below the limit. What one client wants counts up to the limit, so that one alone that
+    /// wants more is no calm.
     pub(crate) fn is_calm(&self) -> bool {
         self.wanted.saturating_add(self.asked).max(1) < self.limits.want()
     }
@@ -47,7 +48,8 @@ impl Crowd<'_> {
         let use_in_term = used(want, self.rules.term_ns);
         let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
         let depth = part(lent, want, self.want).min(use_in_term);
-        // Those who ask would lease too, and there must be about enough for all of them; its own asking is among theirs.
+        // Those who ask would lease too, and there must be about enough for all of them; its own asking is among
+        // theirs.
         let all = self.want.saturating_add(self.asked.saturating_sub(want));
         let fair = part(lent, want, all).min(use_in_term);
         let is_worth = depth >= mites(self.rules.depth_min)
@@ -100,8 +102,8 @@ pub(crate) fn rate_of(want: u64) -> i128 {
     part(used(want, SECOND_NS), 1, SECOND_NS)
 }
 
-/// How much of a demand is leased as rate with that depth: so much that a Poisson stream leaves the bucket full one time in
-/// `spill`, `(1 - e^-t) / t` with `t = ln(spill) / depth`, at most 0.95; in 2^-16.
+/// How much of a demand is leased as rate with that depth: so much that a Poisson stream leaves the bucket full one
+/// time in `spill`, `(1 - e^-t) / t` with `t = ln(spill) / depth`, at most 0.95; in 2^-16.
 fn fraction(depth: i128, spill: u64) -> u64 {
     // The table is for one time in a hundred: another one is that of another depth.
     let depth = part(depth, log2(100), log2(spill.max(2)));

@@ -1,8 +1,8 @@
 //! The older scheme: every client has the whole bucket and tells a centre now and then what it spent.
 //!
-//! Described in chapter 37, "Design a Distributed Rate Limiter", of the system design text that `docs/lease.md` cites; it admits too
-//! much, by up to [`SyncConfig::over_max`], and says so. The centre either keeps debts, or forgets them as the printed
-//! code does. Not here: anything that bounds it better; that is a lease.
+//! Described in chapter 37, "Design a Distributed Rate Limiter", of the system design text that `docs/lease.md` cites;
+//! it admits too much, by up to [`SyncConfig::over_max`], and says so. The centre either keeps debts, or forgets them
+//! as the printed code does. Not here: anything that bounds it better; that is a lease.
 
 use tollgate_limit::Instant;
 
@@ -29,8 +29,8 @@ pub struct SyncConfig {
 }
 
 impl SyncConfig {
-    /// Tokens that `clients` may admit too many in their first burst, if a round trip takes that long: each but one has the
-    /// burst and what comes back until it is heard.
+    /// Tokens that `clients` may admit too many in their first burst, if a round trip takes that long: each but one has
+    /// the burst and what comes back until it is heard.
     pub fn over_max(&self, clients: u64, trip_ns: u64) -> u64 {
         let time = i128::from(self.interval_ns.saturating_add(trip_ns));
         let refill = self.limits.rate().saturating_add(1).saturating_mul(time);

@@ -1,7 +1,7 @@
 //! What a pool counts where it has a window or a log instead of a bucket: what was spent, by the time of day.
 //!
-//! The counting itself is `tollgate-limit`'s. Terms go by a clock that never steps, windows by the time of day, so that a window knows how
-//! far one is ahead of the other. Not here: what is lent, which the pool's books have and no window.
+//! The counting itself is `tollgate-limit`'s. Terms go by a clock that never steps, windows by the time of day, so that
+//! a window knows how far one is ahead of the other. Not here: what is lent, which the pool's books have and no window.
 
 use std::sync::Arc;
 
@@ -209,5 +209,6 @@ fn shifted(at: Instant, by: i128) -> Instant {
     Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// So much before the end of a window every lease of it is over, for two readings of two clocks are never of one instant.
+/// So much before the end of a window every lease of it is over, for two readings of two clocks are never of one
+/// instant.
 const MARGIN_NS: i128 = 1_000_000;

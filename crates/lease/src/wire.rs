@@ -1,7 +1,7 @@
 //! Messages as bytes, and back.
 //!
-//! Whatever a stranger sends, reading it ends in a message whose figures are in range, or in [`Malformed`]. Not here: seals,
-//! datagrams, what messages cause.
+//! Whatever a stranger sends, reading it ends in a message whose figures are in range, or in [`Malformed`]. Not here:
+//! seals, datagrams, what messages cause.
 
 use std::sync::Arc;
 

@@ -115,7 +115,8 @@ impl Bucket {
         }
     }
 
-    /// Tokens that a level is below zero, parts of one as a whole one. Those that wait their turn in a shaper are no debt.
+    /// Tokens that a level is below zero, parts of one as a whole one. Those that wait their turn in a shaper are no
+    /// debt.
     #[inline]
     pub(crate) fn debt(&self, spent: u128) -> u64 {
         match self.shape {

@@ -61,8 +61,8 @@ impl Policy {
         }
     }
 
-    /// The state at `to` that says of it what this one says of `at`, the time it is brought to: as much is taken, whatever
-    /// lies between, and windows go on in the one that holds `to`.
+    /// The state at `to` that says of it what this one says of `at`, the time it is brought to: as much is taken,
+    /// whatever lies between, and windows go on in the one that holds `to`.
     pub(crate) fn shift(&self, state: &mut State, at: Instant, to: Instant) {
         match (&self.rule, &mut *state) {
             (Rule::Weighted(rule), State::Pair { current, previous }) => {

@@ -1,7 +1,7 @@
 //! States as plain numbers, for whoever keeps them in a form of its own.
 //!
-//! What [`PolicySet::keep`] gives, [`PolicySet::recall`] takes back, and so it takes numbers that somebody else worked out:
-//! any numbers make a sound cell or are refused. Not here: bytes (`cell_bytes`).
+//! What [`PolicySet::keep`] gives, [`PolicySet::recall`] takes back, and so it takes numbers that somebody else worked
+//! out: any numbers make a sound cell or are refused. Not here: bytes (`cell_bytes`).
 
 use crate::cell::Cell;
 use crate::cell_bytes::CellError;

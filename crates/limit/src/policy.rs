@@ -79,8 +79,8 @@ impl Policy {
         }
     }
 
-    /// How much may be taken in which time, so that no more can be left than that: the limit in a period. A bucket that is
-    /// larger than its limit has what it holds, in the time in which that comes back.
+    /// How much may be taken in which time, so that no more can be left than that: the limit in a period. A bucket that
+    /// is larger than its limit has what it holds, in the time in which that comes back.
     pub fn quota(&self) -> Quota {
         let (limit, period_ns) = (self.config.limit, self.config.period.nanos());
         let tokens = self.capacity().max(limit);
@@ -93,7 +93,8 @@ impl Policy {
         Quota { tokens, window_ns }
     }
 
-    /// When everything that was counted until `now` is forgotten at once: the end of a fixed window. `None` where counts fade.
+    /// When everything that was counted until `now` is forgotten at once: the end of a fixed window. `None` where
+    /// counts fade.
     pub fn window_end(&self, now: Instant) -> Option<Instant> {
         match &self.rule {
             Rule::Window(rule) => {
@@ -213,7 +214,8 @@ impl Policy {
         self.take(state, now, tokens);
     }
 
-    /// What charges without asking may bring a state to: grains of a bucket, tokens of anything else; `None` without a bound.
+    /// What charges without asking may bring a state to: grains of a bucket, tokens of anything else; `None` without a
+    /// bound.
     pub fn owed_max(&self) -> Option<u128> {
         let debt = self.config.max_debt?;
         Some(match &self.rule {

@@ -234,8 +234,8 @@ impl PolicySet {
         Instant::from_nanos(u64::try_from(self.fresh_at_ns(cell)).unwrap_or(u64::MAX))
     }
 
-    /// How much is used at `now` of what the policy that has least left may give, of those that bind anybody: from zero to all,
-    /// which is `u32::MAX`.
+    /// How much is used at `now` of what the policy that has least left may give, of those that bind anybody: from zero
+    /// to all, which is `u32::MAX`.
     pub fn used<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> u32 {
         let now = now.max(cell.at());
         cell.view(self, |at, states| {
@@ -273,8 +273,9 @@ impl PolicySet {
         })
     }
 
-    /// Moves the cell to another time: what it says at `from`, or at its newest charge where that is later, it says at `to`,
-    /// however far apart these are and whichever comes first. For a clock that was set: nothing is regained by it.
+    /// Moves the cell to another time: what it says at `from`, or at its newest charge where that is later, it says at
+    /// `to`, however far apart these are and whichever comes first. For a clock that was set: nothing is regained by
+    /// it.
     pub fn shift<const N: usize>(&self, cell: &mut Cell<N>, from: Instant, to: Instant) {
         self.write(cell, from, |_, policy, state, now| {
             policy.shift(state, now, to);

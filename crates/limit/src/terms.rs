@@ -1,7 +1,7 @@
 //! What a policy asks of its state for one request, in plain numbers, for engines that decide outside this process.
 //!
-//! An engine keeps states in its own way and compares them with these numbers; whatever is derived from the answer (what
-//! is left, how long to wait) is computed here, from the state that the engine found. Not here: any state.
+//! An engine keeps states in its own way and compares them with these numbers; whatever is derived from the answer
+//! (what is left, how long to wait) is computed here, from the state that the engine found. Not here: any state.
 
 use crate::policy::{Policy, Rule};
 use crate::time::Instant;

@@ -1,9 +1,9 @@
 //! A load generator for limiters: who asks, how often, and how long the answers take.
 //!
 //! A [`Plan`] says what to ask of which server; [`run`] does it and gives a [`Report`]. In a *closed* loop every
-//! connection keeps a number of requests under way, which finds the most a server can do. In an *open* loop requests come
-//! at times that were fixed beforehand, whatever the server does, and latency counts from the time a request was due: a
-//! server that stalls is charged for every request it kept from being sent.
+//! connection keeps a number of requests under way, which finds the most a server can do. In an *open* loop requests
+//! come at times that were fixed beforehand, whatever the server does, and latency counts from the time a request was
+//! due: a server that stalls is charged for every request it kept from being sent.
 //!
 //! The generator shares a machine with what it measures, so it is lean: one thread waits for many sockets, requests are
 //! templates into which a number is written, and of a reply only the verdict is read. Any server that speaks one of

@@ -1,7 +1,7 @@
 //! Requests made beforehand: bytes with holes of fixed width into which numbers are written.
 //!
-//! All numbers have as many digits as the largest, so that every length inside a request (of a body, of a bulk string, of a
-//! protobuf field) is known before the first is sent.
+//! All numbers have as many digits as the largest, so that every length inside a request (of a body, of a bulk string,
+//! of a protobuf field) is known before the first is sent.
 
 /// A request with holes.
 #[derive(Clone, Debug)]

@@ -98,8 +98,8 @@ fn a_closed_loop_counts_verdicts_and_times() {
 
 #[test]
 fn a_stall_is_charged_to_every_request_that_was_due() {
-    // One connection, 1000 a second, and a server that sleeps for 100 ms once: about a hundred requests are late, though
-    // only few were under way.
+    // One connection, 1000 a second, and a server that sleeps for 100 ms once: about a hundred requests are late,
+    // though only few were under way.
     let stall = |answers| match answers {
         150 => Duration::from_millis(100),
         _ => Duration::ZERO,

@@ -1,8 +1,8 @@
 //! What a mode keeps of each key: one look-up however many keys there are, and the sum of their bytes without a walk.
 //!
-//! Values lie in blocks that never move, in slots that are used again, the lowest first. Nothing depends on hashes but the time a
-//! look-up takes: values are walked in the order of their slots, which follows from the calls so far.
-//! Not here: what a value means, and which key may be forgotten.
+//! Values lie in blocks that never move, in slots that are used again, the lowest first. Nothing depends on hashes but
+//! the time a look-up takes: values are walked in the order of their slots, which follows from the calls so far. Not
+//! here: what a value means, and which key may be forgotten.
 
 use core::cmp::Reverse;
 use core::num::NonZeroU64;
@@ -44,7 +44,8 @@ struct Block<V> {
 struct Slot<V> {
     key: Key,
     value: V,
-    /// One more than what the value held elsewhere when it was last weighed: never zero, so that an empty slot takes no more room.
+    /// One more than what the value held elsewhere when it was last weighed: never zero, so that an empty slot takes no
+    /// more room.
     weighed: NonZeroU64,
 }
 

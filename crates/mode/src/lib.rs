@@ -1,8 +1,9 @@
 //! The boundary between a node and its ways to agree with other nodes: one trait, and the words that both sides use.
 //!
-//! A [`Mode`] is one node's part in one policy. Requests, frames, events and the time go in; answers, frames to send and what
-//! must survive a crash come out. A [`ModeKind`] is the row of a mode in the registry of `node`: which policies it can count,
-//! and how its part is built. `node` drives every mode by these two traits and adds a mode by one line.
+//! A [`Mode`] is one node's part in one policy. Requests, frames, events and the time go in; answers, frames to send
+//! and what must survive a crash come out. A [`ModeKind`] is the row of a mode in the registry of `node`: which
+//! policies it can count, and how its part is built. `node` drives every mode by these two traits and adds a mode by
+//! one line.
 //!
 //! Not here: any mode, sockets, clocks, who is alive, and which policies are counted by which mode.
 

@@ -91,10 +91,11 @@ impl Settlement<'_> {
 
 /// One node's part in one policy, for many keys.
 ///
-/// Same calls, same times, same answers: a mode reads no clock, draws its choices from a seed and opens no socket. After every
-/// call drain [`poll_send`](Self::poll_send) and [`poll_kept`](Self::poll_kept). Timeouts may come early or twice; frames may be
-/// lost, doubled, late, out of order or malformed: none of it may cause a panic or unbounded state. [`take`](Self::take) follows
-/// a [`probe`](Self::probe) of the same key at the same time, with no other call between.
+/// Same calls, same times, same answers: a mode reads no clock, draws its choices from a seed and opens no socket.
+/// After every call drain [`poll_send`](Self::poll_send) and [`poll_kept`](Self::poll_kept). Timeouts may come early or
+/// twice; frames may be lost, doubled, late, out of order or malformed: none of it may cause a panic or unbounded
+/// state. [`take`](Self::take) follows a [`probe`](Self::probe) of the same key at the same time, with no other call
+/// between.
 pub trait Mode: fmt::Debug + core::marker::Send {
     /// The word for how it agrees, as it is shown.
     fn design(&self) -> &'static str;
@@ -114,7 +115,8 @@ pub trait Mode: fmt::Debug + core::marker::Send {
         None
     }
 
-    /// Counts by other numbers from now on. Only what [`ModeKind::tag`](crate::ModeKind::tag) leaves out can have changed.
+    /// Counts by other numbers from now on. Only what [`ModeKind::tag`](crate::ModeKind::tag) leaves out can have
+    /// changed.
     fn change(&mut self, policy: &NamedPolicy, now: Instant);
 
     /// What a request of that cost would be answered; nothing is counted. A cost of zero is a peek: as cost one.
@@ -161,7 +163,8 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     /// The next frame to send, oldest first.
     fn poll_send(&mut self) -> Option<Send>;
 
-    /// What must be stored before anything that depends on it is said, if that has changed; answered by [`Event::Kept`].
+    /// What must be stored before anything that depends on it is said, if that has changed; answered by
+    /// [`Event::Kept`].
     fn poll_kept(&mut self) -> Option<Arc<[u8]>> {
         None
     }

@@ -1,7 +1,7 @@
 //! Known bugs on demand: which one is planted in this process.
 //!
-//! Compiled only with the feature `planted`, for `cargo xtask mutants`. The environment names the bug once for the whole
-//! process, so a test plants nothing itself: any test of any crate that runs with `TOLLGATE_PLANTED=name` has it.
+//! Compiled only with the feature `planted`, for `cargo xtask mutants`. The environment names the bug once for the
+//! whole process, so a test plants nothing itself: any test of any crate that runs with `TOLLGATE_PLANTED=name` has it.
 //! Not here: the bugs, which sit in the rules they break as `planted!("name", right, wrong)`.
 
 use std::sync::OnceLock;

@@ -1,8 +1,9 @@
 //! A policy's name between nodes: a hash that every node computes alike.
 //!
-//! Fixed for all time, as nodes of different builds must agree. It begins as `0xcbf2_9ce4_8422_2325`; each byte is xored into
-//! it, and it is multiplied by `0x0000_0100_0000_01b3` (FNV-1a); at the end it is mixed once by the finalizer of `SplitMix64`.
-//! A text is its length in bytes and its bytes, a number its eight bytes, the lowest first. Every tag begins with
+//! Fixed for all time, as nodes of different builds must agree. It begins as `0xcbf2_9ce4_8422_2325`; each byte is
+//! xored into it, and it is multiplied by `0x0000_0100_0000_01b3` (FNV-1a); at the end it is mixed once by the
+//! finalizer of `SplitMix64`. A text is its length in bytes and its bytes, a number its eight bytes, the lowest first.
+//! Every tag begins with
 //!
 //! ```text
 //! contract id | number of key entries, and each | policy name | algorithm

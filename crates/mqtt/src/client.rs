@@ -71,7 +71,8 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Appends a PUBLISH up to its payload, which has so many bytes; `None`, and nothing is appended, where a length is too much.
+    /// Appends a PUBLISH up to its payload, which has so many bytes; `None`, and nothing is appended, where a length is
+    /// too much.
     pub fn write(&self, payload: usize, out: &mut Vec<u8>) -> Option<()> {
         let topic = u16::try_from(self.topic.len()).ok()?;
         let mut head = 2 + self.topic.len();

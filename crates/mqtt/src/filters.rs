@@ -59,7 +59,8 @@ impl Filters {
         self.count == 0
     }
 
-    /// Hands out the place of each filter that matches, in no order. It never takes more steps than the filters have levels.
+    /// Hands out the place of each filter that matches, in no order. It never takes more steps than the filters have
+    /// levels.
     pub fn matching(&self, topic: &str, mut found: impl FnMut(usize)) {
         self.walk(0, Some(topic), is_hidden(topic), &mut found);
     }

@@ -5,8 +5,9 @@ use crate::header::Header;
 
 /// Follows the packets of one direction of a connection.
 ///
-/// Ask [`Frames::next`] with whatever has arrived and was not consumed. After a [`Piece::Start`] say with [`Frames::enter`] how
-/// many bytes of the packet are to come as [`Piece::Part`]s; those of a part are consumed by being handed out.
+/// Ask [`Frames::next`] with whatever has arrived and was not consumed. After a [`Piece::Start`] say with
+/// [`Frames::enter`] how many bytes of the packet are to come as [`Piece::Part`]s; those of a part are consumed by
+/// being handed out.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
     /// Bytes of the packet under way that were not handed out.

@@ -1,11 +1,11 @@
 //! The bytes of MQTT 3.1.1 and 5, as far as somebody between a client and a broker must understand them.
 //!
-//! [`Frames`] follows packets through a stream without keeping them. [`Connect`], [`Connack`], [`PublishHead`], [`Ack`] and
-//! [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself, [`client`] what a client says.
-//! [`Filter`] and [`Filters`] match topics.
+//! [`Frames`] follows packets through a stream without keeping them. [`Connect`], [`Connack`], [`PublishHead`], [`Ack`]
+//! and [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself, [`client`] what a client
+//! says. [`Filter`] and [`Filters`] match topics.
 //!
-//! Every reader takes any bytes: it answers, asks for more, or refuses with a [`Malformed`]. Deliberately absent: sockets,
-//! sessions, subscriptions, payloads, and MQTT 3.1.
+//! Every reader takes any bytes: it answers, asks for more, or refuses with a [`Malformed`]. Deliberately absent:
+//! sockets, sessions, subscriptions, payloads, and MQTT 3.1.
 
 mod ack;
 pub mod client;

@@ -5,7 +5,8 @@ use crate::header::{Kind, PACKET_MAX};
 use crate::properties::id;
 use crate::reason;
 
-/// One of the four packets by which a message is acknowledged. MQTT 3.1.1 has no reason codes, so that it hears of none.
+/// One of the four packets by which a message is acknowledged. MQTT 3.1.1 has no reason codes, so that it hears of
+/// none.
 pub fn ack(kind: Kind, id: u16, reason: u8, version: Version) -> Vec<u8> {
     let flags = if kind == Kind::Pubrel { 0b0010 } else { 0 };
     let mut body = id.to_be_bytes().to_vec();

@@ -17,8 +17,8 @@ pub struct Answer {
     pub refused_by: Option<RefusedBy>,
     /// All policies that refused, in order, where several did.
     pub violated: Option<Box<[Violation]>>,
-    /// The contract of the policy that the answer tells of: the one that refused, or that has the least left; `None` where
-    /// no contract binds the request.
+    /// The contract of the policy that the answer tells of: the one that refused, or that has the least left; `None`
+    /// where no contract binds the request.
     pub contract: Option<usize>,
     /// Its place in that contract.
     pub policy: usize,
@@ -32,13 +32,15 @@ pub struct Answer {
     pub reset_after: Span,
     /// Whether a policy that is not enforced would have refused.
     pub shadowed: bool,
-    /// Whether `remaining` is only the part that is lent to this process: the policy may have more left, and `reset_after` is not known.
+    /// Whether `remaining` is only the part that is lent to this process: the policy may have more left, and
+    /// `reset_after` is not known.
     pub is_part: bool,
     /// What was charged.
     pub receipt: Receipt,
     /// Contracts that the key has terms of its own in: places of policies in them are those of the terms.
     pub terms: KeyTerms,
-    /// Which of the nodes that follow on each other gave it: places of contracts and policies are those of its contracts.
+    /// Which of the nodes that follow on each other gave it: places of contracts and policies are those of its
+    /// contracts.
     pub version: u64,
 }
 
@@ -98,8 +100,8 @@ impl Answer {
         }
     }
 
-    /// The answer to a request that is denied before anything is counted, in the name of the one policy of these terms: for
-    /// ever where there is no end.
+    /// The answer to a request that is denied before anything is counted, in the name of the one policy of these terms:
+    /// for ever where there is no end.
     pub fn barred(contract: usize, terms: &Arc<Terms>, end: Option<Span>) -> Self {
         Self {
             verdict: match end {

@@ -175,8 +175,8 @@ impl Node {
         answer.by(self.version())
     }
 
-    /// The spot of a booking, wherever it was charged, and the charge as its contract sees it today; `None` where the contract
-    /// is no more.
+    /// The spot of a booking, wherever it was charged, and the charge as its contract sees it today; `None` where the
+    /// contract is no more.
     pub fn spot_of(&self, booking: &Booking) -> Option<(Spot, Due)> {
         let own = Booking {
             cells: booking.cells & !ELSEWHERE,
@@ -237,8 +237,9 @@ impl Node {
         self.inherit_cell(place, bytes, Some(by), now)
     }
 
-    /// Puts a cell in that was written by other policies than those of the contract today, perhaps. Where the key has one here,
-    /// charges of both are kept: the one that has more taken stays, and what was taken from the other is charged to it.
+    /// Puts a cell in that was written by other policies than those of the contract today, perhaps. Where the key has
+    /// one here, charges of both are kept: the one that has more taken stays, and what was taken from the other is
+    /// charged to it.
     pub fn inherit_cell(
         &self,
         (contract, print): (usize, Print),

@@ -29,7 +29,8 @@ pub(crate) struct Cells {
     pub(crate) heir: OnceLock<Heir>,
     /// Who had them before.
     pub(crate) origin: Option<Origin>,
-    /// The policies whose counts are in the cells: all of the contract's, or those that are not counted with other nodes.
+    /// The policies whose counts are in the cells: all of the contract's, or those that are not counted with other
+    /// nodes.
     pub(crate) set: Arc<PolicySet>,
     /// The others, where there are some.
     parts: Option<Box<Parts>>,
@@ -227,7 +228,8 @@ impl Cells {
         }
     }
 
-    /// Notes that a key was decided about. One that was not charged may have changed all the same, to follow newer terms.
+    /// Notes that a key was decided about. One that was not charged may have changed all the same, to follow newer
+    /// terms.
     #[inline]
     pub(crate) fn decided(&self, print: Print, charged: u64) {
         if charged != 0 || self.assigned.is_some() {

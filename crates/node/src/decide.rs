@@ -1,8 +1,8 @@
 //! One request against every contract that binds it, all or nothing.
 //!
-//! The cells are entered one inside the other, in an order that all nodes with the same cells share, and charged on the way
-//! out: nobody sees a request that is half charged, and since every request enters in the same order no two wait for
-//! each other.
+//! The cells are entered one inside the other, in an order that all nodes with the same cells share, and charged on the
+//! way out: nobody sees a request that is half charged, and since every request enters in the same order no two wait
+//! for each other.
 
 use std::sync::Arc;
 

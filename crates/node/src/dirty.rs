@@ -1,9 +1,9 @@
 //! Which keys of a contract changed since somebody last looked, and which may have a row that is not in memory.
 //!
-//! Kept only for contracts with a durable policy. A key is marked under the lock of its page, so that whoever has that lock
-//! knows whether the key's cell is as it was written: only such a cell may be evicted. From then on a key without a cell may have
-//! a row, and is not decided about before somebody has looked. Bounded: when more keys changed than are kept, all of them count
-//! as changed. Not here: what is written and read, and when (`durable`).
+//! Kept only for contracts with a durable policy. A key is marked under the lock of its page, so that whoever has that
+//! lock knows whether the key's cell is as it was written: only such a cell may be evicted. From then on a key without
+//! a cell may have a row, and is not decided about before somebody has looked. Bounded: when more keys changed than are
+//! kept, all of them count as changed. Not here: what is written and read, and when (`durable`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -141,7 +141,8 @@ impl Dirty {
         }
     }
 
-    /// Moves what changed to `prints`; says whether there was more than that. Until [`Self::written`] it stays unwritten.
+    /// Moves what changed to `prints`; says whether there was more than that. Until [`Self::written`] it stays
+    /// unwritten.
     pub(crate) fn take(&self, prints: &mut Vec<Print>) -> bool {
         let mut overflowed = false;
         for part in &self.parts {

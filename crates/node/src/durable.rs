@@ -56,8 +56,8 @@ impl fmt::Display for RestoreError {
 impl core::error::Error for RestoreError {}
 
 impl Node {
-    /// From here on somebody writes what changes, and has rows that were not read yet: cells go only once they are written, and
-    /// a key without a cell is not decided about before its row was looked for ([`Self::is_away`]).
+    /// From here on somebody writes what changes, and has rows that were not read yet: cells go only once they are
+    /// written, and a key without a cell is not decided about before its row was looked for ([`Self::is_away`]).
     pub fn keep_cells(&self) {
         self.lasting().is_kept.store(true, Relaxed);
         for cells in self.all_cells() {
@@ -119,7 +119,8 @@ impl Node {
         self.cells_of(contract).map_or(0, |cells| cells.durable)
     }
 
-    /// The policies whose counts are in the contract's cells, in order: all but those counted together with other nodes.
+    /// The policies whose counts are in the contract's cells, in order: all but those counted together with other
+    /// nodes.
     pub fn policies_in_cells(&self, contract: usize) -> Vec<&NamedPolicy> {
         let (Some(cells), Some(of)) = (self.cells_of(contract), self.contracts().get(contract))
         else {
@@ -159,14 +160,14 @@ impl Node {
         }
     }
 
-    /// What the durable policies of a key remember of it, and its terms where they are its own; `None` where it has no cell,
-    /// or no such policy.
+    /// What the durable policies of a key remember of it, and its terms where they are its own; `None` where it has no
+    /// cell, or no such policy.
     pub fn read_cell(&self, contract: usize, print: Print) -> Option<Row> {
         self.cells_of(contract)?.store(print)
     }
 
-    /// A row of a durable contract as it stands once the clock was set ahead from one time to another, as what is in memory is
-    /// moved; `None` where it says no more than none would.
+    /// A row of a durable contract as it stands once the clock was set ahead from one time to another, as what is in
+    /// memory is moved; `None` where it says no more than none would.
     pub fn row_ahead(
         &self,
         contract: usize,

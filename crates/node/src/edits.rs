@@ -68,8 +68,8 @@ impl Cells {
 
     /// Forgets a key.
     pub(crate) fn reset(&self, print: Print) {
-        // A key without a cell that changed was removed: no row of it counts any more. Marked before too, so that nobody reads
-        // the row back in between.
+        // A key without a cell that changed was removed: no row of it counts any more. Marked before too, so that
+        // nobody reads the row back in between.
         self.changed(print);
         self.forget(print);
         self.changed(print);

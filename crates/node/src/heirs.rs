@@ -1,10 +1,10 @@
 //! How the cells of a contract pass to those of its next version, while requests are decided.
 //!
-//! When the policies of a contract change, new cells are made for it: the *heir* of the old ones, which are its *origin*. From
-//! one instant on ([`Swap`]) nobody writes to the old cells any more: who holds the lock of one of their pages and sees that
-//! the instant has passed lets go and asks the node that follows. A key that the heir does not know is taken over first: its old cell
-//! is removed under the lock of its old page and put in, changed as its policies say, while the new page is held. So a
-//! key's cell is in one place at any time, and whatever was charged to it comes along.
+//! When the policies of a contract change, new cells are made for it: the *heir* of the old ones, which are its
+//! *origin*. From one instant on ([`Swap`]) nobody writes to the old cells any more: who holds the lock of one of their
+//! pages and sees that the instant has passed lets go and asks the node that follows. A key that the heir does not know
+//! is taken over first: its old cell is removed under the lock of its old page and put in, changed as its policies say,
+//! while the new page is held. So a key's cell is in one place at any time, and whatever was charged to it comes along.
 //!
 //! Locks are taken in one order: contracts by [`Cells::order`], which heirs share with their origin, and of one
 //! contract the new page before the old.
@@ -105,8 +105,8 @@ impl Cells {
         Some(cells)
     }
 
-    /// Takes a key over from the origin, where there is something to take. Afterwards the origin does not know the key, and
-    /// will not come to.
+    /// Takes a key over from the origin, where there is something to take. Afterwards the origin does not know the key,
+    /// and will not come to.
     #[inline]
     pub(crate) fn adopt(&self, print: Print, now: Instant) {
         if let Some(origin) = &self.origin

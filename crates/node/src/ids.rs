@@ -1,7 +1,8 @@
 //! Operations by a caller's id: reservations, and writes that must happen once.
 //!
-//! Ids are remembered for a bounded time and in bounded number, by their fingerprints, in a part of the memory for keys; past
-//! either bound an operation is refused rather than done twice. Not here: ids themselves, which callers choose.
+//! Ids are remembered for a bounded time and in bounded number, by their fingerprints, in a part of the memory for
+//! keys; past either bound an operation is refused rather than done twice. Not here: ids themselves, which callers
+//! choose.
 
 use core::fmt;
 use std::sync::Arc;
@@ -450,8 +451,9 @@ impl Ids {
 
     /// Runs `run` unless the id is known, and returns what the id stands for.
     ///
-    /// The page of the id is locked meanwhile, so that two callers with one id cannot both run; cells are locked after ids, never
-    /// the other way round. What was not decided for want of room is not remembered: the same id may be tried again.
+    /// The page of the id is locked meanwhile, so that two callers with one id cannot both run; cells are locked after
+    /// ids, never the other way round. What was not decided for want of room is not remembered: the same id may be
+    /// tried again.
     fn once(
         &self,
         id: &OperationId,

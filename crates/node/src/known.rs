@@ -1,7 +1,7 @@
 //! What a node is told about the terms of keys, and what it says of them.
 //!
-//! Keys are named by their place, as whoever decides for other nodes knows no more of them. Not here: how cells follow terms
-//! (`terms`).
+//! Keys are named by their place, as whoever decides for other nodes knows no more of them. Not here: how cells follow
+//! terms (`terms`).
 
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ impl Node {
         known.knowledge.terms
     }
 
-    /// Tells what is known of the terms at a spot from what was known before or will be: terms may come back, and what was spent
-    /// under them need not. With it the version of the terms, or zero where they are the contract's.
+    /// Tells what is known of the terms at a spot from what was known before or will be: terms may come back, and what
+    /// was spent under them need not. With it the version of the terms, or zero where they are the contract's.
     pub fn terms_mark(&self, spot: &Spot, now: Instant) -> (u64, Instant, u64) {
         let assigned = self.assigned(spot.contract);
         let known = assigned.and_then(|assigned| assigned.known(spot.print, now));

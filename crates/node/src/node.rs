@@ -1,7 +1,8 @@
 //! The node: contracts and the cells of every contract.
 //!
 //! Every method takes the time and answers at once; nothing here waits, reads a clock or draws a random number.
-//! Any number of threads may call it. Not here: what is counted with other nodes (`company`), listeners, reservations by id (`ids`).
+//! Any number of threads may call it. Not here: what is counted with other nodes (`company`), listeners, reservations
+//! by id (`ids`).
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ use crate::succession::Lasting;
 /// How much a node may hold, and what it does when that is not enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
-    /// The most bytes that all cells and operation ids together may take. Each contract can count on an equal part of it.
+    /// The most bytes that all cells and operation ids together may take. Each contract can count on an equal part of
+    /// it.
     pub bytes_max: u64,
     /// What happens to a new key when they are taken.
     pub when_full: WhenFull,
@@ -197,8 +199,8 @@ impl Node {
     /// Like [`Self::check`], but asks for the time when that costs least.
     ///
     /// While the cells fit in a cache, that is first: the clock is read while the lock is fetched. Later it is when the
-    /// key's cell is at hand: a processor's counter waits for the memory of the request before it, so that requests read
-    /// sooner would wait for memory one by one.
+    /// key's cell is at hand: a processor's counter waits for the memory of the request before it, so that requests
+    /// read sooner would wait for memory one by one.
     ///
     /// The short way is inlined whole, so that callers do not pay for the parts of an answer they do not look at.
     #[inline(always)]
@@ -294,7 +296,8 @@ impl Node {
         self.whole().status(key, now).each
     }
 
-    /// How each policy of the contract of a booking stands for its key; `None` where the contract was followed by another.
+    /// How each policy of the contract of a booking stands for its key; `None` where the contract was followed by
+    /// another.
     pub fn standing(&self, booking: &Booking, now: Instant) -> Option<Vec<Status>> {
         let cells = self.cells_of(booking.contract)?;
         let statuses = cells.status(booking.print, now);

@@ -1,8 +1,8 @@
 //! What an operation id stands for, in few bytes.
 //!
-//! An answer is mostly small numbers, so it is kept as varints: some forty bytes, where it takes three hundred as it is. Only an
-//! answer by terms of a key's own is kept whole, as it shares them. Not here: for how long ids are remembered, and how many
-//! (`ids`).
+//! An answer is mostly small numbers, so it is kept as varints: some forty bytes, where it takes three hundred as it
+//! is. Only an answer by terms of a key's own is kept whole, as it shares them. Not here: for how long ids are
+//! remembered, and how many (`ids`).
 
 use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
 use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};

@@ -134,8 +134,8 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// Decides one request of which it is known what binds it. A key that nothing binds is refused where the contracts say so;
-    /// in a domain it passes, as those who ask by domains take it for.
+    /// Decides one request of which it is known what binds it. A key that nothing binds is refused where the contracts
+    /// say so; in a domain it passes, as those who ask by domains take it for.
     pub(crate) fn decide(&self, bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
         let refuses = || self.node.unmatched() == Unmatched::Deny;
         let is_domain = matches!(self.part, Part::Domain(_));
@@ -145,8 +145,8 @@ impl<'a> Within<'a> {
         decide(bound, ask)
     }
 
-    /// The same scope in the node that follows. Cells are left to that node only, so whoever was sent away finds it, and in
-    /// it the contract that was asked for.
+    /// The same scope in the node that follows. Cells are left to that node only, so whoever was sent away finds it,
+    /// and in it the contract that was asked for.
     fn next(&self) -> Option<Self> {
         let node = self.node.next()?;
         let part = match self.part {

@@ -1,8 +1,9 @@
 //! What is remembered when the clock is set: every key stands afterwards as it stood before.
 //!
-//! A charge of a time that is still to come would hold its key up until then, and one of long ago would fill its bucket. So
-//! keys are moved along with the clock: nobody regains anything by it, and windows go on in the one that holds the new time.
-//! Not here: whether a clock was set, and what machines that count with other nodes make of it (`company`).
+//! A charge of a time that is still to come would hold its key up until then, and one of long ago would fill its
+//! bucket. So keys are moved along with the clock: nobody regains anything by it, and windows go on in the one that
+//! holds the new time. Not here: whether a clock was set, and what machines that count with other nodes make of it
+//! (`company`).
 
 use std::sync::Arc;
 
@@ -21,10 +22,12 @@ const AHEAD_MAX: Span = Span::from_nanos(60_000_000_000);
 const PAGES_AT_ONCE: usize = 64;
 
 impl Node {
-    /// Moves every key and every operation id from one time to another: what is so at `from`, as far as this node knows, is so at `to`. For the newest node, and whoever sets its clock, once: before it is set ahead, or when it was set back
-    /// and what began before is over.
+    /// Moves every key and every operation id from one time to another: what is so at `from`, as far as this node
+    /// knows, is so at `to`. For the newest node, and whoever sets its clock, once: before it is set ahead, or when it
+    /// was set back and what began before is over.
     ///
-    /// It may take a while. Keys that are asked for meanwhile are decided as of the later time, which gives them nothing.
+    /// It may take a while. Keys that are asked for meanwhile are decided as of the later time, which gives them
+    /// nothing.
     pub fn move_time(&self, from: Instant, to: Instant) {
         while self.carry_over(from, PAGES_AT_ONCE) {}
         for cells in self.newest().all_cells() {

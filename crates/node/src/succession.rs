@@ -1,8 +1,9 @@
 //! One node follows on another: other contracts, and what is known of every key.
 //!
-//! The grammar: [`Node::succeed`] on the newest node makes the next one, which answers at once; then whoever has a moment
-//! calls [`Node::carry_over`] until nothing is left. Both nodes may be asked meanwhile, by any number of threads: every
-//! key has one cell, wherever it is. Contracts that did not change keep their cells. Not here: how a cell moves (`heirs`).
+//! The grammar: [`Node::succeed`] on the newest node makes the next one, which answers at once; then whoever has a
+//! moment calls [`Node::carry_over`] until nothing is left. Both nodes may be asked meanwhile, by any number of
+//! threads: every key has one cell, wherever it is. Contracts that did not change keep their cells. Not here: how a
+//! cell moves (`heirs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -147,8 +148,9 @@ impl Lasting {
 impl Node {
     /// The node that decides by other contracts from here on; for the newest node only.
     ///
-    /// A contract keeps what is known of its keys when its id and the entries it counts by stay the same. Where its policies
-    /// change, each policy inherits from the one of the same name, as it says. Operation ids and receipts stay valid.
+    /// A contract keeps what is known of its keys when its id and the entries it counts by stay the same. Where its
+    /// policies change, each policy inherits from the one of the same name, as it says. Operation ids and receipts stay
+    /// valid.
     #[must_use]
     pub fn succeed(&self, contracts: Contracts, now: Instant) -> Arc<Self> {
         // At most one origin for any cells: chains would have no bound.
@@ -207,7 +209,8 @@ impl Node {
 
     /// The node that gave an answer, of this one and those that follow on it; `None` where it came before.
     ///
-    /// The node that was asked gives most answers. A request that is overtaken by a change is answered whole by a later one.
+    /// The node that was asked gives most answers. A request that is overtaken by a change is answered whole by a later
+    /// one.
     #[inline]
     pub fn giver(&self, answer: &Answer) -> Option<&Self> {
         let mut node = self;

@@ -1,8 +1,8 @@
 //! Keys with terms of their own, asked for by whoever would rather wait than be counted by other terms.
 //!
 //! A cell that follows the terms its key is known to have is sure of it until something that was known turns. So nearly
-//! every request finds all it needs in one cell, as if the terms were those of the contract. Not here: what is known, and how a
-//! cell comes to follow it (`terms`).
+//! every request finds all it needs in one cell, as if the terms were those of the contract. Not here: what is known,
+//! and how a cell comes to follow it (`terms`).
 
 use tollgate_limit::{Cost, Instant};
 use tollgate_table::Print;
@@ -16,8 +16,8 @@ use crate::scope::Within;
 use crate::terms::{Own, Slot, Wanted};
 
 impl Within<'_> {
-    /// Decides one request and charges it; `None` where in a contract that binds the key its terms are not known, or its counts
-    /// are away.
+    /// Decides one request and charges it; `None` where in a contract that binds the key its terms are not known, or
+    /// its counts are away.
     pub fn check_known(&self, key: Key<'_>, cost: Cost, now: Instant) -> Option<Answer> {
         let ask = Ask { cost, now };
         if let Some((place, cells)) = self.lone_own(key)
@@ -65,7 +65,8 @@ impl Within<'_> {
 }
 
 impl Cells {
-    /// Decides the short way for a key with terms of its own that its cell is sure to follow, where they have a short way.
+    /// Decides the short way for a key with terms of its own that its cell is sure to follow, where they have a short
+    /// way.
     #[inline]
     fn take_own(&self, place: Place, ask: Ask) -> Option<Answer> {
         let Width::Own(table) = &self.width else {

@@ -1,11 +1,11 @@
 //! Keys that have terms of their own, instead of the policies of their contract.
 //!
-//! Whoever knows the terms of a key tells the node (`known`); what the node knows it forgets in time, when room is short, and
-//! when told to. A cell remembers the terms that counted it last. When a key has newer ones its cell is changed as their
-//! policies say (`inherit`), under the lock of its page: no charge is lost, and none is counted twice.
+//! Whoever knows the terms of a key tells the node (`known`); what the node knows it forgets in time, when room is
+//! short, and when told to. A cell remembers the terms that counted it last. When a key has newer ones its cell is
+//! changed as their policies say (`inherit`), under the lock of its page: no charge is lost, and none is counted twice.
 //!
-//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Policies that are counted with other nodes
-//! are the same for all keys.
+//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Policies that are counted with
+//! other nodes are the same for all keys.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub struct Knowledge {
     pub terms: Option<Arc<Terms>>,
     /// Whether other keys have the same, so that they cost this one nothing.
     pub is_shared: bool,
-    /// Of two that differ the later counts, and of one revision what is sure for longer. Zero is nobody's word: whatever
-    /// counted the key before still does.
+    /// Of two that differ the later counts, and of one revision what is sure for longer. Zero is nobody's word:
+    /// whatever counted the key before still does.
     pub revision: u64,
     /// When somebody has to be asked again.
     pub until: Instant,

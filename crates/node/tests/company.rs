@@ -436,8 +436,8 @@ fn threads_reloads_and_frames_get_along() {
         stop.store(true, Relaxed);
     });
     let [ada, bob] = admitted.map(AtomicU64::into_inner);
-    // Nobody is refused before the limit of a key or of all is reached, and each node keeps to both by itself. Between them
-    // nothing is sure while they ask at once: one key may use up what all have.
+    // Nobody is refused before the limit of a key or of all is reached, and each node keeps to both by itself. Between
+    // them nothing is sure while they ask at once: one key may use up what all have.
     assert!(ada <= 1_400 && bob <= 1_400, "{ada} {bob}");
     assert!((1_000..=2_000).contains(&(ada + bob)), "{ada} {bob}");
 }

@@ -39,8 +39,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// With instant news a cluster admits what one bucket would, for requests of any cost and in any order, but for what a large
-    /// request is allowed on silent shares; and it never refuses what one bucket would admit.
+    /// With instant news a cluster admits what one bucket would, for requests of any cost and in any order, but for
+    /// what a large request is allowed on silent shares; and it never refuses what one bucket would admit.
     #[test]
     fn a_cluster_is_never_stricter_than_one_bucket(steps in steps(), home in any::<bool>()) {
         let design = if home { "home" } else { "segments" };

@@ -1,5 +1,5 @@
-//! Contracts that change while keys are counted: what is kept, what is inherited, and that nothing is counted twice or not
-//! at all while threads ask and contracts come and go.
+//! Contracts that change while keys are counted: what is kept, what is inherited, and that nothing is counted twice or
+//! not at all while threads ask and contracts come and go.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 

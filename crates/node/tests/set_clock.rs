@@ -1,4 +1,5 @@
-//! A clock that is set: what a key has used up stays used up, ahead and back, and nobody is locked out by a time to come.
+//! A clock that is set: what a key has used up stays used up, ahead and back, and nobody is locked out by a time to
+//! come.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 

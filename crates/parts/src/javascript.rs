@@ -17,8 +17,8 @@ pub struct NodePackage {
     pub sha512: &'static str,
 }
 
-/// A folder `node_modules` that has these packages. Fetches them below `folder` where they are not there yet; whoever comes
-/// meanwhile waits.
+/// A folder `node_modules` that has these packages. Fetches them below `folder` where they are not there yet; whoever
+/// comes meanwhile waits.
 pub fn node_modules(folder: &Path, packages: &[NodePackage]) -> PathBuf {
     let lock = File::create(folder.join("node_modules.lock")).unwrap();
     lock.lock().unwrap();

@@ -1,8 +1,9 @@
-//! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a browser, and
-//! packages of Python and JavaScript (Envoy among them), and disks that can be full.
+//! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a
+//! browser, and packages of Python and JavaScript (Envoy among them), and disks that can be full.
 //!
-//! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The programs
-//! (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must be installed. A part that cannot be had ends the test.
+//! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The
+//! programs (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must
+//! be installed. A part that cannot be had ends the test.
 //!
 //! Deliberately absent: clients, engines, anything of the product. Whoever tests says what is asked.
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The programs of a package in exactly this version. Installs it below `folder` where it is not there yet; whoever comes
-/// meanwhile waits.
+/// The programs of a package in exactly this version. Installs it below `folder` where it is not there yet; whoever
+/// comes meanwhile waits.
 pub fn python_programs(folder: &Path, package: &str, version: &str) -> PathBuf {
     let name = format!("{package}-{version}");
     let lock = File::create(folder.join(format!("{name}.lock"))).unwrap();

@@ -1,8 +1,9 @@
 //! What do statistics take off the decision rate? Run with `cargo bench -p tollgate-serve --bench statistics`.
 //!
-//! Two servers in one process, one that counts requests one identity at a time into `SQLite` and one that does not, are asked in turns over
-//! RESP (many requests at once) and over HTTP (one after the other), with a thousand keys and with a million. Below them the same of the engine alone.
-//! The median of the rounds is told. For counts of instructions the engine alone can be run: `… -- engine on|off DECISIONS` under callgrind.
+//! Two servers in one process, one that counts requests one identity at a time into `SQLite` and one that does not, are
+//! asked in turns over RESP (many requests at once) and over HTTP (one after the other), with a thousand keys and with
+//! a million. Below them the same of the engine alone. The median of the rounds is told. For counts of instructions the
+//! engine alone can be run: `… -- engine on|off DECISIONS` under callgrind.
 
 #![allow(clippy::print_stdout, reason = "its only output")]
 #![allow(clippy::cast_precision_loss, reason = "rates for people")]

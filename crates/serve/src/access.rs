@@ -1,7 +1,7 @@
 //! Who may ask what: bearer tokens with scopes, and client certificates, compared in a time that tells nothing.
 //!
-//! What each operation needs is one table ([`Operation::scope`]) for all doors. Not here: what a door answers to those who may not,
-//! and the limits everybody has.
+//! What each operation needs is one table ([`Operation::scope`]) for all doors. Not here: what a door answers to those
+//! who may not, and the limits everybody has.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -304,8 +304,8 @@ impl Callers {
     }
 }
 
-/// The address that a request comes from: that of the client behind proxies whose word is taken, by the lines of their header, or
-/// else that of the peer; `None` for a Unix socket.
+/// The address that a request comes from: that of the client behind proxies whose word is taken, by the lines of their
+/// header, or else that of the peer; `None` for a Unix socket.
 pub fn client<'h>(
     proxies: &ClientAddress,
     peer: &Peer,
@@ -332,8 +332,8 @@ fn bearer(value: &[u8]) -> &[u8] {
     }
 }
 
-/// The token that was shown. Every token is compared, whichever matches: the time tells neither how many there are before it nor how
-/// much fits.
+/// The token that was shown. Every token is compared, whichever matches: the time tells neither how many there are
+/// before it nor how much fits.
 fn known<'t>(tokens: &'t Tokens, shown: &Token) -> Option<&'t Token> {
     let (mut found, mut number) = (0_u32, 0_u32);
     for token in tokens.iter() {

@@ -1,7 +1,8 @@
 //! Whoever answers below `/admin`, `/console` and `/my`: whole requests in, whole responses out.
 //!
 //! The door reads the request and sends the answer; a desk does what takes longer than deciding, on threads of its own.
-//! Not here: any desk. Whoever puts a server together sets one up, as a desk knows the server and not the other way round.
+//! Not here: any desk. Whoever puts a server together sets one up, as a desk knows the server and not the other way
+//! round.
 
 use std::pin::Pin;
 

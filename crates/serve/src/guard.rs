@@ -1,8 +1,9 @@
 //! Limits guesses of credentials, by Tollgate itself: 20 wrong ones from an address, then one every 15 seconds.
 //!
-//! A right credential always passes, so that nobody is locked out by others behind the same address: what keeps strangers out is that
-//! secrets are too long to be guessed, and this bounds the work and the lines of a log that guesses cost. All addresses together have a
-//! limit of their own, which does not bind those on the machine itself. Not here: what is a guess.
+//! A right credential always passes, so that nobody is locked out by others behind the same address: what keeps
+//! strangers out is that secrets are too long to be guessed, and this bounds the work and the lines of a log that
+//! guesses cost. All addresses together have a limit of their own, which does not bind those on the machine itself. Not
+//! here: what is a guess.
 
 use std::net::IpAddr;
 
@@ -32,8 +33,8 @@ impl Guard {
         limiter.map(Self).map_err(|error| error.to_string())
     }
 
-    /// Counts a guess from an address, `None` for a Unix socket; in how many seconds there may be another, where there were
-    /// too many.
+    /// Counts a guess from an address, `None` for a Unix socket; in how many seconds there may be another, where there
+    /// were too many.
     pub fn begin(&self, address: impl Into<Option<IpAddr>>) -> Result<Receipt, u64> {
         let from = From::of(address.into());
         let answer = self.0.check(Key::Entries(&from.entries()), 1);

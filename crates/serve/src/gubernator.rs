@@ -1,7 +1,7 @@
 //! The answers that clients of gubernator expect.
 //!
-//! A node is a cluster of its own: whatever a request says of batching, of other nodes and of other regions is taken note
-//! of by doing it here, at once. Not here: how it counts (`tollgate_node::Gubernator`).
+//! A node is a cluster of its own: whatever a request says of batching, of other nodes and of other regions is taken
+//! note of by doing it here, at once. Not here: how it counts (`tollgate_node::Gubernator`).
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! The server: listeners, and the engine they all ask.
 //!
 //! Every listener turns what its protocol says into one of the questions of [`engine::Turn`], and the answer back into
-//! what its protocol says. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and the
-//! command line (`tollgate`).
+//! what its protocol says. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and
+//! the command line (`tollgate`).
 
 pub mod access;
 pub mod annex;

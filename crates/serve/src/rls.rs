@@ -1,9 +1,10 @@
 //! The answers of a rate limit service, as Envoy asks it.
 //!
 //! Every descriptor is judged and charged by itself, as the reference server does it: one that is refused takes nothing
-//! back from the others. Inside one descriptor the policies that bind it stay all or nothing. The descriptor's entries are
-//! the key; contracts of the contract file bind it in every domain, imported rules in theirs. A descriptor that brings a
-//! limit of its own is judged by that alone. A key that is longer than keys may be is shortened and counted all the same.
+//! back from the others. Inside one descriptor the policies that bind it stay all or nothing. The descriptor's entries
+//! are the key; contracts of the contract file bind it in every domain, imported rules in theirs. A descriptor that
+//! brings a limit of its own is judged by that alone. A key that is longer than keys may be is shortened and counted
+//! all the same.
 //!
 //! Not here: `quota`, which Envoy ignores.
 

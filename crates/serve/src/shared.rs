@@ -98,8 +98,8 @@ impl Shared {
         self.live.get_or_init(of_file)
     }
 
-    /// Whether others may have taken this server's counts of a durable contract, for it heard nothing of its seat for long.
-    /// Then they are neither handed over nor added to: they might be counted twice.
+    /// Whether others may have taken this server's counts of a durable contract, for it heard nothing of its seat for
+    /// long. Then they are neither handed over nor added to: they might be counted twice.
     pub(crate) fn is_in_doubt(&self, node: &Node, contract: usize) -> bool {
         let standing = self.standing.get();
         standing.is_some_and(|seat| !seat.is_sure()) && node.durable_policies(contract) != 0

@@ -81,8 +81,8 @@ impl State {
         }
     }
 
-    /// Whether requests may be sent here: every port is open, the server does not stop, and in a cluster it knows as much
-    /// as the others.
+    /// Whether requests may be sent here: every port is open, the server does not stop, and in a cluster it knows as
+    /// much as the others.
     pub fn is_ready(&self) -> bool {
         let read = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         let hindrances = [
@@ -238,7 +238,8 @@ impl State {
     }
 }
 
-/// The first mistake of a file with its place, without the line of the file: whoever asks may not be meant to read that.
+/// The first mistake of a file with its place, without the line of the file: whoever asks may not be meant to read
+/// that.
 pub(crate) fn one_sentence(error: &str) -> String {
     let mut lines = error.lines().map(str::trim);
     let what = lines.next().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Answers that clients have yet to take: how many bytes of them a connection may keep here, and all together.
 //!
-//! What a client takes at once is never counted. Not here: for how long an answer waits, and what is told to whoever keeps too many.
+//! What a client takes at once is never counted. Not here: for how long an answer waits, and what is told to whoever
+//! keeps too many.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

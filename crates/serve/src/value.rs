@@ -1,7 +1,7 @@
 //! Values of a key as clients of a proxy choose them: any bytes, of any length.
 //!
-//! Whatever a client sends becomes a key. Were it an error instead, proxies that pass requests on when they are told of an error would
-//! let it through. Not here: how long a message may be.
+//! Whatever a client sends becomes a key. Were it an error instead, proxies that pass requests on when they are told of
+//! an error would let it through. Not here: how long a message may be.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -22,8 +22,8 @@ pub(crate) fn millis(span: Span) -> u64 {
     u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Shortens the entries of a key that has more bytes than keys may have: of each long value stay its beginning and its end, and a digest
-/// of all its bytes between them.
+/// Shortens the entries of a key that has more bytes than keys may have: of each long value stay its beginning and its
+/// end, and a digest of all its bytes between them.
 pub(crate) fn shorten<N: AsRef<str>>(entries: &mut [(N, Cow<'_, str>)], bytes_max: usize) {
     let bytes = entries.iter();
     let bytes: usize = bytes

@@ -1,8 +1,10 @@
-//! What every simulated world has in common: one agenda, one network, one clock for each node, and what goes wrong with them.
+//! What every simulated world has in common: one agenda, one network, one clock for each node, and what goes wrong with
+//! them.
 //!
-//! A world owns its machines, its requests and its judges. It asks [`Sim::next`] what happens, lets a machine handle it, and says
-//! what that machine sends ([`Sim::post`]) and when it wants to be woken ([`Sim::wake_at`]). Times are whole numbers; whether they
-//! are nanoseconds or microseconds is the world's choice. The same seed and the same calls give the same history.
+//! A world owns its machines, its requests and its judges. It asks [`Sim::next`] what happens, lets a machine handle
+//! it, and says what that machine sends ([`Sim::post`]) and when it wants to be woken ([`Sim::wake_at`]). Times are
+//! whole numbers; whether they are nanoseconds or microseconds is the world's choice. The same seed and the same calls
+//! give the same history.
 //!
 //! Not here: machines, bytes, requests, judges, and random generators, which a world brings along.
 

@@ -1,8 +1,8 @@
 //! Who moves the cuts: reports of all nodes in, shares out.
 //!
-//! What is taken away is taken first; what is given is given when that was acknowledged, so that the shares in use are never more
-//! than the bucket. It keeps nothing across a restart: it asks everybody, and does nothing until it has heard from everybody.
-//! Not here: how a node changes.
+//! What is taken away is taken first; what is given is given when that was acknowledged, so that the shares in use are
+//! never more than the bucket. It keeps nothing across a restart: it asks everybody, and does nothing until it has
+//! heard from everybody. Not here: how a node changes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -179,7 +179,8 @@ impl Adaptor {
         }
     }
 
-    /// What everybody should have, by demand. Whoever is silent keeps what it has, and so does everybody while nothing is asked for.
+    /// What everybody should have, by demand. Whoever is silent keeps what it has, and so does everybody while nothing
+    /// is asked for.
     fn take_aim(&mut self, now: Instant) {
         let window = self.config.window;
         let mut whole = self.limits.whole();

@@ -1,7 +1,7 @@
 //! Asks that may still be answered.
 //!
-//! One is open, which means that no other is sent; older ones may be answered late. Each is answered once. Not here: what
-//! is asked of whom.
+//! One is open, which means that no other is sent; older ones may be answered late. Each is answered once. Not here:
+//! what is asked of whom.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,12 @@
-//! A sub-bucket: tokens that come back at its share of the rate, up to its share of the depth less what it has given away.
+//! A sub-bucket: tokens that come back at its share of the rate, up to its share of the depth less what it has given
+//! away.
 //!
-//! What is *owed* to messages that were told when they go comes first of what comes back. Their tokens are there a little before
-//! they go, so that room is reserved for these until the last of them has gone. What is hired of other nodes may be counted on until its
-//! term ends, and depth that is hired holds tokens only, nothing that lasts longer.
+//! What is *owed* to messages that were told when they go comes first of what comes back. Their tokens are there a
+//! little before they go, so that room is reserved for these until the last of them has gone. What is hired of other
+//! nodes may be counted on until its term ends, and depth that is hired holds tokens only, nothing that lasts longer.
 //!
-//! All times are those of its node and never run backwards; whatever is asked about an earlier instant is answered for the
-//! last one. Not here: who waits, and what is given to whom.
+//! All times are those of its node and never run backwards; whatever is asked about an earlier instant is answered for
+//! the last one. Not here: who waits, and what is given to whom.
 
 use tollgate_limit::{Instant, Span};
 
@@ -189,8 +190,9 @@ impl SubBucket {
         Line::new(self.refill, self.hired_until, last)
     }
 
-    /// When a message of that cost goes that is told so now: at once if its tokens are there, and otherwise when what comes back
-    /// has paid for it and for all that were told before it. Tokens that are there count where nothing is owed.
+    /// When a message of that cost goes that is told so now: at once if its tokens are there, and otherwise when what
+    /// comes back has paid for it and for all that were told before it. Tokens that are there count where nothing is
+    /// owed.
     pub(crate) fn promise(&self, cost: u128) -> Option<Instant> {
         if cost <= self.tokens {
             return Some(self.at);
@@ -290,7 +292,8 @@ impl SubBucket {
         self.settle();
     }
 
-    /// Has that much for itself and that much hired, which is sure until then. Who was told when it goes stays with what there was.
+    /// Has that much for itself and that much hired, which is sure until then. Who was told when it goes stays with
+    /// what there was.
     pub(crate) fn hire(&mut self, sure: Share, hired: Share, until: Instant) {
         (self.hired, self.hired_until) = (hired, until);
         self.change(sure.plus(hired));

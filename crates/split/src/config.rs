@@ -27,7 +27,8 @@ pub struct SplitConfig {
     pub queue_max: usize,
     /// Time between two reports to the adaptor.
     pub report: Span,
-    /// How parts of the bucket are hired from others, for a term; `None`: they are not. One under an adaptor hires nothing.
+    /// How parts of the bucket are hired from others, for a term; `None`: they are not. One under an adaptor hires
+    /// nothing.
     pub hire: Option<AdaptorConfig>,
 }
 

@@ -56,7 +56,8 @@ impl Demand {
             && last.is_some_and(|at| u128::from(now.nanos_since(at)) <= window.as_nanos())
     }
 
-    /// Messages per second, in thousandths; a queue counts as what comes within `horizon`. `message` is the grains of one.
+    /// Messages per second, in thousandths; a queue counts as what comes within `horizon`. `message` is the grains of
+    /// one.
     pub(crate) fn rate_milli(&self, horizon: Option<Span>, message: u128) -> u64 {
         let (Some(first), Some(last)) = (self.samples.front(), self.samples.back()) else {
             return 0;

@@ -1,7 +1,8 @@
 //! Parts of the bucket that are hired from others and let to others, each for a term that ends by itself.
 //!
-//! Whoever hires counts the term from its question, by its own clock; whoever lets counts a longer one, from its answer. So a part is
-//! never used by both, whatever is lost and whoever crashes. Not here: how much is asked for, and the bucket.
+//! Whoever hires counts the term from its question, by its own clock; whoever lets counts a longer one, from its
+//! answer. So a part is never used by both, whatever is lost and whoever crashes. Not here: how much is asked for, and
+//! the bucket.
 
 use std::collections::BTreeMap;
 
@@ -159,7 +160,8 @@ impl Hires {
         }
     }
 
-    /// A question came: `false` where a later one has been answered. Whoever asks has nothing of what it was let but what it says.
+    /// A question came: `false` where a later one has been answered. Whoever asks has nothing of what it was let but
+    /// what it says.
     pub(crate) fn hear(&mut self, from: NodeId, asked: Asked, have: Share) -> bool {
         let Some(to) = self.lets.get_mut(&from) else {
             return true;

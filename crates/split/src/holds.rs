@@ -1,7 +1,7 @@
 //! What was given away and not confirmed: until then its room stays taken.
 //!
-//! A hold ends when the receiver says what it kept, or when the time is over after which the receiver would not take it any
-//! more. Bounded by what a sub-bucket may give. Not here: the room itself.
+//! A hold ends when the receiver says what it kept, or when the time is over after which the receiver would not take it
+//! any more. Bounded by what a sub-bucket may give. Not here: the room itself.
 
 use std::collections::BTreeMap;
 

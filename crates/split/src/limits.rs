@@ -1,7 +1,8 @@
 //! The bucket that is cut, and its parts, in integers fine enough that the parts add up exactly.
 //!
-//! With the limit over its period reduced to lowest terms `l/p`, a message is `p · 2^20` grains and every nanosecond gives
-//! `l · 2^20` grains back. Parts are whole grains, so that many can share a small rate. Not here: who has which part.
+//! With the limit over its period reduced to lowest terms `l/p`, a message is `p · 2^20` grains and every nanosecond
+//! gives `l · 2^20` grains back. Parts are whole grains, so that many can share a small rate. Not here: who has which
+//! part.
 
 use std::fmt;
 
@@ -165,7 +166,8 @@ impl Limits {
         low(self.message.div_ceil(self.rate.max(1)))
     }
 
-    /// The bucket cut by weights, so that the parts add up to it exactly, none below `floor` messages where there are enough.
+    /// The bucket cut by weights, so that the parts add up to it exactly, none below `floor` messages where there are
+    /// enough.
     pub fn cut(&self, weights: &[u64], floor: u64) -> Vec<Share> {
         let whole = self.whole();
         let floor = self.messages(floor);

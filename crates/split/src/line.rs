@@ -1,6 +1,7 @@
 //! How fast what is owed comes back: at a few rates one after the other, and at a last one for ever.
 //!
-//! Hired rate counts until its term ends, and what was promised before it came goes on at the rate there was. Not here: what is owed.
+//! Hired rate counts until its term ends, and what was promised before it came goes on at the rate there was. Not here:
+//! what is owed.
 
 use tollgate_limit::{Instant, Span};
 

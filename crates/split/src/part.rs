@@ -1,7 +1,7 @@
 //! A node's part in one policy under split, at the boundary: which bucket is cut, and what is shown of it.
 //!
-//! A bucket is cut once, by the roster of the start: another roster counts when all nodes are started again. Not here: how
-//! tokens are borrowed, which is the machine's.
+//! A bucket is cut once, by the roster of the start: another roster counts when all nodes are started again. Not here:
+//! how tokens are borrowed, which is the machine's.
 
 use std::str::FromStr;
 

@@ -1,7 +1,7 @@
 //! Whom to ask for tokens: what is known of the other sub-buckets, and how far away they are.
 //!
-//! The richest is asked first; one that had nothing is left out until somebody gave or all were asked. Not here: what is
-//! asked for, and what the answer does.
+//! The richest is asked first; one that had nothing is left out until somebody gave or all were asked. Not here: what
+//! is asked for, and what the answer does.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //!
 //! Not here: what is cut.
 
-/// `total` by `weights`, each part at least `floor` where there is enough for all of them; equal parts where no weight is
-/// above zero. The sum is exactly `total`, unless there are no parts.
+/// `total` by `weights`, each part at least `floor` where there is enough for all of them; equal parts where no weight
+/// is above zero. The sum is exactly `total`, unless there are no parts.
 pub fn portions(total: u128, weights: &[u64], floor: u128) -> Vec<u128> {
     let count = weights.len() as u128;
     if count == 0 {
@@ -50,8 +50,8 @@ pub fn fill_up(amount: u64, capacities: &[u64]) -> Vec<u64> {
     parts
 }
 
-/// How much each of some gets of `amount` so that all stand as level as can be, where they begin at `loads`: those below the
-/// level are filled up to it.
+/// How much each of some gets of `amount` so that all stand as level as can be, where they begin at `loads`: those
+/// below the level are filled up to it.
 pub fn level_up(amount: u64, loads: &[u64]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by_key(|place| (loads.get(*place).copied(), *place));

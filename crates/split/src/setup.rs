@@ -36,10 +36,11 @@ pub struct Setup {
 pub enum Begin {
     /// Nothing, anywhere: the topic is new, and its sub-buckets are full.
     Fresh,
-    /// This node may have run before. Its bucket is empty and shallow until whatever it may have given away has arrived or never
-    /// will; under an adaptor it has no share until it is given one.
+    /// This node may have run before. Its bucket is empty and shallow until whatever it may have given away has arrived
+    /// or never will; under an adaptor it has no share until it is given one.
     Restart,
-    /// The same, and it may have promised messages that they may go, no later than this long from now: nothing comes back before.
+    /// The same, and it may have promised messages that they may go, no later than this long from now: nothing comes
+    /// back before.
     AfterPromises(Span),
 }
 

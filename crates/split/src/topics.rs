@@ -1,9 +1,10 @@
 //! One node's part in all topics of a policy: a machine for each key that has need of others.
 //!
-//! Every node of a roster has its share of every key by right, so that a key needs no introduction: a machine that is made late
-//! begins as it would have at the node's start. While a key is at least half full and owes, lends, borrows and hires nothing, its
-//! tokens are all there is to know, and they are kept without a machine ([`Calm`]). Messages are told at once when they may go.
-//! Frames carry the key before what its machine says. Not here: sockets, clocks, who lives.
+//! Every node of a roster has its share of every key by right, so that a key needs no introduction: a machine that is
+//! made late begins as it would have at the node's start. While a key is at least half full and owes, lends, borrows
+//! and hires nothing, its tokens are all there is to know, and they are kept without a machine ([`Calm`]). Messages are
+//! told at once when they may go. Frames carry the key before what its machine says. Not here: sockets, clocks, who
+//! lives.
 
 mod calm;
 
@@ -478,7 +479,8 @@ impl Weigh for Box<Topic> {
     }
 }
 
-/// The dearest message: every sub-bucket can hold it, however the depth is cut later, and most of it is left to be lent.
+/// The dearest message: every sub-bucket can hold it, however the depth is cut later, and most of it is left to be
+/// lent.
 fn dearest(burst: u64, nodes: u64) -> u32 {
     let part = burst / nodes.max(1) / DEAREST_PART;
     u32::try_from(part.max(1)).unwrap_or(u32::MAX)

@@ -1,7 +1,8 @@
 //! What nodes and the adaptor of one topic say to each other, and the bytes of it.
 //!
-//! A frame begins with the sender's boot; messages follow. Whatever a stranger sends, reading it ends in messages or in a
-//! refusal, never in a panic. Not here: what messages cause, and of which topic they are, which whoever carries them knows.
+//! A frame begins with the sender's boot; messages follow. Whatever a stranger sends, reading it ends in messages or in
+//! a refusal, never in a panic. Not here: what messages cause, and of which topic they are, which whoever carries them
+//! knows.
 
 use tollgate_gossip::{Decoder, Encoder, Malformed, NodeId, Send};
 

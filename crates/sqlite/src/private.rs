@@ -1,6 +1,7 @@
 //! Files for their owner alone (mode 600), from before anything is in them.
 //!
-//! `SQLite` gives its log and its shared memory the mode of the database, so that a file that is private when it is opened stays so.
+//! `SQLite` gives its log and its shared memory the mode of the database, so that a file that is private when it is
+//! opened stays so.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -49,8 +50,8 @@ pub(crate) fn narrow(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a file, as far as so many bytes; the mode it has, where others than its owner and its group may read it, or these may
-/// write: orchestrators hand secrets to a process that is not root by a group.
+/// The text of a file, as far as so many bytes; the mode it has, where others than its owner and its group may read it,
+/// or these may write: orchestrators hand secrets to a process that is not root by a group.
 pub fn read(path: &Path, most: u64) -> io::Result<Result<String, u32>> {
     let file = File::open(path)?;
     let mode = file.metadata()?.permissions().mode() & 0o777;

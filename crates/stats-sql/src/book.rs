@@ -35,8 +35,8 @@ impl Book {
         &self.node
     }
 
-    /// Adds a batch, unless it was before: whether it was added now. After an error it may or may not have been; sent again it is
-    /// added once.
+    /// Adds a batch, unless it was before: whether it was added now. After an error it may or may not have been; sent
+    /// again it is added once.
     pub async fn keep(&self, batch: &Batch) -> Result<bool, Error> {
         self.database
             .in_time(async {

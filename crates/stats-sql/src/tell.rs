@@ -41,8 +41,8 @@ impl Book {
         Ok(points.collect())
     }
 
-    /// What contracts counted from `from_s` until before `until_s`, in whole minutes or hours; those that counted nothing are left
-    /// out.
+    /// What contracts counted from `from_s` until before `until_s`, in whole minutes or hours; those that counted
+    /// nothing are left out.
     pub async fn tallies(
         &self,
         contracts: &[String],

@@ -20,8 +20,8 @@ struct Day<'a> {
 impl Book {
     /// What identities used, by day, contract and identity; at most [`USAGE_ROWS_MAX`] rows after `after`.
     ///
-    /// Of a contract a row without an identity is what those used who had no row of their own, so that all rows together are
-    /// all that was counted. Where one identity is asked for there is none.
+    /// Of a contract a row without an identity is what those used who had no row of their own, so that all rows
+    /// together are all that was counted. Where one identity is asked for there is none.
     pub async fn usage(
         &self,
         asked: &Usage,

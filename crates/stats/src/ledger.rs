@@ -1,8 +1,8 @@
 //! Sheets folded into minutes and hours, as far as there is room, until they are kept elsewhere.
 //!
-//! A [`Line`] says what is to be added, so that lines of several nodes, and of one node at several times, go together by
-//! adding. A contract's line without an identity is the sum of all its requests; what the lines with identities miss of it
-//! is of those who found no row. Not here: where lines go, and when.
+//! A [`Line`] says what is to be added, so that lines of several nodes, and of one node at several times, go together
+//! by adding. A contract's line without an identity is the sum of all its requests; what the lines with identities miss
+//! of it is of those who found no row. Not here: where lines go, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -54,8 +54,8 @@ pub struct Line {
 /// What could not be kept as it should.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
-    /// Decisions that are in the sums of minutes but in no row of an identity, for there were too many identities or they
-    /// waited for too long.
+    /// Decisions that are in the sums of minutes but in no row of an identity, for there were too many identities or
+    /// they waited for too long.
     pub unnamed: u64,
     /// Decisions that are in no sum, as these waited for too long.
     pub lost: u64,
@@ -184,8 +184,8 @@ impl Ledger {
             .sum()
     }
 
-    /// Everything that is to be kept elsewhere, in the order of its places; at most so many lines. Called again it tells what
-    /// came since.
+    /// Everything that is to be kept elsewhere, in the order of its places; at most so many lines. Called again it
+    /// tells what came since.
     pub fn take(&mut self, now_minute: u64, lines_max: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for (step, pages) in [

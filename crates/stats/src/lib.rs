@@ -1,9 +1,9 @@
 //! Request statistics: who asked how often, and what became of it.
 //!
-//! A thread that decides counts on a [`Sheet`] of its own. A [`Ledger`] folds sheets into minutes and hours and hands out what
-//! is to be kept as [`Line`]s, which are added where they are kept. Both are bounded: who finds no row is counted in the sum of
-//! its contract alone, so that sums are exact whatever happens. [`Recorder`] has the last requests whole, as far as there is
-//! room, and [`try_change`] runs them through two sets of contracts.
+//! A thread that decides counts on a [`Sheet`] of its own. A [`Ledger`] folds sheets into minutes and hours and hands
+//! out what is to be kept as [`Line`]s, which are added where they are kept. Both are bounded: who finds no row is
+//! counted in the sum of its contract alone, so that sums are exact whatever happens. [`Recorder`] has the last
+//! requests whole, as far as there is room, and [`try_change`] runs them through two sets of contracts.
 //!
 //! Deliberately absent: clocks, threads, databases (`tollgate-stats-sql`), doors.
 

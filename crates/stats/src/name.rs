@@ -1,7 +1,7 @@
 //! The name of whom a contract counts: the entries of its key with their values, as one text.
 //!
-//! `user=42`, or `user=42,route=/tiles`. Commas, percent signs, control characters and bytes that are no text are written
-//! as `%2C`, so that no two identities have one name and every database keeps it.
+//! `user=42`, or `user=42,route=/tiles`. Commas, percent signs, control characters and bytes that are no text are
+//! written as `%2C`, so that no two identities have one name and every database keeps it.
 
 use core::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! The last requests, whole: when, who, for how much, and what was said.
 //!
-//! Bounded in bytes: the oldest make room. Where requests come too fast, those of some keys are recorded whole and those of
-//! others not at all, so that what is recorded of a key is what it did; `one_in` says of how many keys one is. Not here: clocks.
+//! Bounded in bytes: the oldest make room. Where requests come too fast, those of some keys are recorded whole and
+//! those of others not at all, so that what is recorded of a key is what it did; `one_in` says of how many keys one is.
+//! Not here: clocks.
 
 use std::collections::VecDeque;
 

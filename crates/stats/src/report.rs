@@ -115,8 +115,8 @@ pub struct LoadOf {
     pub cost_rate: f64,
     /// The share of requests that were refused, 0 to 1.
     pub denied: f64,
-    /// How full it is, 0 to 1: of a contract that counts everybody together the used share of its tightest policy, else the
-    /// share of requests that were refused.
+    /// How full it is, 0 to 1: of a contract that counts everybody together the used share of its tightest policy, else
+    /// the share of requests that were refused.
     pub saturation: f64,
     /// Seconds that this is about.
     pub over_s: f64,

@@ -1,7 +1,7 @@
 //! What a change of contracts would have done to recorded requests.
 //!
-//! Two nodes start with nothing counted, one with the contracts as they are and one as they would be, and decide every request at
-//! its own time. Keys' own terms are not looked at, nor how nodes agree. Not here: where requests come from.
+//! Two nodes start with nothing counted, one with the contracts as they are and one as they would be, and decide every
+//! request at its own time. Keys' own terms are not looked at, nor how nodes agree. Not here: where requests come from.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Sheets and a ledger against an obvious model: sums are exact whatever is asked and folded in whichever order, and rows are exact
-//! as long as there is room.
+//! Sheets and a ledger against an obvious model: sums are exact whatever is asked and folded in whichever order, and
+//! rows are exact as long as there is room.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

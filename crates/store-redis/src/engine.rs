@@ -40,7 +40,8 @@ pub(crate) struct Inner {
 }
 
 impl Redis {
-    /// Begins to connect; asks fail until that is done, for which [`Self::tried`] waits. Must be called within a runtime.
+    /// Begins to connect; asks fail until that is done, for which [`Self::tried`] waits. Must be called within a
+    /// runtime.
     pub fn open(config: &Config) -> RedisResult<Self> {
         let dialer = Arc::new(Dialer::new(config)?);
         let count = if matches!(*dialer, Dialer::Cluster(_)) {

@@ -1,27 +1,31 @@
 //! What the script is told of the policies, and why none of its steps rounds.
 //!
-//! Lua counts in doubles. They hold every whole number up to 2^53 (9.007e15) exactly, and the nearest double of a larger
-//! result is never below 2^53. Call a number *narrow* below 9e15. The script works with these:
+//! Lua counts in doubles. They hold every whole number up to 2^53 (9.007e15) exactly, and the nearest double of a
+//! larger result is never below 2^53. Call a number *narrow* below 9e15. The script works with these:
 //!
 //! - **Times** are pairs of seconds (below 2^35) and nanoseconds (below 10^9), compared and subtracted part by part.
 //! - **Buckets**: `spent`, `top`, the depth and the refill per nanosecond are narrow, or it is not asked. More than 9e6
-//!   seconds are more than 9e15 nanoseconds, which refill any narrow bucket, a nanosecond being a grain at least; fewer make a
-//!   difference in nanoseconds below 2^53. Times the refill that may round, but only where it is 2^53 or more, and
-//!   then more than `spent` either way. A cost above the burst never passes; up to it, `cost * grain` is at most the depth.
-//!   It is compared with `top - spent`, a difference of narrow numbers, and what is added when it fits stays within `top`.
-//!   Where there is no top, the sum is looked at first, and a wide one is not for the script.
-//! - **Windows and entries**: counts and limits are narrow; a cost is compared with `limit - count`, and added where it fits.
-//! - **Weighted windows** compare `previous * left` with `room * period`: up to 53 and 62 bits each. As doubles both are
-//!   right to within 4 parts of 2^53, so where they differ by more than one part of 10^12 that decides. Otherwise both
-//!   are worked out in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod` and the
-//!   division of a multiple are exact.
-//! - **Changes** that need no decision keep to the same: whatever they would make wide is not for the script, nor are charges to weighted
-//!   windows that debts are bounded in, as long as the window before counts, and logs that would have to be pruned.
-//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long says no more than a fresh one.
+//!   seconds are more than 9e15 nanoseconds, which refill any narrow bucket, a nanosecond being a grain at least; fewer
+//!   make a difference in nanoseconds below 2^53. Times the refill that may round, but only where it is 2^53 or more,
+//!   and then more than `spent` either way. A cost above the burst never passes; up to it, `cost * grain` is at most
+//!   the depth. It is compared with `top - spent`, a difference of narrow numbers, and what is added when it fits stays
+//!   within `top`. Where there is no top, the sum is looked at first, and a wide one is not for the script.
+//! - **Windows and entries**: counts and limits are narrow; a cost is compared with `limit - count`, and added where it
+//!   fits.
+//! - **Weighted windows** compare `previous * left` with `room * period`: up to 53 and 62 bits each. As doubles both
+//!   are right to within 4 parts of 2^53, so where they differ by more than one part of 10^12 that decides. Otherwise
+//!   both are worked out in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod`
+//!   and the division of a multiple are exact.
+//! - **Changes** that need no decision keep to the same: whatever they would make wide is not for the script, nor are
+//!   charges to weighted windows that debts are bounded in, as long as the window before counts, and logs that would
+//!   have to be pruned.
+//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long says no more than a fresh
+//!   one.
 //!
-//! Whatever is wide is a string in the head, and at a string the script hands the decision to `Book::apply`, as it does for
-//! states of other shapes. Not asked at all are contracts with a policy that is wide by its configuration, nor for
-//! decisions those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in production too.
+//! Whatever is wide is a string in the head, and at a string the script hands the decision to `Book::apply`, as it does
+//! for states of other shapes. Not asked at all are contracts with a policy that is wide by its configuration, nor for
+//! decisions those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
+//! production too.
 
 use tollgate_limit::{Algorithm, Instant, Lot, Policy, Terms};
 use tollgate_store::{Ask, Book, Change, Verb};

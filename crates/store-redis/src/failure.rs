@@ -47,7 +47,8 @@ fn by_code(code: &str, error: &RedisError) -> Option<Failure> {
     }
 }
 
-/// Whether it says that somebody is not who they should be. In a Cluster, only words are left of why no node was reached.
+/// Whether it says that somebody is not who they should be. In a Cluster, only words are left of why no node was
+/// reached.
 fn is_about_us(error: &RedisError) -> bool {
     let text = error.to_string().to_lowercase();
     ["certificate", "tls", "authentication failed", "noperm"]

@@ -1,7 +1,8 @@
 //! What is kept in Redis for a key, as bytes: one head, and a list for each policy that remembers entries.
 //!
-//! The head says by itself what its numbers are, so that it can be read without the policies that wrote it. Numbers that
-//! Lua could not hold exactly are strings of digits, at which the script gives the decision to Rust. Not here: who writes.
+//! The head says by itself what its numbers are, so that it can be read without the policies that wrote it. Numbers
+//! that Lua could not hold exactly are strings of digits, at which the script gives the decision to Rust. Not here: who
+//! writes.
 
 use tollgate_limit::{Instant, Kept};
 use tollgate_store::Found;
@@ -78,9 +79,9 @@ impl Head {
 
     /// The whole state, given each list from its oldest entry on.
     ///
-    /// A list may end early: whatever is missing of its sum then counts at its newest time, which says the same to every
-    /// question but "when have the missing ones gone", and the script cuts no list that this is asked of. With `whole`
-    /// lists, one that does not have what the head says was lost, and its entries with it.
+    /// A list may end early: whatever is missing of its sum then counts at its newest time, which says the same to
+    /// every question but "when have the missing ones gone", and the script cuts no list that this is asked of. With
+    /// `whole` lists, one that does not have what the head says was lost, and its entries with it.
     pub(crate) fn found(&self, lists: &[Vec<Entry>], whole: bool) -> Found {
         let mut lists = lists.iter();
         let kept = self.slots.iter().map(|slot| match slot {

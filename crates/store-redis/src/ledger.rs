@@ -1,4 +1,5 @@
-//! Ledgers in Redis: one key each, eight bytes that say which state it is, and the bytes. One script loads it with the time, one swaps it.
+//! Ledgers in Redis: one key each, eight bytes that say which state it is, and the bytes. One script loads it with the
+//! time, one swaps it.
 //!
 //! Not here: what the bytes mean.
 

@@ -1,11 +1,12 @@
 //! Redis as the engine that decides for many nodes: a single server, a primary behind Sentinels, or a Cluster.
 //!
-//! One script call decides a request by all policies of its contract. The script compares and adds, and answers with what it
-//! found; everything else is derived from that by the code that decides in memory, which also checks the script's verdict.
-//! What the script cannot hold exactly is decided here and written if nothing changed meanwhile. See `exact.rs` for
-//! why it never rounds, and docs/store.md for the whole.
+//! One script call decides a request by all policies of its contract. The script compares and adds, and answers with
+//! what it found; everything else is derived from that by the code that decides in memory, which also checks the
+//! script's verdict. What the script cannot hold exactly is decided here and written if nothing changed meanwhile. See
+//! `exact.rs` for why it never rounds, and docs/store.md for the whole.
 //!
-//! Deliberately absent: what to answer when Redis does not (`tollgate-serve`), and other engines (`tollgate-store-sql`).
+//! Deliberately absent: what to answer when Redis does not (`tollgate-serve`), and other engines
+//! (`tollgate-store-sql`).
 
 mod clock;
 mod config;

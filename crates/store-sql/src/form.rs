@@ -1,6 +1,7 @@
 //! States as rows have them: one line of whole numbers, the same in both databases.
 //!
-//! For each policy a number says what follows, the next how many numbers follow, and then come these. Not here: what they mean.
+//! For each policy a number says what follows, the next how many numbers follow, and then come these. Not here: what
+//! they mean.
 
 use std::fmt::Write as _;
 

@@ -32,8 +32,8 @@ impl Sweep {
     }
 }
 
-/// The time by which rows are swept: that of the last ask, whose clock follows no jump of the machine's, or until there is one that
-/// of the start, by the clock that never jumps. A row that only a jumped clock calls fresh stays.
+/// The time by which rows are swept: that of the last ask, whose clock follows no jump of the machine's, or until there
+/// is one that of the start, by the clock that never jumps. A row that only a jumped clock calls fresh stays.
 #[derive(Debug)]
 pub(crate) struct Now {
     /// The second of the last ask; 0 before the first.

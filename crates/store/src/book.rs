@@ -1,7 +1,7 @@
 //! The policies of a contract as an engine is asked by them, and what is made of the states it finds.
 //!
-//! Everything but the atomic change itself happens here, by the code that decides in memory: so an engine cannot round, and
-//! what it does is checked against what this code would have done. Not here: how an engine keeps anything.
+//! Everything but the atomic change itself happens here, by the code that decides in memory: so an engine cannot round,
+//! and what it does is checked against what this code would have done. Not here: how an engine keeps anything.
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_kit::{FNV, fnv};

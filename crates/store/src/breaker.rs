@@ -1,8 +1,8 @@
 //! When not to ask an engine at all.
 //!
-//! After some failures in a row the breaker opens: nothing is asked, and answers cost nothing. From time to time one ask is
-//! let through to see; when it succeeds the breaker closes, when not it waits longer. Pure: time and chance are given. Not
-//! here: what is answered instead.
+//! After some failures in a row the breaker opens: nothing is asked, and answers cost nothing. From time to time one
+//! ask is let through to see; when it succeeds the breaker closes, when not it waits longer. Pure: time and chance are
+//! given. Not here: what is answered instead.
 
 use core::time::Duration;
 

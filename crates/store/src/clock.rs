@@ -17,8 +17,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// What an engine's time says that was asked for at `asked` by our clock, and told after `took`. Times are since 1970;
-    /// `None` where they are beyond the year 2262.
+    /// What an engine's time says that was asked for at `asked` by our clock, and told after `took`. Times are since
+    /// 1970; `None` where they are beyond the year 2262.
     pub fn of(theirs: Duration, asked: Duration, took: Duration) -> Option<Self> {
         let error = took / 2;
         let nanos = |span: Duration| i64::try_from(span.as_nanos()).ok();

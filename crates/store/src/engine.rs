@@ -10,8 +10,9 @@ use crate::ledger::{LedgerId, Loaded, Swap, Swapped};
 
 /// Something that keeps states for many nodes and decides by them.
 ///
-/// Every ask of a batch is atomic by itself; asks for one key take effect in the order of the batch. An engine never waits
-/// past the time it is given: what has no answer by then is [`Failure::Late`], and may have been done or may yet be.
+/// Every ask of a batch is atomic by itself; asks for one key take effect in the order of the batch. An engine never
+/// waits past the time it is given: what has no answer by then is [`Failure::Late`], and may have been done or may yet
+/// be.
 pub trait Engine: Send + Sync + 'static {
     /// Asks everything in `batch` and answers in its order, within `time`.
     fn ask(
@@ -29,8 +30,8 @@ pub trait Engine: Send + Sync + 'static {
         async { Err(keeps_none()) }
     }
 
-    /// Puts other bytes in the place of a ledger, if it is still in the state that they were made from, within `time`. What is
-    /// [`Failure::Late`] may have been done.
+    /// Puts other bytes in the place of a ledger, if it is still in the state that they were made from, within `time`.
+    /// What is [`Failure::Late`] may have been done.
     fn swap(
         &self,
         _id: LedgerId,

@@ -1,7 +1,7 @@
 //! Ledgers: bytes of one key that an engine keeps as they are, and swaps for others if nobody did so before.
 //!
-//! Whoever decides by a ledger loads it, decides at the engine's time, and swaps; only then anybody is answered. Swaps are in one order for
-//! all nodes, whatever they think of each other. Not here: what the bytes mean.
+//! Whoever decides by a ledger loads it, decides at the engine's time, and swaps; only then anybody is answered. Swaps
+//! are in one order for all nodes, whatever they think of each other. Not here: what the bytes mean.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ impl Version {
     /// The largest that every engine holds.
     const MAX: u64 = i64::MAX.unsigned_abs();
 
-    /// The version of what is written over this one, by one who loaded it at that time of the engine's. The time keeps apart what is
-    /// written after a ledger was dropped from what was written before.
+    /// The version of what is written over this one, by one who loaded it at that time of the engine's. The time keeps
+    /// apart what is written after a ledger was dropped from what was written before.
     #[must_use]
     pub fn next(self, at: Instant) -> Self {
         Self(

@@ -1,8 +1,9 @@
-//! What this node last heard of keys, to decide by while the engine does not answer, and what it owes the engine for that.
+//! What this node last heard of keys, to decide by while the engine does not answer, and what it owes the engine for
+//! that.
 //!
-//! Both are in the memory for keys: what is only remembered has an equal part of it and gives way to what is newer; what is owed has
-//! up to half of it and never gives way, so that nothing admitted without the engine is forgotten. Not here: when to decide
-//! so, and when to pay.
+//! Both are in the memory for keys: what is only remembered has an equal part of it and gives way to what is newer;
+//! what is owed has up to half of it and never gives way, so that nothing admitted without the engine is forgotten. Not
+//! here: when to decide so, and when to pay.
 
 use std::sync::Arc;
 
@@ -81,8 +82,8 @@ impl Memory {
         self.known.put(print, entry, ask.now);
     }
 
-    /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is no
-    /// room to owe it, or the ask is no check.
+    /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is
+    /// no room to owe it, or the ask is no check.
     pub fn decide(&mut self, ask: &Ask) -> Option<Said> {
         self.asked = ask.now;
         let print = print(ask);
@@ -104,8 +105,8 @@ impl Memory {
         self.owed.len()
     }
 
-    /// Takes up to `most` debts out, as charges of the time at which something was decided last: that is a time of the same
-    /// clock. What cannot be charged is to be put back.
+    /// Takes up to `most` debts out, as charges of the time at which something was decided last: that is a time of the
+    /// same clock. What cannot be charged is to be put back.
     pub fn take_owed(&mut self, most: usize) -> Vec<Ask> {
         let mut prints = Vec::new();
         for _ in 0..self.owed.pages_count() {
@@ -184,8 +185,8 @@ impl Memory {
     }
 }
 
-/// What a check makes of what is known of a key: the answer, and what is known and owed from then on where that changes. `None` for an
-/// ask that is no check.
+/// What a check makes of what is known of a key: the answer, and what is known and owed from then on where that
+/// changes. `None` for an ask that is no check.
 fn decide(ask: &Ask, known: Option<&Entry>) -> Option<(Said, Option<Entry>)> {
     let found = known.and_then(|entry| entry.found_by(ask));
     let next = ask.book.apply(found.as_ref(), ask.verb, ask.now).ok()?;

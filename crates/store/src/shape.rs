@@ -1,7 +1,8 @@
 //! What a contract was when its cells were written: by what it counted, and its policies.
 //!
-//! A cell's bytes mean nothing without the policies that wrote them. So every cell names its shape, and a cell of another
-//! shape than the contract has now is inherited, policy by policy, as by a reload. Not here: the contract file's format.
+//! A cell's bytes mean nothing without the policies that wrote them. So every cell names its shape, and a cell of
+//! another shape than the contract has now is inherited, policy by policy, as by a reload. Not here: the contract
+//! file's format.
 
 use std::sync::Arc;
 

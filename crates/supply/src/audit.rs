@@ -106,7 +106,8 @@ fn find<'a>(witnesses: &'a [Witness<'_>], node: NodeId) -> Option<&'a Witness<'a
         .find(|witness| witness.machine.me() == node)
 }
 
-/// Compares both books of one loan. A lender that has restarted has no book, but must not use its home before the loan ends.
+/// Compares both books of one loan. A lender that has restarted has no book, but must not use its home before the loan
+/// ends.
 fn compare(
     key: Key,
     (lender, borrower): (&Witness<'_>, &Witness<'_>),

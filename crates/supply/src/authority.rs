@@ -1,8 +1,8 @@
 //! Who may have which home when homes are leased: one place that knows, and reassigns the home of whoever is silent.
 //!
-//! It is a register that must be kept by somebody (one process, or several that agree); nothing a request waits for goes through
-//! it. What it may have let a node believe is `granted`, and all of that together is never more than the limit; what a node
-//! should have is `target`. Not here: how the register is kept.
+//! It is a register that must be kept by somebody (one process, or several that agree); nothing a request waits for
+//! goes through it. What it may have let a node believe is `granted`, and all of that together is never more than the
+//! limit; what a node should have is `target`. Not here: how the register is kept.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -74,9 +74,9 @@ impl Authority {
         }
     }
 
-    /// An authority that goes on with what [`Self::homes`] told last. It reassigns nothing before every lease of its past has ended,
-    /// and gives nobody more before all have said where they stand. What nobody had goes to whoever asks first; where they had
-    /// more than there is now, all are cut alike.
+    /// An authority that goes on with what [`Self::homes`] told last. It reassigns nothing before every lease of its
+    /// past has ended, and gives nobody more before all have said where they stand. What nobody had goes to whoever
+    /// asks first; where they had more than there is now, all are cut alike.
     pub fn resume(
         limits: Limits,
         homes: &[(NodeId, u64)],

@@ -1,7 +1,7 @@
 //! Everything a node knows about one key: its tokens, its loans, what it promised, and what it is about to ask.
 //!
-//! [`Cell::settle`] brings it to a time, step by step: whatever begins or ends before then does so at its own instant, so
-//! that it makes no difference how often it is looked at. Not here: what is said to others.
+//! [`Cell::settle`] brings it to a time, step by step: whatever begins or ends before then does so at its own instant,
+//! so that it makes no difference how often it is looked at. Not here: what is said to others.
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
@@ -139,11 +139,12 @@ impl Cell {
         self.promises.pass(now);
     }
 
-    /// How long until a request of `cost` tokens can be let through, counting on nothing that could end and after all who
-    /// wait; `None` where that is not certain.
+    /// How long until a request of `cost` tokens can be let through, counting on nothing that could end and after all
+    /// who wait; `None` where that is not certain.
     pub(crate) fn promise(&self, ground: &Ground, cost: u128) -> Option<Span> {
         let begin = self.bucket.at;
-        // When the last who waits has passed, nothing is certain to be left: more may have come meanwhile, but have had no room.
+        // When the last who waits has passed, nothing is certain to be left: more may have come meanwhile, but have had
+        // no room.
         let (mut at, mut left) = match self.promises.last() {
             None => (begin, signed(cost).saturating_sub(self.bucket.tokens)),
             Some(last) => {
@@ -253,7 +254,8 @@ impl Cell {
         self.borrowed.iter().rposition(|loan| loan.from == lender)
     }
 
-    /// Whether the key has no need of others: at least half full, nothing borrowed or asked for, and nothing refused of late.
+    /// Whether the key has no need of others: at least half full, nothing borrowed or asked for, and nothing refused of
+    /// late.
     pub(crate) fn is_calm(&self, ground: &Ground) -> bool {
         let asking = &self.asking;
         self.borrowed.is_empty()

@@ -1,7 +1,7 @@
 //! Whether a peer's clock runs as fast as this one, within what both may be off.
 //!
-//! A frame that was sent at `theirs` after this node's time `low` was heard, and came at `high`, was sent somewhere between. Two
-//! of those bound how fast the peer's clock runs, whatever the frames took. Not here: what clocks show.
+//! A frame that was sent at `theirs` after this node's time `low` was heard, and came at `high`, was sent somewhere
+//! between. Two of those bound how fast the peer's clock runs, whatever the frames took. Not here: what clocks show.
 
 use tollgate_limit::{Instant, Span};
 

@@ -32,7 +32,8 @@ pub struct SupplyConfig {
     pub drift_ppm: u32,
     /// How long a home is valid after the authority was asked; `None`: homes are valid until they are changed.
     pub lease: Option<Span>,
-    /// Whether what to keep is stored by somebody who answers with `handle_kept`. Otherwise a restarted node begins with nothing.
+    /// Whether what to keep is stored by somebody who answers with `handle_kept`. Otherwise a restarted node begins
+    /// with nothing.
     pub keeps: bool,
     /// Keys that may be known.
     pub keys_max: usize,

@@ -1,7 +1,7 @@
 //! How much should move between nodes so that all are filled alike: pure arithmetic on supplies and weights.
 //!
-//! A party's fill is its supply over its weight (its demand, and a little so that it is never zero). Not here: who is asked,
-//! and whether they agree.
+//! A party's fill is its supply over its weight (its demand, and a little so that it is never zero). Not here: who is
+//! asked, and whether they agree.
 
 /// A node as seen by this arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Party {
     }
 }
 
-/// What the richer must give to the poorer so that both are filled alike, rounded towards zero: above zero, `left` gives. Never
-/// more than the giver has.
+/// What the richer must give to the poorer so that both are filled alike, rounded towards zero: above zero, `left`
+/// gives. Never more than the giver has.
 pub fn equalise(left: Party, right: Party) -> i64 {
     let (gives, takes) = (
         product(left.supply, right.weight),
@@ -61,7 +61,8 @@ pub fn equalise(left: Party, right: Party) -> i64 {
     if gives >= takes { amount } else { -amount }
 }
 
-/// What `asker` should ask of whom so that all of them end alike: the richest are added while they are above the common level.
+/// What `asker` should ask of whom so that all of them end alike: the richest are added while they are above the common
+/// level.
 pub fn water_fill<Id: Copy + Ord>(asker: Party, offers: &[Offer<Id>]) -> Pour<Id> {
     let mut offers = offers.to_vec();
     offers.sort_unstable_by(|a, b| {

@@ -1,10 +1,10 @@
 //! Where a node stands: which limits and shares, what of it is its home, and who has not agreed yet.
 //!
-//! A change takes away at once and gives only when every node that has or had a part stands on the same. Each asks all the
-//! others, with a count of its own changes; an answer counts only for the change that asked. So when a node's home rises,
-//! each of the others had, at some time since this node came to stand here, no more than its home here, and cannot
-//! have risen elsewhere since, for that would need this node to stand there. Hence at every time all homes together are at
-//! most the limit under which one rose last. Not here: leases, and keys.
+//! A change takes away at once and gives only when every node that has or had a part stands on the same. Each asks all
+//! the others, with a count of its own changes; an answer counts only for the change that asked. So when a node's home
+//! rises, each of the others had, at some time since this node came to stand here, no more than its home here, and
+//! cannot have risen elsewhere since, for that would need this node to stand there. Hence at every time all homes
+//! together are at most the limit under which one rose last. Not here: leases, and keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 

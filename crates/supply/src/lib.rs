@@ -1,9 +1,9 @@
-//! A rate divided among nodes: every node has a home share, lends what it does not need for a short term, and no token is
-//! ever there twice.
+//! A rate divided among nodes: every node has a home share, lends what it does not need for a short term, and no token
+//! is ever there twice.
 //!
-//! A [`Machine`] is one node's part in one policy. Requests, frames, timeouts and changes go in; verdicts and frames to send
-//! come out. Whatever is lost, doubled, late or out of order, and whoever crashes or is cut off, what all nodes together
-//! may use is at most the limit; `docs/supply.md` has the protocol and the proof.
+//! A [`Machine`] is one node's part in one policy. Requests, frames, timeouts and changes go in; verdicts and frames to
+//! send come out. Whatever is lost, doubled, late or out of order, and whoever crashes or is cut off, what all nodes
+//! together may use is at most the limit; `docs/supply.md` has the protocol and the proof.
 //!
 //! Deliberately not here: who is alive (membership is told), clocks, sockets, and the names of keys, which arrive as
 //! fingerprints.

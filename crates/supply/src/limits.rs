@@ -44,9 +44,9 @@ impl fmt::Display for BadLimits {
 impl std::error::Error for BadLimits {}
 
 impl Limits {
-    /// The largest rate, so that two of them can be added in 64 bits: 2^63 - 1, which is 9,223,372,036 requests per second or a
-    /// little more than 2^33. A rate times any time in nanoseconds is below 2^127 then. 2^40 requests per second would
-    /// be 2^70 of these units; whoever needs that much has no use for single tokens.
+    /// The largest rate, so that two of them can be added in 64 bits: 2^63 - 1, which is 9,223,372,036 requests per
+    /// second or a little more than 2^33. A rate times any time in nanoseconds is below 2^127 then. 2^40 requests per
+    /// second would be 2^70 of these units; whoever needs that much has no use for single tokens.
     pub const RATE_MAX: u64 = i64::MAX as u64;
     /// The largest burst, so that a level fits into 127 bits with room to spare.
     pub const BURST_MAX: u64 = 1 << 60;
@@ -105,8 +105,8 @@ impl Limits {
         u64::try_from(tokens / Self::REQUEST).unwrap_or(u64::MAX)
     }
 
-    /// The depth that belongs to a part of the rate, rounded down: all of it has the whole burst, and the depths of parts never add up
-    /// to more than the depth of their sum.
+    /// The depth that belongs to a part of the rate, rounded down: all of it has the whole burst, and the depths of
+    /// parts never add up to more than the depth of their sum.
     pub fn depth(self, share: u64) -> u128 {
         let share = u128::from(share.min(self.rate));
         let (burst, rate) = (Self::tokens(self.burst), u128::from(self.rate));

@@ -1,8 +1,8 @@
 //! The two books of a loan: what its lender remembers, and what its borrower counts on.
 //!
 //! Rates and tokens that go to and fro are totals over the life of a loan, so that lost, doubled and reordered messages
-//! change nothing: the borrower's amount never exceeds the lender's, since it believes a gift after it was booked and books
-//! a return before it reports it. Not here: when they are made and end.
+//! change nothing: the borrower's amount never exceeds the lender's, since it believes a gift after it was booked and
+//! books a return before it reports it. Not here: when they are made and end.
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;

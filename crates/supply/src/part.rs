@@ -1,4 +1,5 @@
-//! A node's part in one policy under supply, at the boundary: what a policy says of the rate, and what is kept and shown of it.
+//! A node's part in one policy under supply, at the boundary: what a policy says of the rate, and what is kept and
+//! shown of it.
 //!
 //! Not here: how rates are lent, which is the machine's.
 

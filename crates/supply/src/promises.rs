@@ -1,7 +1,7 @@
 //! Requests that were let in and wait: what they took, and when they pass.
 //!
-//! Tokens they will take count as taken when they are let in; until they pass, they lie ready, and have their room in the
-//! bucket. Not here: when a request may be let in.
+//! Tokens they will take count as taken when they are let in; until they pass, they lie ready, and have their room in
+//! the bucket. Not here: when a request may be let in.
 
 use std::collections::VecDeque;
 

@@ -45,8 +45,8 @@ pub struct Setup {
 pub enum Begin {
     /// Nothing, anywhere: no node of the cluster has run this policy before. Homes are valid and buckets full at once.
     Fresh,
-    /// This node may have run before. Nothing of its home is used until what it may have lent has ended, and buckets begin empty.
-    /// With `None` it has no home until every node stands where it does, and borrows meanwhile.
+    /// This node may have run before. Nothing of its home is used until what it may have lent has ended, and buckets
+    /// begin empty. With `None` it has no home until every node stands where it does, and borrows meanwhile.
     Restart(Option<Kept>),
 }
 

@@ -43,7 +43,8 @@ impl Shares {
     /// The most nodes that can share.
     pub const NODES_MAX: usize = 4096;
 
-    /// A division by weights. `tag` names it, in whatever way makes two that differ have different ones; contents count as well.
+    /// A division by weights. `tag` names it, in whatever way makes two that differ have different ones; contents count
+    /// as well.
     pub fn new(
         tag: u64,
         homes: impl IntoIterator<Item = (NodeId, u32)>,
@@ -82,8 +83,8 @@ impl Shares {
         self.homes.iter().map(|(node, _)| *node)
     }
 
-    /// What each node has of `rate`, in ascending order. The sum is exactly `rate`: what is left by rounding down goes to the
-    /// largest remainders, the first node first.
+    /// What each node has of `rate`, in ascending order. The sum is exactly `rate`: what is left by rounding down goes
+    /// to the largest remainders, the first node first.
     pub fn homes(&self, rate: u64) -> Vec<(NodeId, u64)> {
         let weights = u128::from(self.weights);
         let product = |weight: u32| u128::from(rate) * u128::from(weight);

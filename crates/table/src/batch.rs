@@ -1,8 +1,8 @@
 //! Requests in batches: what the next keys need is fetched while this one is decided.
 //!
-//! Two steps run ahead of the decision: the page and its lock first, then the slots around the guess. The steps keep a fixed distance, so that few fetches are
-//! under way at a time: more than a core has buffers for seem to be dropped. Of the distances 3, 5, 8
-//! and 12 keys, 8 measured best; fetching 32 keys at once was slower than 8 at once.
+//! Two steps run ahead of the decision: the page and its lock first, then the slots around the guess. The steps keep a
+//! fixed distance, so that few fetches are under way at a time: more than a core has buffers for seem to be dropped. Of
+//! the distances 3, 5, 8 and 12 keys, 8 measured best; fetching 32 keys at once was slower than 8 at once.
 //!
 //! Not here: any reordering. Effects come in the order of the batch.
 

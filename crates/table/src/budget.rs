@@ -1,7 +1,7 @@
 //! The bytes that several tables may hold together.
 //!
-//! Tables charge it when memory is taken or given back, never per request. Not here: the part of it that each table can count
-//! on (`share.rs`), and the decision what to drop when it is spent (`room.rs`).
+//! Tables charge it when memory is taken or given back, never per request. Not here: the part of it that each table can
+//! count on (`share.rs`), and the decision what to drop when it is spent (`room.rs`).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -114,8 +114,8 @@ impl Budget {
         self.equal.fetch_sub(1, Relaxed);
     }
 
-    /// Lets others than `share` give back bytes, and what is held beyond the limit, of those that hold more than their part. Says
-    /// whether one of them did.
+    /// Lets others than `share` give back bytes, and what is held beyond the limit, of those that hold more than their
+    /// part. Says whether one of them did.
     ///
     /// A bounded number is looked at; the next search begins where this one found something, or else behind it.
     pub(crate) fn reclaim(&self, share: &Share, bytes: usize, now: u64) -> bool {

@@ -15,15 +15,15 @@ pub trait Rules<C> {
     /// The bytes the cell owns outside of itself.
     fn heap_bytes(&self, cell: &C) -> usize;
 
-    /// How much of what its key may have is used at `now`: from zero to all, which is `u32::MAX`. Where a cell must be dropped
-    /// although it is of use it is one of which least is used, and of several such the one that is fresh first.
+    /// How much of what its key may have is used at `now`: from zero to all, which is `u32::MAX`. Where a cell must be
+    /// dropped although it is of use it is one of which least is used, and of several such the one that is fresh first.
     fn used(&self, cell: &C, now: u64) -> u32 {
         let _ = (cell, now);
         0
     }
 
-    /// Whether some cells must not be dropped while they are of use. Then room for a key is made before it is decided about,
-    /// and a key for which there is none is refused.
+    /// Whether some cells must not be dropped while they are of use. Then room for a key is made before it is decided
+    /// about, and a key for which there is none is refused.
     fn are_kept(&self) -> bool {
         false
     }

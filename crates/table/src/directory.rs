@@ -1,8 +1,8 @@
 //! Where the pages are: a list that grows by linear hashing, never moves, and is read without a lock.
 //!
-//! Every page has its own lock, beside the little that is known of it: one line of memory holds two of them. Their number
-//! only grows. Who has entered a page looks at the number again: while it is the same, the page is still the right one,
-//! and while the page is held it stays so, as a page is split only by who holds it.
+//! Every page has its own lock, beside the little that is known of it: one line of memory holds two of them. Their
+//! number only grows. Who has entered a page looks at the number again: while it is the same, the page is still the
+//! right one, and while the page is held it stays so, as a page is split only by who holds it.
 //!
 //! Not here: when a page is split (`growth.rs`).
 
@@ -104,8 +104,8 @@ impl<C> Directory<C> {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // Only low bits are used.
     fn number(&self, print: u64, count: usize) -> usize {
-        // Never older than the count, which was loaded before it and is stored after it. If it is newer, the number may be
-        // that of another page, but of one that was there before the mask was.
+        // Never older than the count, which was loaded before it and is stored after it. If it is newer, the number may
+        // be that of another page, but of one that was there before the mask was.
         let mask = self.mask.load(Acquire);
         let page = print as usize & mask;
         if page < count {

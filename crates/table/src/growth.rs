@@ -1,7 +1,7 @@
 //! Growth: one page is split at a time, while the others stay in use.
 //!
-//! Who puts a cell in splits a page afterwards if the table is crowded, and nobody waits for that: who finds another at it
-//! leaves it to the next. Not here: how room is made within the budget (`room.rs`).
+//! Who puts a cell in splits a page afterwards if the table is crowded, and nobody waits for that: who finds another at
+//! it leaves it to the next. Not here: how room is made within the budget (`room.rs`).
 
 use crate::config::{Rules, Sweep};
 use crate::page::{Page, roomy};
@@ -39,7 +39,8 @@ impl<C, R: Rules<C>> Table<C, R> {
         }
     }
 
-    /// Takes bytes for pages: whoever holds less than its part takes them even where others hold all, and those give them back.
+    /// Takes bytes for pages: whoever holds less than its part takes them even where others hold all, and those give
+    /// them back.
     fn affords(&self, bytes: usize) -> bool {
         let taken = self.account.try_take(bytes);
         if taken || !self.account.share.is_within(bytes) {

@@ -1,10 +1,10 @@
 //! A lock that a hot key does not bring down.
 //!
-//! It is held for some ten nanoseconds and let go by a plain store, which is why it is a spin lock: one that can sleep needs
-//! a second atomic exchange to let go, a third of the price of a decision. Who finds it taken pauses, twice as long each
-//! time, before looking again; meanwhile the holder keeps the cache line and gets many short operations done, so two
-//! threads on one key do about as much as one. A holder that lost its processor is not spun for: after some microseconds
-//! a waiter gives its own processor away between two looks.
+//! It is held for some ten nanoseconds and let go by a plain store, which is why it is a spin lock: one that can sleep
+//! needs a second atomic exchange to let go, a third of the price of a decision. Who finds it taken pauses, twice as
+//! long each time, before looking again; meanwhile the holder keeps the cache line and gets many short operations done,
+//! so two threads on one key do about as much as one. A holder that lost its processor is not spun for: after some
+//! microseconds a waiter gives its own processor away between two looks.
 //!
 //! Not here: fairness, and poisoning. A panic in a caller's closure leaves a cell as the closure left it, and pages are
 //! never touched while a closure runs.

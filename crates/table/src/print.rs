@@ -4,9 +4,9 @@
 //! victim's spends the victim's allowance. So the hash carries a proof. A key is a message of words `w`, and its print
 //! the upper half of `a0 * w0 + a1 * w1 + ... + b` modulo 2^128, where the coefficients are secret: the strongly
 //! universal family of Dietzfelbinger, for which two different messages, chosen in any way that does not depend on the
-//! secret, collide with probability 2^-64. A message of more than a block is hashed block by block; the sum of one block
-//! enters the next through SipHash-1-3, which adds 2^-64 per block if `SipHash` is as good as it is held to be. Prints are
-//! mixed at the end by a bijection, so that any of their bits may choose a place; that changes no collision.
+//! secret, collide with probability 2^-64. A message of more than a block is hashed block by block; the sum of one
+//! block enters the next through SipHash-1-3, which adds 2^-64 per block if `SipHash` is as good as it is held to be.
+//! Prints are mixed at the end by a bijection, so that any of their bits may choose a place; that changes no collision.
 //!
 //! The proof covers whoever cannot see prints, so they must not leave the process as they are. A number takes three
 //! multiplications, a string two for every eight bytes; `SipHash` throughout took three times the instructions.

@@ -1,7 +1,7 @@
 //! Room for one more cell: by sweeping what is fresh, by growing, or by evicting.
 //!
-//! Who makes room holds the page that needs it, and looks at a bounded number of others. Those are never waited for: one
-//! that is in use is passed over, so that nobody who holds a page waits for another page of the same table.
+//! Who makes room holds the page that needs it, and looks at a bounded number of others. Those are never waited for:
+//! one that is in use is passed over, so that nobody who holds a page waits for another page of the same table.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,8 @@ use crate::page::{Page, roomy};
 use crate::table::Table;
 
 impl<C, R: Rules<C>> Table<C, R> {
-    /// Makes room in the page with this number, at the cost of cells that may go where the table evicts, or counts a refusal.
+    /// Makes room in the page with this number, at the cost of cells that may go where the table evicts, or counts a
+    /// refusal.
     pub(crate) fn make_room_or_refuse(
         &self,
         page: &mut Page<C>,
@@ -66,8 +67,9 @@ impl<C, R: Rules<C>> Table<C, R> {
 
     /// Frees bytes after a cell of the page has grown beyond the budget.
     ///
-    /// A table within its part takes them back from others. Then cells of that page go, until the budget is kept; when the last
-    /// is gone, so is what the one had grown by. Where keys are refused rather than evicted, only what is fresh can go.
+    /// A table within its part takes them back from others. Then cells of that page go, until the budget is kept; when
+    /// the last is gone, so is what the one had grown by. Where keys are refused rather than evicted, only what is
+    /// fresh can go.
     #[cold]
     pub(crate) fn relieve(&self, page: &mut Page<C>, grown: usize, now: u64) {
         let share = &self.account.share;
@@ -155,8 +157,8 @@ impl<C, R: Rules<C>> Table<C, R> {
         false
     }
 
-    /// Frees bytes of a page: drops what is fresh, then evicts what is to go first where the table evicts, as far as no more than
-    /// `most` of it is used, and half of the page at most. Returns how many.
+    /// Frees bytes of a page: drops what is fresh, then evicts what is to go first where the table evicts, as far as no
+    /// more than `most` of it is used, and half of the page at most. Returns how many.
     pub(crate) fn free(&self, page: &mut Page<C>, bytes: usize, most: u32, now: u64) -> usize {
         let before = page.bytes();
         let (dropped, mut heap) = page.drop_fresh(&self.rules, now);
@@ -217,8 +219,8 @@ impl<C, R: Rules<C>> Table<C, R> {
         self.account.take(page.bytes().saturating_sub(before));
     }
 
-    /// Evicts from the page, or where nothing of it may go but what is used up, from one of the next few; returns the heap bytes
-    /// that this freed.
+    /// Evicts from the page, or where nothing of it may go but what is used up, from one of the next few; returns the
+    /// heap bytes that this freed.
     fn evict_near(&self, page: &mut Page<C>, number: usize, now: u64) -> Option<usize> {
         let evicted = self.evict_up_to(page, SPARING, now);
         if evicted.is_some() || !page.may_grow() {
@@ -245,7 +247,8 @@ impl<C, R: Rules<C>> Table<C, R> {
         near().any(|other| free(other, u32::MAX) > 0).then_some(0)
     }
 
-    /// Evicts the cell of the page that is to go first, if no more than `most` of it is used; returns the heap bytes this freed.
+    /// Evicts the cell of the page that is to go first, if no more than `most` of it is used; returns the heap bytes
+    /// this freed.
     fn evict_up_to(&self, page: &mut Page<C>, most: u32, now: u64) -> Option<usize> {
         let first = page.first_to_go(&self.rules, now);
         let (at, _) = first.filter(|(_, used)| *used <= most)?;

@@ -1,8 +1,8 @@
 //! The part of a budget that one holder can count on, however much the others want.
 //!
-//! Shares without a size of their own have equal parts of what shares of a fixed size, and holders without a share, leave. What
-//! nobody uses anyone may take; when the budget is spent, whoever holds less than its part takes it back from one who holds more.
-//! Not here: which cells go (`room.rs`).
+//! Shares without a size of their own have equal parts of what shares of a fixed size, and holders without a share,
+//! leave. What nobody uses anyone may take; when the budget is spent, whoever holds less than its part takes it back
+//! from one who holds more. Not here: which cells go (`room.rs`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -13,7 +13,8 @@ use crate::budget::Budget;
 
 /// Who holds bytes of a share and can give some back.
 pub trait Holder: Send + Sync {
-    /// Frees `bytes` or more, as far as one page of a table has them; returns how many. It waits for no page that is in use.
+    /// Frees `bytes` or more, as far as one page of a table has them; returns how many. It waits for no page that is in
+    /// use.
     fn give(&self, bytes: usize, now: u64) -> usize;
 }
 

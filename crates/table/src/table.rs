@@ -17,9 +17,9 @@ use crate::share::Share;
 
 /// Cells by the prints of their keys.
 ///
-/// Every method takes `&self` and locks one page at a time for a bounded piece of work. A closure that is given a cell runs
-/// under the lock of its page: it may use *other* tables (always in the same order, or two threads may wait for each
-/// other for ever), never the same one.
+/// Every method takes `&self` and locks one page at a time for a bounded piece of work. A closure that is given a cell
+/// runs under the lock of its page: it may use *other* tables (always in the same order, or two threads may wait for
+/// each other for ever), never the same one.
 ///
 /// The budget is kept but for three things: the pages that a table has from the start, and some 4 KiB to find others; a
 /// cell that grows on the heap is charged and not refused, though new keys pay for it; and a table that evicts gives
@@ -39,8 +39,8 @@ pub struct Table<C, R> {
 impl<C, R: Rules<C>> Table<C, R> {
     /// An empty table, whose bytes are charged to `share`.
     ///
-    /// Where other tables share the budget, whoever owns this one [joins](Share::join) the share, so that others get back what
-    /// it has beyond its part.
+    /// Where other tables share the budget, whoever owns this one [joins](Share::join) the share, so that others get
+    /// back what it has beyond its part.
     pub fn new(rules: R, config: TableConfig, share: Arc<Share>) -> Self {
         let TableConfig {
             shards,
@@ -67,8 +67,8 @@ impl<C, R: Rules<C>> Table<C, R> {
     /// `now` tells which cells are fresh if room must be made for it. With
     /// [`WhenFull::Refuse`](crate::WhenFull::Refuse), an absent key for which there is no room is
     /// refused before `f` runs; with [`WhenFull::Evict`](crate::WhenFull::Evict) nothing is
-    /// refused, and nothing is evicted until `f` has returned a cell. Where cells [are kept](Rules::are_kept) both happen
-    /// before `f` runs: what may go is evicted, and a key is refused where nothing may.
+    /// refused, and nothing is evicted until `f` has returned a cell. Where cells [are kept](Rules::are_kept) both
+    /// happen before `f` runs: what may go is evicted, and a key is refused where nothing may.
     #[inline]
     pub fn update<T>(
         &self,
@@ -153,8 +153,8 @@ impl<C, R: Rules<C>> Table<C, R> {
 
     /// Puts in the cell that `f` returns, where the key has none. Says whether it did.
     ///
-    /// For cells that were elsewhere before: the budget is charged and never refuses. `f` runs under the lock of the page
-    /// and may use another table, like the closure of [`update`](Self::update).
+    /// For cells that were elsewhere before: the budget is charged and never refuses. `f` runs under the lock of the
+    /// page and may use another table, like the closure of [`update`](Self::update).
     pub fn adopt(&self, print: Print, now: u64, f: impl FnOnce() -> Option<C>) -> bool {
         let Some((_, mut page)) = self.directory.enter(print.0) else {
             return false;
@@ -183,8 +183,8 @@ impl<C, R: Rules<C>> Table<C, R> {
         dropped
     }
 
-    /// Frees `bytes` or more, as far as half of one page has them, for others who share the budget: drops what is fresh, then what
-    /// is to go first. Returns how many were freed. Pages that are in use are passed over.
+    /// Frees `bytes` or more, as far as half of one page has them, for others who share the budget: drops what is
+    /// fresh, then what is to go first. Returns how many were freed. Pages that are in use are passed over.
     pub fn give(&self, bytes: usize, now: u64) -> usize {
         let pages = GIVING_PAGES_MAX.min(self.directory.count());
         for most in [SPARING, u32::MAX] {
@@ -264,8 +264,8 @@ impl<C, R> Table<C, R> {
         true
     }
 
-    /// Shows every cell of one shard to `f`, each page locked meanwhile. No page is split until all are shown, so no cell
-    /// comes twice.
+    /// Shows every cell of one shard to `f`, each page locked meanwhile. No page is split until all are shown, so no
+    /// cell comes twice.
     ///
     /// After the same operations in the same order, the cells come in the same order. A shard that
     /// does not exist has no cells.

@@ -307,8 +307,8 @@ proptest! {
     }
 }
 
-/// The most bytes that a table may take for so many cells: pages are at least half full but for the last, each has two slots or an
-/// eighth to spare, and a lock.
+/// The most bytes that a table may take for so many cells: pages are at least half full but for the last, each has two
+/// slots or an eighth to spare, and a lock.
 fn wanted(cells: usize) -> u64 {
     let slots = cells + cells / 8 + 4;
     (slots * 24 + (1 + cells / 12) * (32 + 16 + 48)) as u64

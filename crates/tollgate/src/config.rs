@@ -201,8 +201,8 @@ fn notes(contracts: &Contracts, file: &Path) -> Vec<String> {
     notes.chain(unmatched).collect()
 }
 
-/// That a catalogue has the contracts, so that a server reads this file once and never again. Without settings it is the one that a
-/// server makes in its folder.
+/// That a catalogue has the contracts, so that a server reads this file once and never again. Without settings it is
+/// the one that a server makes in its folder.
 fn unread(file: &Path, catalogue: Option<&CataloguePlace>) -> Option<String> {
     let beside = || CataloguePlace::File(file.with_file_name("catalogue.db"));
     let place = catalogue.cloned().unwrap_or_else(beside);

@@ -1,5 +1,6 @@
-//! A server under load is killed at any moment and started again: what it charged is there, but for a flush interval, on its
-//! disk, or in a database where the disk is lost as well. One that stood still meanwhile overwrites nothing there.
+//! A server under load is killed at any moment and started again: what it charged is there, but for a flush interval,
+//! on its disk, or in a database where the disk is lost as well. One that stood still meanwhile overwrites nothing
+//! there.
 
 #![allow(
     clippy::expect_used,
@@ -225,8 +226,8 @@ fn a_server_that_stood_still_overwrites_nothing_of_the_one_that_has_its_seat() {
     assert_eq!(used(Server::start(folder.path()).http), before + 7);
 }
 
-/// What is lost is measured by what clients were answered: of the charges that were found, the newest tells until when all
-/// was kept. That must be no less than the server says it would lose, nor than `at_most`.
+/// What is lost is measured by what clients were answered: of the charges that were found, the newest tells until when
+/// all was kept. That must be no less than the server says it would lose, nor than `at_most`.
 fn loses_what_it_says_at_most(
     folder: &Path,
     rounds: u32,

@@ -1,7 +1,7 @@
 //! Envoy's rate limit quota service, version 3: reports of usage one way, assignments the other.
 //!
-//! The messages of `envoy.service.rate_limit_quota.v3` and the strategies of `envoy.type.v3`. They have no JSON form here. Not
-//! here: what is assigned.
+//! The messages of `envoy.service.rate_limit_quota.v3` and the strategies of `envoy.type.v3`. They have no JSON form
+//! here. Not here: what is assigned.
 
 use std::collections::BTreeMap;
 

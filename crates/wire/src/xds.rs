@@ -1,7 +1,9 @@
-//! How descriptor files come over xDS: the messages of state-of-the-world discovery, and the one resource that is asked for.
+//! How descriptor files come over xDS: the messages of state-of-the-world discovery, and the one resource that is asked
+//! for.
 //!
-//! The messages of `envoy.service.discovery.v3` as far as a client needs them, and those of `ratelimit.config.ratelimit.v3`. Fields
-//! that mean nothing here are left out, and skipped where they come. Not here: what a configuration means.
+//! The messages of `envoy.service.discovery.v3` as far as a client needs them, and those of
+//! `ratelimit.config.ratelimit.v3`. Fields that mean nothing here are left out, and skipped where they come. Not here:
+//! what a configuration means.
 
 use crate::google::{Any, Status, Struct};
 

@@ -1,8 +1,8 @@
 //! The size budget: lines per file and function, fields per struct, arguments per function.
 //!
 //! A file's production lines are those above its `#[cfg(test)] mod … {`. A function's lines run
-//! from `fn` to its closing brace. Arguments include `self`, as clippy counts them; those of a function that a trait asks for
-//! are counted where the trait is.
+//! from `fn` to its closing brace. Arguments include `self`, as clippy counts them; those of a function that a trait
+//! asks for are counted where the trait is.
 
 use super::Finding;
 use super::files::File;

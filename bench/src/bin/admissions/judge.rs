@@ -1,7 +1,8 @@
 //! One bucket, and everything that all nodes admitted, replayed through it in the order of time.
 //!
-//! The bucket is full before the first admission. Integers only: a token is `per_ns` parts, and a nanosecond refills `limit` parts.
-//! Whatever is beyond the bucket is counted, and the bucket is empty after it. Not here: who admitted it, and why.
+//! The bucket is full before the first admission. Integers only: a token is `per_ns` parts, and a nanosecond refills
+//! `limit` parts. Whatever is beyond the bucket is counted, and the bucket is empty after it. Not here: who admitted
+//! it, and why.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +42,8 @@ pub(crate) struct Found {
 }
 
 impl Log {
-    /// Adds the lines of one process: `steady-ns key cost wait-ns`. A last line without an end was not written whole, by a process
-    /// that was killed before it answered.
+    /// Adds the lines of one process: `steady-ns key cost wait-ns`. A last line without an end was not written whole,
+    /// by a process that was killed before it answered.
     pub(crate) fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
         for (number, line) in text.split_inclusive('\n').enumerate() {
             let Some(line) = line.strip_suffix('\n') else {

@@ -1,8 +1,9 @@
 //! Did all nodes together ever admit more than one bucket would have? Reads what they wrote down, and says.
 //!
-//! `admissions --limit 10000 --per-ns 1000000000 --burst 1000 LOG...`: each file is one process', each line `steady-ns key cost
-//! wait-ns`, as `tollgate serve --admission-log FOLDER` writes it. Exit code 0: nothing beyond the bucket, 1: something, 64: bad
-//! usage, 65: a line that makes no sense. Shares no code with what it judges. Not here: utilisation against anything but the limit.
+//! `admissions --limit 10000 --per-ns 1000000000 --burst 1000 LOG...`: each file is one process', each line `steady-ns
+//! key cost wait-ns`, as `tollgate serve --admission-log FOLDER` writes it. Exit code 0: nothing beyond the bucket, 1:
+//! something, 64: bad usage, 65: a line that makes no sense. Shares no code with what it judges. Not here: utilisation
+//! against anything but the limit.
 
 mod judge;
 

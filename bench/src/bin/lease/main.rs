@@ -1,8 +1,8 @@
 //! What a decision costs by a lease that is at hand, beside the embedded limiter and a round trip over RESP.
 //!
-//! `cargo run --release -p tollgate-bench --bin lease`. One server process lends one key; one thread asks for that key in three ways by turns,
-//! many rounds, and ratios are taken within a round. Nothing dries: the limit is a billion a second. Not here: what leases use of a limit
-//! (`tollgate cluster prove-lease`), how often clients speak.
+//! `cargo run --release -p tollgate-bench --bin lease`. One server process lends one key; one thread asks for that key
+//! in three ways by turns, many rounds, and ratios are taken within a round. Nothing dries: the limit is a billion a
+//! second. Not here: what leases use of a limit (`tollgate cluster prove-lease`), how often clients speak.
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
 

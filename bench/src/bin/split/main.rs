@@ -1,9 +1,10 @@
 //! What a cut bucket costs with real brokers: k Mosquittos, a gateway before each, one topic, one bucket.
 //!
-//! `split --binary target/release/tollgate [--seconds 30] [--rounds 2] [--publishers 200] [--each 10] [--brokers 4]`. For every k, in
-//! turn and repeated: the topic with its bucket cut and nothing lent, and with gateways that lend. Prints the percentiles of the whole
-//! way beside what the theory says that the cut costs, and replays all that was admitted through the one bucket. With `--shift 40` two
-//! fifths of the messages move to the first broker, under all that may follow them. Not here: planning.
+//! `split --binary target/release/tollgate [--seconds 30] [--rounds 2] [--publishers 200] [--each 10] [--brokers 4]`.
+//! For every k, in turn and repeated: the topic with its bucket cut and nothing lent, and with gateways that lend.
+//! Prints the percentiles of the whole way beside what the theory says that the cut costs, and replays all that was
+//! admitted through the one bucket. With `--shift 40` two fifths of the messages move to the first broker, under all
+//! that may follow them. Not here: planning.
 
 #[path = "../admissions/judge.rs"]
 #[allow(dead_code, reason = "a program of its own elsewhere")]
@@ -188,8 +189,8 @@ fn over(found: &[Found]) -> u64 {
     found.iter().map(|found| found.over).sum()
 }
 
-/// What random single messages at ten elevenths of the limit wait for tokens at the 99th percentile, in milliseconds: they find 24.2
-/// messages of unfinished work there, whatever the rate.
+/// What random single messages at ten elevenths of the limit wait for tokens at the 99th percentile, in milliseconds:
+/// they find 24.2 messages of unfinished work there, whatever the rate.
 fn theory(brokers: u16, limit: u32, burst: u32) -> f64 {
     let (k, limit, burst) = (f64::from(brokers), f64::from(limit), f64::from(burst));
     (k * (25.2 - burst / k) / limit * 1e3).max(0.0)

@@ -1,9 +1,10 @@
 //! What a server answers, how fast, and in how much memory, while its store stands still.
 //!
-//! `cargo run --release -p tollgate-bench --bin stopped`, with `redis-server` installed. A server process shares a Redis of its
-//! own; requests come at times fixed beforehand, and in the middle Redis is stopped (SIGSTOP) for a minute, then goes on.
-//! Latencies count from the time a request was due. A server that needs no store is asked the same before and after: what it
-//! takes is what the machine takes. Not here: what decisions cost when Redis answers (`store`).
+//! `cargo run --release -p tollgate-bench --bin stopped`, with `redis-server` installed. A server process shares a
+//! Redis of its own; requests come at times fixed beforehand, and in the middle Redis is stopped (SIGSTOP) for a
+//! minute, then goes on. Latencies count from the time a request was due. A server that needs no store is asked the
+//! same before and after: what it takes is what the machine takes. Not here: what decisions cost when Redis answers
+//! (`store`).
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
 

@@ -5,7 +5,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use tollgate_parts::Redis;
 
-/// The smallest token bucket that still keeps its word: level and time, refilled by the server's clock, expiring when full.
+/// The smallest token bucket that still keeps its word: level and time, refilled by the server's clock, expiring when
+/// full.
 const BARE: &str = "
 local limit, per = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')

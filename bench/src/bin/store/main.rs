@@ -1,7 +1,9 @@
-//! What decisions cost when an engine makes them: against a bare script, on a hot key, and by five policies instead of one.
+//! What decisions cost when an engine makes them: against a bare script, on a hot key, and by five policies instead of
+//! one.
 //!
-//! `cargo run --release -p tollgate-bench --bin store`, with `redis-server` and `redis-benchmark` installed, and the same with
-//! `-- sql` for `PostgreSQL` and `SQLite`. Everything runs on one machine and shares its cores; rounds of what is compared take turns, and medians are printed.
+//! `cargo run --release -p tollgate-bench --bin store`, with `redis-server` and `redis-benchmark` installed, and the
+//! same with `-- sql` for `PostgreSQL` and `SQLite`. Everything runs on one machine and shares its cores; rounds of
+//! what is compared take turns, and medians are printed.
 
 #![allow(clippy::print_stdout, reason = "a report for a terminal")]
 

@@ -1,7 +1,7 @@
 //! The first token: made where there is none, and told once.
 //!
-//! Where a database is away at the start, it is asked again until it answers. Where all tokens were revoked none is made:
-//! whoever runs the server presets one.
+//! Where a database is away at the start, it is asked again until it answers. Where all tokens were revoked none is
+//! made: whoever runs the server presets one.
 
 use std::sync::Arc;
 use std::time::Duration;

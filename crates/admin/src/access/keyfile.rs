@@ -1,6 +1,7 @@
 //! The file of the key by which sessions and signed links are sealed.
 //!
-//! It is text, for its owner alone, so that whoever reads the database, or another user of the machine, can make neither:
+//! It is text, for its owner alone, so that whoever reads the database, or another user of the machine, can make
+//! neither:
 //!
 //! ```text
 //! # comments and empty lines are skipped

@@ -1,7 +1,7 @@
 //! Signed links: whoever has one sees the limits and the usage of one identity, until a time, and nothing else.
 //!
-//! A link has a version of its form, the end of its time and the identity, sealed; nothing is kept of it. Another key ends all links
-//! at once.
+//! A link has a version of its form, the end of its time and the identity, sealed; nothing is kept of it. Another key
+//! ends all links at once.
 
 use tollgate_catalogue::Identity;
 

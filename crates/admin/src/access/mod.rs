@@ -1,7 +1,7 @@
 //! Who asks: the owner of a token, shown as `Authorization: Bearer` or by a session that was begun with one.
 //!
-//! Tokens are known as the database tells them once a second; a token that is revoked elsewhere ends here that late. Where the
-//! database is away, whoever was let in lately may go on looking.
+//! Tokens are known as the database tells them once a second; a token that is revoked elsewhere ends here that late.
+//! Where the database is away, whoever was let in lately may go on looking.
 
 pub(crate) mod first;
 mod heard;

@@ -1,6 +1,7 @@
 //! Whether what a browser sends comes from a page of this server: other sites can make it send forms here.
 //!
-//! Browsers say so themselves, in `Sec-Fetch-Site` or, where they reach the server without TLS, in `Origin`. Programs say neither.
+//! Browsers say so themselves, in `Sec-Fetch-Site` or, where they reach the server without TLS, in `Origin`. Programs
+//! say neither.
 
 use http::header::{HOST, HeaderMap, ORIGIN};
 use http::uri::Authority;

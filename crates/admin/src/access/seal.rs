@@ -23,8 +23,8 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    /// The key at a place. A file that only this server names is made where there is none; what is wrong with one that was given,
-    /// otherwise.
+    /// The key at a place. A file that only this server names is made where there is none; what is wrong with one that
+    /// was given, otherwise.
     pub(crate) fn at(place: KeyPlace) -> Result<Self, String> {
         let file = match place {
             KeyPlace::Given(path) => {
@@ -133,8 +133,8 @@ fn own(path: &Path) -> Result<(), KeyError> {
     }
 }
 
-/// Takes back what the group of a volume was given: orchestrators give it all files when they mount them. What everybody was
-/// given stays, and is refused.
+/// Takes back what the group of a volume was given: orchestrators give it all files when they mount them. What
+/// everybody was given stays, and is refused.
 fn narrow(path: &Path) -> io::Result<()> {
     let everybody = std::fs::metadata(path)?.permissions().mode() & 0o007;
     if everybody == 0 {

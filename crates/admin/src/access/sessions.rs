@@ -1,10 +1,10 @@
 //! Sessions of the console: begun with a token, told by a cookie, over when the token is.
 //!
-//! A session is sealed words and kept nowhere, so that any server on the same database and key knows it. It says when it was begun and
-//! when it was last used, and has a mark of the secret it was begun with: the server ends it when it is too old, was not used for too
-//! long, or its token has another secret or none. What changes something must also show a value that only pages of ours have
-//! (`csrf`). Logging out ends a session here at once, and on other servers within a second: of sessions that were ended before their
-//! time the database has the numbers.
+//! A session is sealed words and kept nowhere, so that any server on the same database and key knows it. It says when
+//! it was begun and when it was last used, and has a mark of the secret it was begun with: the server ends it when it
+//! is too old, was not used for too long, or its token has another secret or none. What changes something must also
+//! show a value that only pages of ours have (`csrf`). Logging out ends a session here at once, and on other servers
+//! within a second: of sessions that were ended before their time the database has the numbers.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Who signed in, and who was refused: written into the audit, so that a flood of guesses does not fill the disk.
 //!
-//! Of an address the first refusal of a minute is a line at once, and the others of that minute are one more, with their number. Of
-//! more addresses than are told apart there is one line for all. At the end of the process what was not written yet is lost.
+//! Of an address the first refusal of a minute is a line at once, and the others of that minute are one more, with
+//! their number. Of more addresses than are told apart there is one line for all. At the end of the process what was
+//! not written yet is lost.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,5 @@
-//! The nodes, as this one sees them, its part of divided limits and of buckets that are cut, and the gateway that it may be.
+//! The nodes, as this one sees them, its part of divided limits and of buckets that are cut, and the gateway that it
+//! may be.
 
 use serde_json::Value;
 use tollgate_console::page::{
@@ -78,8 +79,8 @@ fn missing(one: &MissingView) -> NodeRow {
     }
 }
 
-/// What another node decided each second of the last whole minute. A request may be bound by several contracts, so that the
-/// busiest one says it.
+/// What another node decided each second of the last whole minute. A request may be bound by several contracts, so that
+/// the busiest one says it.
 fn rate(load: &Value, name: &Value) -> f64 {
     let of = list(&load["contracts"]).filter(|of| of["node"] == *name);
     of.filter_map(|of| of["rate"].as_f64()).fold(0.0, f64::max)

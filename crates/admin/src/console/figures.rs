@@ -1,4 +1,5 @@
-//! Figures beside what the interface tells: what was counted, by whom, and when things were changed. Any role may read them.
+//! Figures beside what the interface tells: what was counted, by whom, and when things were changed. Any role may read
+//! them.
 //!
 //! Where requests are not counted there are none, and pages do without.
 
@@ -126,8 +127,8 @@ pub(super) async fn used(
     Ok(Some(rows))
 }
 
-/// Who was counted under names that begin so in the last week, or among all in the last day; those first who came most. Where nothing
-/// is kept, of the requests that this node remembers.
+/// Who was counted under names that begin so in the last week, or among all in the last day; those first who came most.
+/// Where nothing is kept, of the requests that this node remembers.
 pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec<TopRow>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(Vec::new());

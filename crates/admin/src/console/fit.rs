@@ -1,4 +1,5 @@
-//! Pages that stay small whatever things are called: rows that have no room are on the next page, or are left out and counted.
+//! Pages that stay small whatever things are called: rows that have no room are on the next page, or are left out and
+//! counted.
 //!
 //! Not here: what a row shows. A document that is edited is shown whole, so that its page is as large as it is.
 
@@ -41,7 +42,8 @@ impl Fit {
         list.truncate(rows);
     }
 
-    /// The page as an answer, where it is small enough. Otherwise it is to be made again, with the fewer rows that there are from here on.
+    /// The page as an answer, where it is small enough. Otherwise it is to be made again, with the fewer rows that
+    /// there are from here on.
     pub(super) fn take(&mut self, page: String) -> Option<Answer> {
         if page.len() < PAGE_BYTES_MAX || self.is_least() {
             return Some(html(page));

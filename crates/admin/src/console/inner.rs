@@ -1,4 +1,5 @@
-//! The interface asked from inside: pages read and change by the routes that programs use, with their roles and their audit.
+//! The interface asked from inside: pages read and change by the routes that programs use, with their roles and their
+//! audit.
 
 use std::sync::Arc;
 

@@ -113,7 +113,8 @@ impl Typed {
         all.filter(|is| has(is)).map(name).collect()
     }
 
-    /// The key that a contract would bind: with what it matches, and slips mended. `None` where a value would be made up.
+    /// The key that a contract would bind: with what it matches, and slips mended. `None` where a value would be made
+    /// up.
     fn completed(&self, contract: &Contract, slips: &Value) -> Option<String> {
         let mut entries = self.entries().to_vec();
         for (name, _) in &mut entries {

@@ -217,8 +217,8 @@ pub(crate) async fn write(
     Ok(done(call, written).await.with(status))
 }
 
-/// The entry of an assignment to any contract where no contract that counts by it follows a plan, and contracts that could: the
-/// assignment changes nothing.
+/// The entry of an assignment to any contract where no contract that counts by it follows a plan, and contracts that
+/// could: the assignment changes nothing.
 pub(crate) fn unfollowed(shared: &Shared, document: &Value) -> Option<(String, Vec<String>)> {
     let (entry, _) = document["identity"].as_str()?.split_once('=')?;
     let node = shared.engine.node();

@@ -1,4 +1,5 @@
-//! Staged roll-out: a policy only watches, then binds a share of keys, then all of them. Each step is a change like any other.
+//! Staged roll-out: a policy only watches, then binds a share of keys, then all of them. Each step is a change like any
+//! other.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};

@@ -1,4 +1,5 @@
-//! Contracts and plans where a file is their source: read as they are there now, and changed by whoever changes the file.
+//! Contracts and plans where a file is their source: read as they are there now, and changed by whoever changes the
+//! file.
 
 use tollgate_catalogue::{Kind, documents};
 use tollgate_catalogue_sql::Item;

@@ -1,4 +1,5 @@
-//! What is known of requests: usage for bills, series, ranks, load, the last ones, and what a change would have done to them.
+//! What is known of requests: usage for bills, series, ranks, load, the last ones, and what a change would have done to
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -143,8 +144,8 @@ pub(crate) fn recent(call: &Call) -> Result<Answer, Fault> {
     Ok(Answer::json(&json!({ "items": rows, "next": null })))
 }
 
-/// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests, or to those that come
-/// with it.
+/// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests, or to those
+/// that come with it.
 pub(crate) async fn attempt(call: &Call) -> Result<Answer, Fault> {
     if !matches!(call.kind, Kind::Contract | Kind::Plan) {
         return Err(Fault::invalid(

@@ -1,7 +1,7 @@
 //! `GET /tail`: decisions since somebody began to look, for pages that are asked again and again.
 //!
-//! A look stays for a while after it was last asked for, so that nothing is missed between two pages. Not here: streams of decisions,
-//! which are a part of the server (`/v1/tail`).
+//! A look stays for a while after it was last asked for, so that nothing is missed between two pages. Not here: streams
+//! of decisions, which are a part of the server (`/v1/tail`).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};

@@ -1,5 +1,6 @@
-//! A day with the console, in a real browser: a plan is made and given to somebody, a live load is denied, a limit is changed and
-//! changed back, somebody is banned, and a customer looks. Pictures of each page go to `target/screenshots`.
+//! A day with the console, in a real browser: a plan is made and given to somebody, a live load is denied, a limit is
+//! changed and changed back, somebody is banned, and a customer looks. Pictures of each page go to
+//! `target/screenshots`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -268,8 +269,8 @@ fn the_limit_is_changed_and_changed_back(person: &Person, server: &Server, load:
     load.sees("requests are denied again", |counted| &counted.denied);
 }
 
-/// Changes the plan, and looks on: a second after its version is written, its limit is in force. What the machine itself kept
-/// threads from is taken off.
+/// Changes the plan, and looks on: a second after its version is written, its limit is in force. What the machine
+/// itself kept threads from is taken off.
 fn in_force_soon(server: &Server, (version, by): (u64, u64), change: impl FnOnce()) {
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -358,8 +359,8 @@ fn names_are_only_names(person: &Person) {
 
 /// The first byte of each page, however many identities there are.
 ///
-/// `cargo test --release -p tollgate-admin --test api first_bytes -- --ignored --nocapture`, alone on the machine. `CATALOGUE_COUNT`
-/// says how many instead of a million.
+/// `cargo test --release -p tollgate-admin --test api first_bytes -- --ignored --nocapture`, alone on the machine.
+/// `CATALOGUE_COUNT` says how many instead of a million.
 #[test]
 #[ignore = "takes minutes and prints figures; run it alone, in release"]
 fn first_bytes_come_soon() {

@@ -1,5 +1,5 @@
-//! The console as somebody on call uses it: why a key is refused, forms that were mistyped, roll-outs, plans that bind nobody, usage.
-//! Pictures of each page, wide and narrow, light and dark, go to `target/screenshots`.
+//! The console as somebody on call uses it: why a key is refused, forms that were mistyped, roll-outs, plans that bind
+//! nobody, usage. Pictures of each page, wide and narrow, light and dark, go to `target/screenshots`.
 
 use serde_json::{Value, json};
 use tollgate_parts::until;

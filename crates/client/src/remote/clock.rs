@@ -1,11 +1,12 @@
-//! The clock that terms are counted on: it only ever goes on, also while the machine sleeps, and is common to all processes of a machine.
+//! The clock that terms are counted on: it only ever goes on, also while the machine sleeps, and is common to all
+//! processes of a machine.
 
 use tollgate_limit::Instant;
 
 use crate::clock::{Ticker, since_boot};
 
-/// The time since the machine was started, its sleep included: the processor's counter, set by the system's clock every few
-/// milliseconds. Two readings by different threads may be some microseconds apart in the wrong order.
+/// The time since the machine was started, its sleep included: the processor's counter, set by the system's clock every
+/// few milliseconds. Two readings by different threads may be some microseconds apart in the wrong order.
 #[derive(Debug)]
 pub struct SteadyClock(Ticker);
 

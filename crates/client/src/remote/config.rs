@@ -8,7 +8,8 @@ use tollgate_limit::Instant;
 
 use super::link::Trust;
 
-/// What a client does about keys of which nobody has told it anything, when nobody answers. Contracts say it for their own keys.
+/// What a client does about keys of which nobody has told it anything, when nobody answers. Contracts say it for their
+/// own keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenAway {
     /// Refuse.
@@ -33,14 +34,15 @@ pub type Journal = Arc<dyn Fn(&Admission) + Send + Sync>;
 /// How a client is set up.
 #[derive(Clone)]
 pub struct ClientConfig {
-    /// Nodes to talk to: `host:port`, `tls://host:port` or `unix:/path` of their RESP door, each with `zone=` before it where it is in one. The first
-    /// that answers is taken, those of the client's own zone before others.
+    /// Nodes to talk to: `host:port`, `tls://host:port` or `unix:/path` of their RESP door, each with `zone=` before it
+    /// where it is in one. The first that answers is taken, those of the client's own zone before others.
     pub nodes: Vec<String>,
     /// The zone the client is in.
     pub zone: Option<String>,
     /// A token of the nodes, where they have any.
     pub token: Option<String>,
-    /// A name that no other client has and that stays over restarts: a node then frees at once what the last start held.
+    /// A name that no other client has and that stays over restarts: a node then frees at once what the last start
+    /// held.
     pub name: Option<String>,
     /// How long a node may take before another is tried, and a request waits for terms of its key.
     pub timeout: Duration,

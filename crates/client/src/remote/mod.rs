@@ -1,8 +1,8 @@
 //! A limiter that decides by leases of nodes elsewhere: at memory speed while it has one, and never a token too many.
 //!
-//! [`Client::check`] is an ordinary function: where a lease is at hand it allocates nothing and waits for nobody. Two threads of the client talk to one
-//! node at a time, the nearest of those it was told, and to another when that one is gone. Not here: lending, and the protocol between
-//! both (`tollgate-lease`).
+//! [`Client::check`] is an ordinary function: where a lease is at hand it allocates nothing and waits for nobody. Two
+//! threads of the client talk to one node at a time, the nearest of those it was told, and to another when that one is
+//! gone. Not here: lending, and the protocol between both (`tollgate-lease`).
 
 mod clock;
 mod config;
@@ -124,7 +124,8 @@ pub struct ClientCounts {
     pub keys: u64,
 }
 
-/// A limiter that decides by leases of nodes elsewhere. Any number of threads may share one. Dropped, it gives everything back.
+/// A limiter that decides by leases of nodes elsewhere. Any number of threads may share one. Dropped, it gives
+/// everything back.
 #[derive(Debug)]
 pub struct Client {
     slots: Arc<Slots>,
@@ -132,7 +133,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of these nodes. It does not wait for them: until one is there, requests are answered as configured for when nobody answers.
+    /// A client of these nodes. It does not wait for them: until one is there, requests are answered as configured for
+    /// when nobody answers.
     ///
     /// ```no_run
     /// use tollgate_client::{Client, ClientConfig};
@@ -211,7 +213,8 @@ impl Client {
         }
     }
 
-    /// May this key spend `cost` now? As [`Self::check`], for tasks. A future that is dropped while it waits may have been charged.
+    /// May this key spend `cost` now? As [`Self::check`], for tasks. A future that is dropped while it waits may have
+    /// been charged.
     pub async fn check_in_task<'k>(&self, key: impl Into<Key<'k>> + Send, cost: u64) -> Outcome {
         let key = key.into();
         let print = self.slots.print(key);
@@ -337,8 +340,8 @@ impl Client {
             .flatten()
     }
 
-    /// Of the leases of a key, the one that lets a request of that cost wait longest, or that has the least: the tag of its policy, and the
-    /// whole tokens in it. `None` where the key is not lent.
+    /// Of the leases of a key, the one that lets a request of that cost wait longest, or that has the least: the tag of
+    /// its policy, and the whole tokens in it. `None` where the key is not lent.
     pub fn tightest<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Option<(u64, u64)> {
         let print = self.slots.print(key.into());
         let tightest = |slot: &mut slots::Slot, now| slot.holding.tightest(cost, now);

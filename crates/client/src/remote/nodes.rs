@@ -123,8 +123,8 @@ impl Client {
         each
     }
 
-    /// Charges what a request really cost. A refund counts only in the lease that paid, while it lasts. What a node charged is
-    /// settled there, without waiting for it.
+    /// Charges what a request really cost. A refund counts only in the lease that paid, while it lasts. What a node
+    /// charged is settled there, without waiting for it.
     pub fn settle(&self, receipt: &RemoteReceipt, actual: u64) {
         if let Some(command) = self.settlement(receipt, actual) {
             drop(self.pump.post(command));

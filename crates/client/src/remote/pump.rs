@@ -1,7 +1,7 @@
 //! The threads that talk to a node: one says what keys have to say and looks after them, one hears the answers.
 //!
-//! One node is talked to at a time. When it is gone, refuses or takes too long, the next one is, and questions are said again there. Not
-//! here: what is said (`slots`), bytes (`replies`).
+//! One node is talked to at a time. When it is gone, refuses or takes too long, the next one is, and questions are said
+//! again there. Not here: what is said (`slots`), bytes (`replies`).
 
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! Room for another key: the lease that was not asked for in the longest time, or nearly so, is given back.
 //!
-//! A hand goes round the keys of a shard and passes over those that were asked for since it last came by, a few at a time, so that a
-//! request never waits for a search. Not here: keys that nobody uses (`slots`).
+//! A hand goes round the keys of a shard and passes over those that were asked for since it last came by, a few at a
+//! time, so that a request never waits for a search. Not here: keys that nobody uses (`slots`).
 
 use tollgate_lease::{Inquiry, LesseeFigures};
 use tollgate_limit::Instant;

@@ -332,7 +332,8 @@ impl Slots {
         inner.joined.remove(&name);
     }
 
-    /// The refusal of a key that is kept: what the request cost, and what a node would say of it now. `None` where the key is lent.
+    /// The refusal of a key that is kept: what the request cost, and what a node would say of it now. `None` where the
+    /// key is lent.
     pub(super) fn refusal(&self, print: u64) -> Option<(u64, Outcome)> {
         let refusal = |slot: &mut Slot, now: Instant| {
             let kept = slot.refusal.as_ref();

@@ -96,8 +96,8 @@ impl Drop for Awaiting {
     }
 }
 
-/// The decision about a request that waits for leases, by the print of its key and its number, for a task. One that is dropped no
-/// longer listens.
+/// The decision about a request that waits for leases, by the print of its key and its number, for a task. One that is
+/// dropped no longer listens.
 pub(super) struct Waiting<'s> {
     pub(super) slots: &'s Slots,
     pub(super) name: (u64, u64),

@@ -1,7 +1,7 @@
 //! What arrives: payloads of datagrams, messages of streams.
 //!
-//! What can be refused is refused before anything is allocated. Frames that are not understood are skipped, so that a later version
-//! may say more. Not here: how nodes meet, and what membership makes of its packets.
+//! What can be refused is refused before anything is allocated. Frames that are not understood are skipped, so that a
+//! later version may say more. Not here: how nodes meet, and what membership makes of its packets.
 
 use tollgate_gossip::NodeId;
 use tollgate_kit::Reader;

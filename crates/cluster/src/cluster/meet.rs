@@ -1,8 +1,8 @@
 //! How nodes meet: seeds are greeted until they answer, and two processes with one identity find out.
 //!
-//! The membership protocol knows nodes, and seeds are only addresses. So a hello goes to each, and who answers it is asked to take
-//! us in. Without peers all seeds and every lost peer are greeted again and again; with peers, one seed now and then that is no
-//! member, which heals a cluster that fell apart. Not here: the membership protocol.
+//! The membership protocol knows nodes, and seeds are only addresses. So a hello goes to each, and who answers it is
+//! asked to take us in. Without peers all seeds and every lost peer are greeted again and again; with peers, one seed
+//! now and then that is no member, which heals a cluster that fell apart. Not here: the membership protocol.
 
 use std::net::SocketAddr;
 
@@ -217,7 +217,8 @@ impl Cluster {
 
     /// Another process has our identity, or had it: an earlier boot of ours, or a copy of our data.
     ///
-    /// The older process keeps it and tells the younger. Either outbids the other's generation, or its own messages would be taken for those of a replaced boot.
+    /// The older process keeps it and tells the younger. Either outbids the other's generation, or its own messages
+    /// would be taken for those of a replaced boot.
     pub(super) fn note_rival(&mut self, rival: &Peer) {
         let mono = self.clock.mono();
         let me = self.swim.me().clone();

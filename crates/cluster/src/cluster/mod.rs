@@ -31,9 +31,10 @@ use crate::swim::Swim;
 
 /// One node's part in the cluster.
 ///
-/// Call any `handle_*` or `send_*`, then drain [`Self::poll_transmit`] and [`Self::poll_event`], then wait for input or until
-/// [`Self::poll_timeout`]. Calls that come early, twice or out of order do no harm. Time should be that of a clock which nobody sets,
-/// beside which the time of day is told by [`Self::set_day`], at the latest after the start; a node that starts takes one for the other.
+/// Call any `handle_*` or `send_*`, then drain [`Self::poll_transmit`] and [`Self::poll_event`], then wait for input or
+/// until [`Self::poll_timeout`]. Calls that come early, twice or out of order do no harm. Time should be that of a
+/// clock which nobody sets, beside which the time of day is told by [`Self::set_day`], at the latest after the start; a
+/// node that starts takes one for the other.
 pub struct Cluster {
     config: ClusterConfig,
     clock: Clock,
@@ -201,8 +202,9 @@ impl Cluster {
         self.tally.refusals.count(refused);
     }
 
-    /// Who is at the other end of a stream, by the id and the boot it says it has: only a member may, under the boot that
-    /// everybody knows. Nothing is counted, as news of a member may be slower than its stream: [`Self::refuse`] says so.
+    /// Who is at the other end of a stream, by the id and the boot it says it has: only a member may, under the boot
+    /// that everybody knows. Nothing is counted, as news of a member may be slower than its stream: [`Self::refuse`]
+    /// says so.
     pub fn greeted(&self, id: u128, boot: u64) -> Result<NodeId, Refused> {
         let known = self.swim.active_of(id).ok_or(Refused::Stranger)?;
         if known.boot != boot {

@@ -1,6 +1,7 @@
 //! What goes out: frames are queued by peer and packed into as few datagrams as they fit in, at once.
 //!
-//! Peers take turns. Probes, pings and greetings never wait for the cap; replicas' frames do. Not here: the queues themselves.
+//! Peers take turns. Probes, pings and greetings never wait for the cap; replicas' frames do. Not here: the queues
+//! themselves.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;

@@ -182,7 +182,8 @@ impl Cluster {
     }
 }
 
-/// Every member once, by number. A number that two have is the smaller id's, an address that two have is the later boot's.
+/// Every member once, by number. A number that two have is the smaller id's, an address that two have is the later
+/// boot's.
 fn visible(me: &Peer, active: &[(Peer, MemberState)]) -> Vec<Member> {
     let mut latest = BTreeMap::from([(me.address, (u64::MAX, me.boot))]);
     for (peer, _) in active {

@@ -1,6 +1,7 @@
 //! A simulated network of nodes: delay, loss, cuts, freezes and restarts, decided by a seed.
 //!
-//! It seals nothing: payloads go from one cluster to the other with their boot and counter, as a sealer would hand them over.
+//! It seals nothing: payloads go from one cluster to the other with their boot and counter, as a sealer would hand them
+//! over.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 

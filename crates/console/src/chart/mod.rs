@@ -1,7 +1,7 @@
 //! Charts, drawn as SVG: geometry by attributes, colour by classes, text at its own size whatever the width.
 //!
-//! The drawing is stretched to the width of the page, lines and letters are not. Behind each chart is a table of its numbers, which is
-//! also where the script reads what stands under the cursor.
+//! The drawing is stretched to the width of the page, lines and letters are not. Behind each chart is a table of its
+//! numbers, which is also where the script reads what stands under the cursor.
 //!
 //! Deliberately absent: where the numbers come from.
 

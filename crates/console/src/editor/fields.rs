@@ -8,7 +8,8 @@ const FIELDS_MAX: usize = 4096;
 pub struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads `application/x-www-form-urlencoded`. What makes no sense is taken as it stands, so that nothing is refused here.
+    /// Reads `application/x-www-form-urlencoded`. What makes no sense is taken as it stands, so that nothing is refused
+    /// here.
     pub fn parse(body: &str) -> Self {
         let pairs = body
             .split('&')

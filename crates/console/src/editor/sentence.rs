@@ -201,7 +201,8 @@ impl Gaps<'_> {
     }
 }
 
-/// A field that is hidden unless one of its choices is made, or something stands in it. The script looks again when others are made.
+/// A field that is hidden unless one of its choices is made, or something stands in it. The script looks again when
+/// others are made.
 pub(super) fn only_for(field: Element, choices: &str, chosen: &[&str], is_said: bool) -> Element {
     let is_seen = is_said || choices.split(' ').any(|choice| chosen.contains(&choice));
     field.attr("data-for", choices).flag("hidden", !is_seen)

@@ -1,4 +1,5 @@
-//! The nodes: who is there, how fresh their news is, what they say to each other, and how limits are divided among them.
+//! The nodes: who is there, how fresh their news is, what they say to each other, and how limits are divided among
+//! them.
 
 use super::overview::State;
 use super::split::{self, Cut, GatewayRow};

@@ -45,7 +45,8 @@ pub struct Cut {
     pub parts: Vec<CutPart>,
 }
 
-/// How long something took, in milliseconds: half, 95 of a hundred, 99 of a hundred and 999 of a thousand are not longer.
+/// How long something took, in milliseconds: half, 95 of a hundred, 99 of a hundred and 999 of a thousand are not
+/// longer.
 pub type Delays = [f64; 4];
 
 /// A gateway.

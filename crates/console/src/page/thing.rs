@@ -188,8 +188,8 @@ fn rollout(frame: &Frame, view: &Thing) -> Html {
         .into()
 }
 
-/// Shadow, a percentage, all: where the policy stands, and the way to each step. Buttons send what is typed in the editor along, so
-/// that it is there again.
+/// Shadow, a percentage, all: where the policy stands, and the way to each step. Buttons send what is typed in the
+/// editor along, so that it is there again.
 fn steps(frame: &Frame, view: &Thing, step: &RolloutStep) -> Element {
     let now = percent(step.mode);
     let mut stops = vec![0, 10, 50, 100];

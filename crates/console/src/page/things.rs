@@ -1,4 +1,5 @@
-//! All contracts, or all plans: what they bind or promise, by which policies, and how much they refuse or who is on them.
+//! All contracts, or all plans: what they bind or promise, by which policies, and how much they refuse or who is on
+//! them.
 
 use crate::chart::Tally;
 use crate::editor::Kind;

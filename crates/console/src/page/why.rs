@@ -90,7 +90,8 @@ pub struct UsedRow {
 /// A question about a key, and the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Why {
-    /// The key as it was typed: its entries with commas between them, as `user=42,plan=free`. Empty where nothing was asked.
+    /// The key as it was typed: its entries with commas between them, as `user=42,plan=free`. Empty where nothing was
+    /// asked.
     pub key: String,
     /// The cost as it was typed.
     pub cost: String,

@@ -1,4 +1,5 @@
-//! Every page with made-up data, for tests and for looking at. Each text goes through `t`, so that a test can put anything in its place.
+//! Every page with made-up data, for tests and for looking at. Each text goes through `t`, so that a test can put
+//! anything in its place.
 
 #![allow(dead_code, reason = "each test uses its part")]
 

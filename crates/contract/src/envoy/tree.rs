@@ -128,7 +128,8 @@ impl EnvoyDomain {
         &self.name
     }
 
-    /// Every rule that limits: the position of its contract, and the key of each level, behind it `_` and its value where it has one.
+    /// Every rule that limits: the position of its contract, and the key of each level, behind it `_` and its value
+    /// where it has one.
     pub fn limits(&self) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
         let joined = |(key, value): &(String, Option<String>)| match value {
             Some(value) => format!("{key}_{value}"),

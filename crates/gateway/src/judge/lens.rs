@@ -1,8 +1,9 @@
-//! Contracts as they see messages: which topic filters and user properties they ask for, and the entries of a message by them.
+//! Contracts as they see messages: which topic filters and user properties they ask for, and the entries of a message
+//! by them.
 //!
-//! A message has the entries `topic`, `client`, `user`, `ip` and `property.NAME`. Values of `match` under `topic` may be topic
-//! filters: no topic has a wildcard in its name, so that a message simply has one more `topic` entry for every filter of the
-//! contracts that matches it, behind the one by which it is counted. Not here: deciding.
+//! A message has the entries `topic`, `client`, `user`, `ip` and `property.NAME`. Values of `match` under `topic` may
+//! be topic filters: no topic has a wildcard in its name, so that a message simply has one more `topic` entry for every
+//! filter of the contracts that matches it, behind the one by which it is counted. Not here: deciding.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

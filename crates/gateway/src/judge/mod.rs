@@ -214,7 +214,8 @@ impl Judge {
 /// The greatest age of a message that is believed, a second: a clock that was set has moved by more.
 const AGE_NANOS_MAX: u64 = 1_000_000_000;
 
-/// The time that a wait of something that came then counts from: a key that was charged since is decided as of that charge.
+/// The time that a wait of something that came then counts from: a key that was charged since is decided as of that
+/// charge.
 fn decided_at(came: Instant, receipt: &Receipt) -> Instant {
     let charged = receipt.bookings().iter().map(|booking| booking.receipt.at);
     charged.fold(came, Instant::max)

@@ -11,8 +11,9 @@
 //! others                             # everybody else, each a group of its own
 //! ```
 //!
-//! Members of a group are spread over the gateways, one after the other: by their order in the list, by the number that `{member}` is, or else
-//! by a hash. A client of whom nothing is said stays where it is. Not here: how clients are told (`connection`).
+//! Members of a group are spread over the gateways, one after the other: by their order in the list, by the number that
+//! `{member}` is, or else by a hash. A client of whom nothing is said stays where it is. Not here: how clients are told
+//! (`connection`).
 
 mod recent;
 
@@ -197,7 +198,8 @@ impl Placement {
         self.property.as_deref()
     }
 
-    /// Where a client belongs, by its identifier and what its CONNECT says of that user property; `None` where nothing is said of it.
+    /// Where a client belongs, by its identifier and what its CONNECT says of that user property; `None` where nothing
+    /// is said of it.
     pub fn place<'a>(
         &self,
         client: &str,

@@ -1,4 +1,5 @@
-//! Whom this gateway sent elsewhere lately: whoever comes back is let in, so that lists that differ send nobody in circles.
+//! Whom this gateway sent elsewhere lately: whoever comes back is let in, so that lists that differ send nobody in
+//! circles.
 //!
 //! Bounded: where too many were sent lately, nobody else is.
 

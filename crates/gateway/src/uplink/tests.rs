@@ -20,7 +20,8 @@ fn message(id: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What reaches the broker of a stream that comes in these pieces, where every message with an odd identifier is refused.
+/// What reaches the broker of a stream that comes in these pieces, where every message with an odd identifier is
+/// refused.
 fn carried(stream: &[u8], cut: usize) -> Result<Vec<u8>, Malformed> {
     let mut uplink = Uplink::new(Version::V311, OnQuietRefusal::Drop, u32::MAX);
     let (mut there, mut out) = (Vec::new(), Vec::new());

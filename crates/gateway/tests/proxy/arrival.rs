@@ -77,8 +77,8 @@ fn where_it_is_asked_for_reading_is_what_counts() {
     assert!(age(&gateway, "count") < 0.1);
 }
 
-/// Publishers that keep to their limit, through two gateways at the same time on a machine that is busy otherwise: what is held back, and
-/// for how long.
+/// Publishers that keep to their limit, through two gateways at the same time on a machine that is busy otherwise: what
+/// is held back, and for how long.
 ///
 /// `cargo test -p tollgate-gateway --test proxy -- --ignored --nocapture held_back`
 #[test]

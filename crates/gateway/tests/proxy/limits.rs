@@ -1,4 +1,5 @@
-//! Messages over their limit: told where the protocol can, dropped or cut off where it cannot, held back where that is asked for.
+//! Messages over their limit: told where the protocol can, dropped or cut off where it cannot, held back where that is
+//! asked for.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

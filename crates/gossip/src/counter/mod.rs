@@ -1,15 +1,15 @@
 //! Counters per node, a limit and the instant of the last refill.
 //!
-//! The baseline of Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system (2021), in
-//! two readings. Both end a request at its rejection, create a bucket with its instant, keep fractions of
+//! The baseline of Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system
+//! (2021), in two readings. Both end a request at its rejection, create a bucket with its instant, keep fractions of
 //! tokens, and compare values before and after a merge; without these the design does not work at all.
 //!
-//! - `counter` is otherwise as printed. A refill is bounded by the capacity, the balance is not: every idle time adds up to a
-//!   capacity. The greater limit wins whatever its instant. A restarted node counts from zero again, and its old
-//!   count hides as many new requests.
+//! - `counter` is otherwise as printed. A refill is bounded by the capacity, the balance is not: every idle time adds
+//!   up to a capacity. The greater limit wins whatever its instant. A restarted node counts from zero again, and its
+//!   old count hides as many new requests.
 //! - `counter+fixed` bounds the balance by the capacity, compares limits at a common instant, and counts per boot
-//!   of a node. The bound depends on what a node knows, so a node that knows too little throws refill away, or keeps what
-//!   others threw away; no merge repairs that.
+//!   of a node. The bound depends on what a node knows, so a node that knows too little throws refill away, or keeps
+//!   what others threw away; no merge repairs that.
 //!
 //! Nothing is forgotten, so the number of keys is bounded: beyond [`KEYS_MAX`] a key admitted here takes the place of
 //! another, and keys that only others know are not taken up. Entries of nodes that this one never heard of count like

@@ -312,7 +312,8 @@ impl Entry {
         self.keep_for(cx, hand.seconds);
     }
 
-    /// What was never reported looks drained as long as nobody speaks of the key, and is not: others are silent about it too.
+    /// What was never reported looks drained as long as nobody speaks of the key, and is not: others are silent about
+    /// it too.
     fn keep_for(&mut self, cx: &Desktop, seconds: u64) {
         let nanos = u128::from(seconds.min(KEPT_SECONDS_MAX)) * 1_000_000_000;
         let until = cx.after(Span::from_nanos(nanos));

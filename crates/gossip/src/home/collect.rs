@@ -55,8 +55,8 @@ impl Entry {
         self.review(cx, Cause::Report);
     }
 
-    /// A count belongs to the list it came with. Once a writer is in a later epoch its count in ours is unknown, and the base of
-    /// ours must not be raised any more.
+    /// A count belongs to the list it came with. Once a writer is in a later epoch its count in ours is unknown, and
+    /// the base of ours must not be raised any more.
     fn note_epoch(&mut self, cx: &Desktop, writer: Writer, report: &Report) {
         let count = report.count;
         self.hear_count(cx, writer, count, report.is_told);
@@ -93,8 +93,8 @@ impl Entry {
         }
     }
 
-    /// Brings a collector's end up to all lists. What it kept to itself comes on top of an end it heard from others, and when that
-    /// end makes it report, nobody else would ever add the two.
+    /// Brings a collector's end up to all lists. What it kept to itself comes on top of an end it heard from others,
+    /// and when that end makes it report, nobody else would ever add the two.
     pub(super) fn add_up(&mut self, cx: &Desktop) {
         let own = self.own.list();
         let desk = self.desk.as_ref();
@@ -142,7 +142,8 @@ impl Entry {
         }
     }
 
-    /// A standby that hears the home waits anew. Two nodes that open epochs in turn would make everybody count from nothing each time.
+    /// A standby that hears the home waits anew. Two nodes that open epochs in turn would make everybody count from
+    /// nothing each time.
     pub(super) fn leave_to_home(&mut self, cx: &Desktop) {
         if self.role(cx) == Role::Standby
             && let Some(desk) = &mut self.desk
@@ -178,7 +179,8 @@ impl Entry {
         }
     }
 
-    /// The direct threshold: as set, or as the rate demands, and then fixed for the epoch; the standby goes by the home's.
+    /// The direct threshold: as set, or as the rate demands, and then fixed for the epoch; the standby goes by the
+    /// home's.
     fn threshold(&self, cx: &Desktop) -> u64 {
         if let Some(near) = cx.rules.near {
             return near;
@@ -227,7 +229,8 @@ impl Entry {
         self.send_announce(cx, None);
     }
 
-    /// Raises the base of this node's epoch by what is in the lists and in nobody's count, or begins another; the end by it.
+    /// Raises the base of this node's epoch by what is in the lists and in nobody's count, or begins another; the end
+    /// by it.
     fn renew_epoch(&mut self, cx: &mut Desktop, end: Mark) -> Mark {
         self.raise_base(cx);
         let bucket = cx.rules.bucket;
@@ -250,7 +253,8 @@ impl Entry {
     }
 
     /// The lists alone must count for this, not an end heard from others: that may hold tokens whose count has yet to
-    /// arrive. And the backlog must have begun before the base, or counts from before its beginning would be added to it.
+    /// arrive. And the backlog must have begun before the base, or counts from before its beginning would be added to
+    /// it.
     fn raise_base(&mut self, cx: &Desktop) {
         if self.raised().is_none() || self.role(cx) != Role::Home {
             return;
@@ -349,7 +353,8 @@ impl Entry {
         }
     }
 
-    /// Whether a new home that has gathered what there is must speak: not where the home before it told everybody as much.
+    /// Whether a new home that has gathered what there is must speak: not where the home before it told everybody as
+    /// much.
     fn take_over(&mut self, cx: &Desktop) -> bool {
         let (end, half, now) = (self.collected(cx), cx.rules.half(), cx.now);
         let desk = self.desk(cx);

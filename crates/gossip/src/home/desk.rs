@@ -122,8 +122,8 @@ impl Desk {
 
     /// Whether everybody must be told.
     ///
-    /// The room may halve before that, because nobody keeps more than half of its share to itself. Once a share is less than a
-    /// token every admission is reported at once and the home stays silent until the room is gone or nearly so.
+    /// The room may halve before that, because nobody keeps more than half of its share to itself. Once a share is less
+    /// than a token every admission is reported at once and the home stays silent until the room is gone or nearly so.
     pub(super) fn due(&self, rules: &Rules, sight: Sight) -> Due {
         let mark = rules.bucket.mark(sight.now);
         if sight.end <= mark || sight.end <= self.told {
@@ -154,7 +154,8 @@ impl Desk {
         is_open.then(|| at.max(now))
     }
 
-    /// Bytes held: for each writer its name, the version, and its list; four marks and instants, or five; who has confirmed.
+    /// Bytes held: for each writer its name, the version, and its list; four marks and instants, or five; who has
+    /// confirmed.
     pub(super) fn bytes(&self) -> u64 {
         let lists = 8 * self.lists.len() + 9 * self.segments;
         let kept = self.kept_until.map_or(0, |_| 8);

@@ -184,8 +184,8 @@ impl Entry {
         }
     }
 
-    /// Says again to the home what was last reported, under the same number: a later one would make it newer than the copy of
-    /// what was admitted since. The standby does without: both would have to fail for that to matter.
+    /// Says again to the home what was last reported, under the same number: a later one would make it newer than the
+    /// copy of what was admitted since. The standby does without: both would have to fail for that to matter.
     pub(super) fn settle(&mut self, cx: &mut Desktop) {
         self.settle_at = None;
         if !self.own.sent().is_empty() {
@@ -266,8 +266,8 @@ impl Entry {
         }
     }
 
-    /// Forgets what is drained. Comes before anything else that happens to the key: whoever is told of a backlog by then must have
-    /// forgotten the one before, or some would report what others have dropped.
+    /// Forgets what is drained. Comes before anything else that happens to the key: whoever is told of a backlog by
+    /// then must have forgotten the one before, or some would report what others have dropped.
     pub(super) fn prune(&mut self, cx: &Desktop) {
         self.fade(cx);
         if self.forget_at(cx).is_some_and(|at| at <= cx.now) {
@@ -344,8 +344,8 @@ impl Entry {
         self.old.iter().cloned().chain(sent).collect()
     }
 
-    /// Bytes as on the wire. Local: key 16, two ends and two instants 8 each, a count, the threshold, the version 5, 10 for each own
-    /// segment, the epoch, and 8 while a report is to be repeated. Extra: what is kept for others.
+    /// Bytes as on the wire. Local: key 16, two ends and two instants 8 each, a count, the threshold, the version 5, 10
+    /// for each own segment, the epoch, and 8 while a report is to be repeated. Extra: what is kept for others.
     pub(super) fn footprint(&self) -> Footprint {
         let epoch = self.epoch.as_ref().map_or(0, Epoch::bytes);
         let settle = self.settle_at.map_or(0, |_| 8);

@@ -1,9 +1,9 @@
 //! One hop near exhaustion: everybody counts from a common base.
 //!
-//! The home announces a base, the end of the backlog at that moment. Each writer counts what it admitted since it heard of it
-//! and tells everybody. Every such token came after the base was computed and pushed the end by its own length, so
-//! `base + all counts` is never more than the truth, in whatever order the counts arrive. Not here: what was under way when the
-//! base was computed and is in nobody's count; the home finds it in the lists and raises the base.
+//! The home announces a base, the end of the backlog at that moment. Each writer counts what it admitted since it heard
+//! of it and tells everybody. Every such token came after the base was computed and pushed the end by its own length,
+//! so `base + all counts` is never more than the truth, in whatever order the counts arrive. Not here: what was under
+//! way when the base was computed and is in nobody's count; the home finds it in the lists and raises the base.
 
 use std::collections::BTreeMap;
 

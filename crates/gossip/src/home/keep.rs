@@ -1,8 +1,8 @@
 //! Copies for the nodes before in the ring: what each admitted and has told nobody else.
 //!
 //! A copy is stored and not counted. When its writer has restarted under a new name it goes to the homes under the old
-//! one, with an odd version: later than the last report, earlier than the next. So nothing counts twice. Not here: when to
-//! send copies.
+//! one, with an odd version: later than the last report, earlier than the next. So nothing counts twice. Not here: when
+//! to send copies.
 
 use std::collections::BTreeMap;
 

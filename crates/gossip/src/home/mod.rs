@@ -1,14 +1,14 @@
 //! One node per key collects what the others admitted and announces the end of the backlog.
 //!
-//! A node does not need everybody's segments to decide. It needs one number, a lower bound of the end of the backlog, that
-//! becomes exact when little room is left. The *home* of a key, the node with the greatest hash of key and node,
+//! A node does not need everybody's segments to decide. It needs one number, a lower bound of the end of the backlog,
+//! that becomes exact when little room is left. The *home* of a key, the node with the greatest hash of key and node,
 //! collects the segments and knows the exact end; it speaks when the room has halved or is nearly gone. A second node,
-//! the *standby*, collects as well and speaks when the home does not. Near exhaustion everybody counts from a common base and
-//! tells everybody, one hop.
+//! the *standby*, collects as well and speaks when the home does not. Near exhaustion everybody counts from a common
+//! base and tells everybody, one hop.
 //!
-//! Ends only ever rise, so no message does damage by being old, lost or doubled, and nobody is ever rejected while the bucket
-//! that saw everything had tokens left. Costs of more than one token are counted exactly, but the home is silent over
-//! the last few tokens per node, so a large request may be admitted there on what a small one would not.
+//! Ends only ever rise, so no message does damage by being old, lost or doubled, and nobody is ever rejected while the
+//! bucket that saw everything had tokens left. Costs of more than one token are counted exactly, but the home is silent
+//! over the last few tokens per node, so a large request may be admitted there on what a small one would not.
 //!
 //! Not here: who is alive, and several sites.
 
@@ -298,7 +298,8 @@ impl Home {
         Instant::from_nanos(self.cx.now.as_nanos().saturating_add(interval - into))
     }
 
-    /// Sends its neighbours what was admitted here and told nobody. A restarted node first lets it give back what it has.
+    /// Sends its neighbours what was admitted here and told nobody. A restarted node first lets it give back what it
+    /// has.
     fn send_copies(&mut self) {
         self.copy_at = None;
         if self.ask.is_some() {

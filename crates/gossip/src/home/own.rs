@@ -32,7 +32,8 @@ impl Own {
         self.pieces.is_empty()
     }
 
-    /// Counts `cost` tokens admitted now, in the newest segment if the backlog seen here was never gone since its start.
+    /// Counts `cost` tokens admitted now, in the newest segment if the backlog seen here was never gone since its
+    /// start.
     pub(super) fn add(&mut self, cost: u64, now: Instant, busy: Instant) {
         if let Some(newest) = self.pieces.last_mut()
             && newest.start >= busy
@@ -89,8 +90,8 @@ impl Own {
         });
     }
 
-    /// Drops what was reported, all of it drained by `end`. What was not is newer than the first news of that backlog, which made this node
-    /// report everything. So it was admitted on top, and begins to drain only at `end`.
+    /// Drops what was reported, all of it drained by `end`. What was not is newer than the first news of that backlog,
+    /// which made this node report everything. So it was admitted on top, and begins to drain only at `end`.
     pub(super) fn carry(&mut self, end: Instant) {
         let mut carried = 0_u64;
         let mut kept = Vec::new();

@@ -111,8 +111,9 @@ impl Rules {
         level.saturating_add(self.bucket.grains(tokens)) >= self.bucket.capacity()
     }
 
-    /// The direct threshold for that many tokens reported per second, one where messages take no time. Until everybody has heard of
-    /// what was under way when the threshold was crossed, four delays pass; a fifth and a little more are for a rate that lags behind.
+    /// The direct threshold for that many tokens reported per second, one where messages take no time. Until everybody
+    /// has heard of what was under way when the threshold was crossed, four delays pass; a fifth and a little more are
+    /// for a rate that lags behind.
     pub(super) fn near_for(&self, rate: u64) -> u64 {
         let delays = NEAR_DELAYS * self.delay.as_nanos();
         if delays == 0 {

@@ -131,8 +131,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever each writer knew when it admitted something, all lists together give the end of one bucket that saw everything, and
-        /// no writer ever sees a later one.
+        /// Whatever each writer knew when it admitted something, all lists together give the end of one bucket that saw
+        /// everything, and no writer ever sees a later one.
         #[test]
         fn all_lists_together_are_exact(steps in steps()) {
             let bucket = Bucket::new(10, 3, 7_000).unwrap();

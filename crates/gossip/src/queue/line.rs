@@ -1,8 +1,8 @@
 //! The elements of one key in order of birth, each with its time of death.
 //!
-//! The elements are always *chained*: each dies at least one step after the one before it. A merge takes the greater death of
-//! each element and chains again; both are maxima, so whatever is merged in whatever order, however often, ends in
-//! the same line. Not here: whom a line is told to, and bytes.
+//! The elements are always *chained*: each dies at least one step after the one before it. A merge takes the greater
+//! death of each element and chains again; both are maxima, so whatever is merged in whatever order, however often,
+//! ends in the same line. Not here: whom a line is told to, and bytes.
 
 use tollgate_limit::Instant;
 use tollgate_mode::planted;

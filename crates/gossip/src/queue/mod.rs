@@ -1,9 +1,9 @@
 //! Elements with a time of birth and a time of death, one for each admitted token.
 //!
-//! The design of Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system (2021), with
-//! the corrections it needs: an element is known by its birth and its node; one merge serves every state; an element is
-//! told on only if it is new or its death moved, and not to a neighbour that told the same death; the dead are
-//! told to nobody and are kept for [`MARGIN_ROUNDS`] rounds, so that news of their time still finds them.
+//! The design of Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system
+//! (2021), with the corrections it needs: an element is known by its birth and its node; one merge serves every state;
+//! an element is told on only if it is new or its death moved, and not to a neighbour that told the same death; the
+//! dead are told to nobody and are kept for [`MARGIN_ROUNDS`] rounds, so that news of their time still finds them.
 //!
 //! - `freq`: what came fast is sent at once. If the newest `window` elements that wait for a neighbour are less
 //!   than the threshold apart on average, all of the key that waits for it is sent.
@@ -12,9 +12,9 @@
 //! A delta state is not stored: every element knows which neighbours it waits for, and what they would be sent is
 //! always what is known here. A line of more than [`BURST_ELEMENTS`] elements would be absurd, so in larger buckets an
 //! element stands for several tokens; a node pays for a whole one and uses it up. Beyond [`KEYS_MAX`] keys, one
-//! admitted here takes the place of another, and keys that only others know are not taken up. Elements of nodes that this
-//! one never heard of count like any other, for a neighbour may know of a newcomer first; [`line::ELEMENTS_MAX`] bounds
-//! them all. [`wire`] has the encoding. Not here: rounds of gossip.
+//! admitted here takes the place of another, and keys that only others know are not taken up. Elements of nodes that
+//! this one never heard of count like any other, for a neighbour may know of a newcomer first; [`line::ELEMENTS_MAX`]
+//! bounds them all. [`wire`] has the encoding. Not here: rounds of gossip.
 
 mod join;
 mod line;

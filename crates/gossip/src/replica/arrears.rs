@@ -1,7 +1,8 @@
 //! What keys had used up when the clock was set, as far as what is counted no longer says so.
 //!
-//! Counts are of instants, so a clock that is set makes them old, or puts them into a time to come. What a key had used up by
-//! then it owes from then on. Like credit that is known here only: every node whose clock is set keeps its own. Not here: counts.
+//! Counts are of instants, so a clock that is set makes them old, or puts them into a time to come. What a key had used
+//! up by then it owes from then on. Like credit that is known here only: every node whose clock is set keeps its own.
+//! Not here: counts.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! A newcomer's question for all that others know, and whose answer it waits for.
 //!
-//! Two neighbours are asked, the one before this node in the circle among them; so each node's knowledge goes to the next
-//! one even where all of them begin at once, and from there on as news to everybody. An answer is some frames of state,
-//! and one that says that it was the last. Whoever does not answer is asked again with the next round. Not here: what is
-//! told of a key.
+//! Two neighbours are asked, the one before this node in the circle among them; so each node's knowledge goes to the
+//! next one even where all of them begin at once, and from there on as news to everybody. An answer is some frames of
+//! state, and one that says that it was the last. Whoever does not answer is asked again with the next round. Not here:
+//! what is told of a key.
 
 use super::Rounds;
 

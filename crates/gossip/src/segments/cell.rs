@@ -1,7 +1,7 @@
 //! What a node keeps about one key: its own segments, what of them is unpublished, and the backlog.
 //!
-//! The backlog is that of all segments and, again, that of the published ones; both are kept up to date by what changes and
-//! always equal what the whole union would give. Not here: when to speak and what to forget.
+//! The backlog is that of all segments and, again, that of the published ones; both are kept up to date by what changes
+//! and always equal what the whole union would give. Not here: when to speak and what to forget.
 
 use tollgate_limit::Instant;
 
@@ -12,8 +12,8 @@ use crate::talk::{COUNT_MAX, Known};
 /// Segments of one's own at most; beyond that the two oldest become one, which can only lower the level.
 const OWN_MAX: usize = 256;
 
-/// What a node keeps about a key. Besides the backlogs, which follow from the rest, that is in bytes: key 16, unpublished level
-/// and its instant 16, instant it became hot 8, version said last 5, and 24 per own segment.
+/// What a node keeps about a key. Besides the backlogs, which follow from the rest, that is in bytes: key 16,
+/// unpublished level and its instant 16, instant it became hot 8, version said last 5, and 24 per own segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     /// Ascending, no two with the same start.
@@ -22,8 +22,8 @@ pub(super) struct Cell {
     pub(super) secret: u128,
     /// When that was so.
     pub(super) secret_at: Instant,
-    /// Since when the published level has been above zero; if it is not, when the published backlog changed last, or began to
-    /// be above zero last.
+    /// Since when the published level has been above zero; if it is not, when the published backlog changed last, or
+    /// began to be above zero last.
     pub(super) hot: Instant,
     /// The backlog of everything known here.
     pub(super) all: Option<Backlog>,
@@ -88,8 +88,8 @@ impl Cell {
         self.own.iter().filter_map(Own::told).collect()
     }
 
-    /// Counts tokens in the newest segment if that lies in the busy period, and else in a segment that begins now; returns
-    /// what was added, with the start of its segment.
+    /// Counts tokens in the newest segment if that lies in the busy period, and else in a segment that begins now;
+    /// returns what was added, with the start of its segment.
     ///
     /// A segment must not reach from one busy period into the next. What this node sees busy is busy in truth, so
     /// a segment that began since its busy period did can go on.

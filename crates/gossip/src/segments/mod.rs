@@ -1,10 +1,10 @@
 //! Busy-period segments with silent shares.
 //!
-//! A node counts what it admits as segments: a count, and the instant of its first token. The end of the backlog is a pure
-//! function of everybody's segments, equal to that of one bucket that saw everything, and never above it from a
-//! part of them: what the central bucket admits is never rejected. While a node's unpublished tokens are within its share of
-//! the room, it keeps silent; beyond that it sends its whole list to everybody. A request of several tokens may pass although
-//! the silent shares of others leave less, so such costs can over-admit by up to these shares.
+//! A node counts what it admits as segments: a count, and the instant of its first token. The end of the backlog is a
+//! pure function of everybody's segments, equal to that of one bucket that saw everything, and never above it from a
+//! part of them: what the central bucket admits is never rejected. While a node's unpublished tokens are within its
+//! share of the room, it keeps silent; beyond that it sends its whole list to everybody. A request of several tokens
+//! may pass although the silent shares of others leave less, so such costs can over-admit by up to these shares.
 //!
 //! Not here: how lists travel and how loss is repaired, which is in `talk`.
 

@@ -51,8 +51,8 @@ impl Segments {
         self.bucket.time_for(whole)
     }
 
-    /// The published level has been zero for the time of grace. What is heard late has its time of grace from then on, for
-    /// there may be more to come: lists that are drained each by itself can be a backlog together.
+    /// The published level has been zero for the time of grace. What is heard late has its time of grace from then on,
+    /// for there may be more to come: lists that are drained each by itself can be a backlog together.
     fn is_forgettable(&self, cell: &Cell, now: Instant) -> bool {
         let is_over = |public: Backlog| {
             let now = self.bucket.mark(now);

@@ -39,8 +39,9 @@ impl Segments {
         cell.all.map_or(0, |all| all.end.since(now))
     }
 
-    /// Lets the secret level fade. It stands still while something published is undrained: then what is unpublished is part
-    /// of a backlog that drains as a whole. Rounded so that it fades too slowly, which only makes a node speak earlier.
+    /// Lets the secret level fade. It stands still while something published is undrained: then what is unpublished is
+    /// part of a backlog that drains as a whole. Rounded so that it fades too slowly, which only makes a node speak
+    /// earlier.
     pub(super) fn refresh(&self, cell: &mut Cell, now: Instant) {
         let mut from = self.bucket.mark(cell.secret_at);
         if let Some(public) = cell.public {

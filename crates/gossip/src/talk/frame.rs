@@ -1,7 +1,7 @@
 //! The frames of the designs that publish lists, as bytes.
 //!
-//! A list is what one writer admitted for one key: counts, each with the instant it begins at. Not here: when a frame is
-//! sent, and what hearing it changes.
+//! A list is what one writer admitted for one key: counts, each with the instant it begins at. Not here: when a frame
+//! is sent, and what hearing it changes.
 
 use std::sync::Arc;
 

@@ -92,7 +92,8 @@ impl Known {
         }
     }
 
-    /// Takes back what a former boot had not published: how many tokens more nobody else knows. `None` if it is known already.
+    /// Takes back what a former boot had not published: how many tokens more nobody else knows. `None` if it is known
+    /// already.
     pub(crate) fn restore(&mut self, entry: Entry, secret: u64) -> Option<u64> {
         if self.version(entry.writer) >= Some(entry.version) {
             return None;

@@ -1,7 +1,7 @@
 //! How a node that keeps silent lists speaks: publishing to everybody, copies to a buddy, and what loss needs.
 //!
-//! Shared by the designs that publish whole lists; a [`Rule`] says what lists mean, and when to speak. Publications carry
-//! everything a writer has about a key, so a later one repairs the loss of an earlier one. Not here: levels.
+//! Shared by the designs that publish whole lists; a [`Rule`] says what lists mean, and when to speak. Publications
+//! carry everything a writer has about a key, so a later one repairs the loss of an earlier one. Not here: levels.
 
 mod frame;
 mod kept;

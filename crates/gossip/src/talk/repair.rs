@@ -110,8 +110,8 @@ impl Repair {
 
     /// Sends the next digest early, and to this member.
     ///
-    /// A welcome is lost where the other end does not count this node as a member yet, and whoever admits nothing publishes
-    /// nothing that would make up for it.
+    /// A welcome is lost where the other end does not count this node as a member yet, and whoever admits nothing
+    /// publishes nothing that would make up for it.
     pub(crate) fn greet(&mut self, newcomer: NodeId, now: Instant) {
         if let Some(digests) = &mut self.digests {
             self.newcomer = Some(newcomer);
@@ -237,7 +237,8 @@ impl<R: Rule> Talk<R> {
         }
     }
 
-    /// Tells one other node, a newcomer first, as hashes, what is known of the keys that changed lately and still count.
+    /// Tells one other node, a newcomer first, as hashes, what is known of the keys that changed lately and still
+    /// count.
     pub(super) fn digest_at_beat(&mut self, now: Instant) {
         let Some(digests) = &mut self.repair.digests else {
             return;

@@ -1,7 +1,7 @@
 //! Lists of this node's former boots that it saved itself, and who has yet to hear of them.
 //!
-//! After a restart of one node its peers know most of them: what a newcomer hears is struck off here. After a restart of
-//! everybody nobody else does, so they are told to each node that is met, in pages. They count as untold until then.
+//! After a restart of one node its peers know most of them: what a newcomer hears is struck off here. After a restart
+//! of everybody nobody else does, so they are told to each node that is met, in pages. They count as untold until then.
 //! Not here: bytes, and where they were saved.
 
 use std::collections::{BTreeMap, BTreeSet};

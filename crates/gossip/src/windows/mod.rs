@@ -1,8 +1,8 @@
 //! Windows that many nodes count together: per writer, tokens per slice of time.
 //!
-//! A node decides from the sum of all counts it knows, by the rule of its algorithm. Counts only grow and a slice is over
-//! for everybody at the same instant, so what is known never exceeds the truth: nothing is rejected that one counter would
-//! admit. A node keeps to itself what is within its share of the room, and else publishes its whole list.
+//! A node decides from the sum of all counts it knows, by the rule of its algorithm. Counts only grow and a slice is
+//! over for everybody at the same instant, so what is known never exceeds the truth: nothing is rejected that one
+//! counter would admit. A node keeps to itself what is within its share of the room, and else publishes its whole list.
 //!
 //! Not here: how lists travel, which is in `talk`; and civil time, which the caller brings as a [`Calendar`].
 

@@ -20,8 +20,8 @@ use super::{Shape, Window};
 /// arrive. A dearer one can pass although others have taken what it needs and kept silent about it: by no more than
 /// their shares.
 ///
-/// What is refunded may be taken again here until the slice it was given back in is over, and only as much as was admitted
-/// here in that slice. Nothing that was counted is uncounted elsewhere.
+/// What is refunded may be taken again here until the slice it was given back in is over, and only as much as was
+/// admitted here in that slice. Nothing that was counted is uncounted elsewhere.
 #[derive(Debug)]
 pub struct WindowReplica {
     talk: Talk<Windows>,
@@ -120,8 +120,8 @@ impl WindowReplica {
         self.arrears.get(&key).filter(|owed| now < owed.until)
     }
 
-    /// Goes to another time, as the clock was set: whatever a key has used up by `from` it has used up at `to`. A window goes on in
-    /// the one that holds the new time, and what slides goes on for as long as it would have.
+    /// Goes to another time, as the clock was set: whatever a key has used up by `from` it has used up at `to`. A
+    /// window goes on in the one that holds the new time, and what slides goes on for as long as it would have.
     ///
     /// Where the clock was set back, all that is counted is of a time to come: `anew` takes its place.
     pub fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Self>) {

@@ -4,11 +4,11 @@
 //! cargo run --release -p tollgate-lab --example cell -- b-extreme,b-barely segments,home 20 delay=5 loss=5
 //! ```
 //!
-//! Sets and designs are lists or `all`; the third word is the number of seeds. Then, as `key=value`: nodes, capacity, refill (per
-//! second), first (seed), threads, routing (hash, uniform, sticky, hot); delay, jitter, skew (ms), loss, dup (percent),
-//! crash, down, keep, join, leave (`NODE@SECOND`, down and keep with `+SECONDS`), cut (`FROM-TO@SECOND+SECONDS`), jump (`NODE@SECOND+MS`);
-//! interval, expect, window, threshold, grace, digest (ms), beta and fade (`5/4`), buddy, standby, repeat (on, off),
-//! direct (a number or auto), tree; drain (s).
+//! Sets and designs are lists or `all`; the third word is the number of seeds. Then, as `key=value`: nodes, capacity,
+//! refill (per second), first (seed), threads, routing (hash, uniform, sticky, hot); delay, jitter, skew (ms), loss,
+//! dup (percent), crash, down, keep, join, leave (`NODE@SECOND`, down and keep with `+SECONDS`), cut
+//! (`FROM-TO@SECOND+SECONDS`), jump (`NODE@SECOND+MS`); interval, expect, window, threshold, grace, digest (ms), beta
+//! and fade (`5/4`), buddy, standby, repeat (on, off), direct (a number or auto), tree; drain (s).
 
 #![allow(
     clippy::disallowed_types,

@@ -1,7 +1,7 @@
 //! What must hold, and whether it does, as far as figures of runs can tell.
 //!
-//! Not here: how a bar is judged, laws, which property tests hold, comparisons decision by decision, and what is left in
-//! memory after all has drained.
+//! Not here: how a bar is judged, laws, which property tests hold, comparisons decision by decision, and what is left
+//! in memory after all has drained.
 
 use super::cells::{LIMITED, Making, delay};
 use super::contender::{BOTH, COUNTER, FIXED, FREQ, HOME, LINF, QUEUE, SEGMENTS};

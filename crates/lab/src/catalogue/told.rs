@@ -1,7 +1,7 @@
 //! What others report: the thesis' text, and an independent simulator of the same designs.
 //!
-//! One line per row: set, design, figures by column; `kB` are thousands of bytes, `x-` marks multiples of the counter's.
-//! Not here: anything we measured.
+//! One line per row: set, design, figures by column; `kB` are thousands of bytes, `x-` marks multiples of the
+//! counter's. Not here: anything we measured.
 
 use crate::report::{Column, Reported, Source};
 
@@ -69,7 +69,8 @@ fn figure(pair: &[&str], source: Source) -> Option<Reported> {
     })
 }
 
-/// Henriksson and Bennhage, chapter 5. Their "queue" has both extensions, except on B-calm, where it has only the first.
+/// Henriksson and Bennhage, chapter 5. Their "queue" has both extensions, except on B-calm, where it has only the
+/// first.
 const THESIS: &str = "
 A | counter | area 95.7
 A | queue+linf | x-kB 1.31

@@ -43,9 +43,11 @@ impl Finding {
         probe.most > probe.least.saturating_add(1)
     }
 
-    /// Whether a node believes more left than what its neighbours may keep to themselves explains, or less than there is.
+    /// Whether a node believes more left than what its neighbours may keep to themselves explains, or less than there
+    /// is.
     ///
-    /// Neighbours keep at most about what the node believes is left, rounded; so near exhaustion all must be close to the truth.
+    /// Neighbours keep at most about what the node believes is left, rounded; so near exhaustion all must be close to
+    /// the truth.
     pub(crate) fn is_astray(probe: &Probe) -> bool {
         let Probe {
             truth, least, most, ..

@@ -89,7 +89,8 @@ fn unbalanced(outcome: &Outcome) -> Option<Finding> {
     is_wrong.then_some(Finding::Unbalanced { made, gone })
 }
 
-/// When everything must be forgotten: the last bucket has drained, shares that were never told have faded, grace is over.
+/// When everything must be forgotten: the last bucket has drained, shares that were never told have faded, grace is
+/// over.
 fn drained_after(cluster: &Cluster, trace: &[Request]) -> Span {
     let bucket = cluster.bucket;
     let asked: u64 = trace

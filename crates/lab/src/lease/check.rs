@@ -1,6 +1,7 @@
 //! The judges of leases: a bucket that is charged at every admission, one that admits by itself, and a replay.
 //!
-//! In whole numbers and with arithmetic of their own: nothing here is shared with what is judged. Not here: who held what.
+//! In whole numbers and with arithmetic of their own: nothing here is shared with what is judged. Not here: who held
+//! what.
 
 /// What was seen to be wrong at some instant, each counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,8 +108,8 @@ impl Ghost {
     }
 }
 
-/// A replay of all admissions that knows no levels: it keeps the time at which the bucket would be full again. Time is in
-/// nanoseconds times the limit, so that a token is a period and nothing is rounded.
+/// A replay of all admissions that knows no levels: it keeps the time at which the bucket would be full again. Time is
+/// in nanoseconds times the limit, so that a token is a period and nothing is rounded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replay {
     per_second: i128,

@@ -1,6 +1,8 @@
-//! A bucket that is cut, on the same arrivals: machines of `tollgate-split` that borrow tokens and hire parts of each other.
+//! A bucket that is cut, on the same arrivals: machines of `tollgate-split` that borrow tokens and hire parts of each
+//! other.
 //!
-//! Requests are answered at once: one that would have to wait is refused. Not here: queues and promises (`crate::split`), faults.
+//! Requests are answered at once: one that would have to wait is refused. Not here: queues and promises
+//! (`crate::split`), faults.
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;

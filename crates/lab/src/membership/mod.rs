@@ -1,4 +1,5 @@
-//! How fast nodes find, miss and find each other again, and what that costs: the daemon's own membership in virtual time.
+//! How fast nodes find, miss and find each other again, and what that costs: the daemon's own membership in virtual
+//! time.
 //!
 //! Not here: what they count (`world`), and sockets.
 

@@ -1,7 +1,8 @@
-//! Nodes that look for each other in virtual time: the daemon's own membership, with a network that loses, delays and is cut.
+//! Nodes that look for each other in virtual time: the daemon's own membership, with a network that loses, delays and
+//! is cut.
 //!
-//! Not here: seals, sockets and replicas; a payload goes from one node to the other with its boot and counter, as a sealer would
-//! hand it over.
+//! Not here: seals, sockets and replicas; a payload goes from one node to the other with its boot and counter, as a
+//! sealer would hand it over.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};

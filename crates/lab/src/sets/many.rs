@@ -47,7 +47,8 @@ pub(super) fn two(draw: &mut Draw) {
     }
 }
 
-/// Most users send a few requests, some many, and three in a thousand too many. Each comes at some time and stays a while.
+/// Most users send a few requests, some many, and three in a thousand too many. Each comes at some time and stays a
+/// while.
 pub(super) fn crowd(draw: &mut Draw) {
     for user in 0..CROWD {
         let key = draw.user();

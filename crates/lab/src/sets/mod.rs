@@ -1,8 +1,9 @@
 //! Traffic made to description, by seed: the data sets of the thesis and some shapes of our own.
 //!
-//! Lengths, shares and totals are the thesis' (Henriksson and Bennhage, *Trading performance for precision in a CRDT-based
-//! rate-limiting system*, 2021, section 4.3.4); instants are drawn, since its data are not public. All counts scale with the
-//! burst and all slow rates with the refill. Not here: traces of others, which the `tollgate` command reads.
+//! Lengths, shares and totals are the thesis' (Henriksson and Bennhage, *Trading performance for precision in a
+//! CRDT-based rate-limiting system*, 2021, section 4.3.4); instants are drawn, since its data are not public. All
+//! counts scale with the burst and all slow rates with the refill. Not here: traces of others, which the `tollgate`
+//! command reads.
 
 mod draw;
 mod many;

@@ -1,7 +1,9 @@
-//! A model of a broker: two servers, first come first served, each takes a while to wake up for a batch and a while per message.
+//! A model of a broker: two servers, first come first served, each takes a while to wake up for a batch and a while per
+//! message.
 //!
-//! Messages come when they have their tokens. Those of one batch that come at the same time are one job, and are done one
-//! after the other. A broker wakes up once for a batch, however late the last of it has its tokens. Not here: tokens.
+//! Messages come when they have their tokens. Those of one batch that come at the same time are one job, and are done
+//! one after the other. A broker wakes up once for a batch, however late the last of it has its tokens. Not here:
+//! tokens.
 
 #![allow(
     clippy::cast_possible_truncation,

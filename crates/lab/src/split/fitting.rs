@@ -85,7 +85,8 @@ impl Fitted {
         self.measure(&places.unwrap_or_default())
     }
 
-    /// As few brokers as keep the bound when measured, one more in each round; where none does, those that come closest.
+    /// As few brokers as keep the bound when measured, one more in each round; where none does, those that come
+    /// closest.
     pub(super) fn fewest(&self, principles: Principles) -> Ended {
         let mut best: Option<Ended> = None;
         for (rounds, count) in (1..).zip(1..=BROKERS_MAX) {

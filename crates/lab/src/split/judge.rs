@@ -11,7 +11,8 @@ pub(super) struct Undivided {
 }
 
 impl Undivided {
-    /// How many left while the bucket had no token for them, of departures in order of time. Their tokens are taken all the same.
+    /// How many left while the bucket had no token for them, of departures in order of time. Their tokens are taken all
+    /// the same.
     pub(super) fn violations(self, departures: impl IntoIterator<Item = u64>) -> u64 {
         let message = u128::from(self.period_ns);
         let depth = u128::from(self.burst) * message;

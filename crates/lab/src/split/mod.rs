@@ -1,7 +1,7 @@
 //! A bucket cut into sub-buckets: topics, brokers, a world for borrowing, who judges, and the experiments.
 //!
-//! The sub-buckets, the adaptor, the distributor and the profile are those of `tollgate-split`; the broker is a model. Not here: the
-//! protocol itself, and faults of the network, which its own tests have.
+//! The sub-buckets, the adaptor, the distributor and the profile are those of `tollgate-split`; the broker is a model.
+//! Not here: the protocol itself, and faults of the network, which its own tests have.
 
 mod broker;
 mod experiment;

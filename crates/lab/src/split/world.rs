@@ -1,4 +1,5 @@
-//! Machines and an adaptor with a network between them: every frame takes the same time, and everything happens in order of time.
+//! Machines and an adaptor with a network between them: every frame takes the same time, and everything happens in
+//! order of time.
 //!
 //! Not here: loss, doubling, crashes and clocks that run wrong, which the tests of the machine have.
 

@@ -1,6 +1,7 @@
 //! Single events: what each of them does to the nodes.
 //!
-//! A replica is driven through its public methods alone, and drained after each, as the daemon does. Not here: the order of events.
+//! A replica is driven through its public methods alone, and drained after each, as the daemon does. Not here: the
+//! order of events.
 
 use std::sync::Arc;
 
@@ -266,7 +267,8 @@ impl World<'_> {
         self.traffic.copies += copies.saturating_sub(1);
     }
 
-    /// Sees to it that a node is woken when it wants to be, but not before that long. One that is woken too early only looks again.
+    /// Sees to it that a node is woken when it wants to be, but not before that long. One that is woken too early only
+    /// looks again.
     fn arm(&mut self, node: u16, after: u64) {
         self.recount(node);
         let it = self.nodes.get_mut(usize::from(node));

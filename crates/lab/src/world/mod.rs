@@ -202,8 +202,8 @@ fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
     outcome
 }
 
-/// The answers of one design to one trace, in order, for whoever judges them by other means. Requests that nobody answered are
-/// left out.
+/// The answers of one design to one trace, in order, for whoever judges them by other means. Requests that nobody
+/// answered are left out.
 pub fn answers_of(
     cluster: &Cluster,
     kind: Kind,

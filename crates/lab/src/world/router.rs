@@ -39,8 +39,8 @@ impl Router {
     }
 }
 
-/// The node that each request of a trace is meant for in a simulation of that seed, for clients that do the same to real
-/// nodes.
+/// The node that each request of a trace is meant for in a simulation of that seed, for clients that do the same to
+/// real nodes.
 pub fn places(cluster: &Cluster, trace: &[Request], seed: u64) -> Result<Vec<u16>, BadWorld> {
     cluster.check(trace)?;
     let mut router = Router::new(cluster, seed);

@@ -1,7 +1,7 @@
 //! The world at work: brings requests, frames, timeouts and faults to the nodes in order of time.
 //!
-//! Everything due at or before a request happens first, so that an instant message arrives before the next request even of the
-//! same millisecond. Not here: single events, which `drive` carries out.
+//! Everything due at or before a request happens first, so that an instant message arrives before the next request even
+//! of the same millisecond. Not here: single events, which `drive` carries out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

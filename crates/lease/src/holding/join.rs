@@ -1,7 +1,8 @@
 //! Requests that wait for several leases at a time, and what they were told.
 //!
-//! Each lease decides for itself. A request of which one refused gives back what others took from leases; what a grantor had served for it is
-//! lost, which happens only where answers of several policies come apart. Not here: leases.
+//! Each lease decides for itself. A request of which one refused gives back what others took from leases; what a
+//! grantor had served for it is lost, which happens only where answers of several policies come apart. Not here:
+//! leases.
 
 use super::{
     Answer, BTreeMap, By, Decided, Instant, Lessee, Outlook, Receipt, Said, Span, VecDeque,

@@ -1,7 +1,8 @@
 //! All that a client has of one key: a lease for each policy, and requests that wait for all of them.
 //!
-//! A request passes when every policy passes it. As long as all leases have its cost it is decided here; otherwise it waits for one answer that
-//! serves it in all policies or in none. A key that is not lent is left to whoever carries questions. Not here: several keys, sockets.
+//! A request passes when every policy passes it. As long as all leases have its cost it is decided here; otherwise it
+//! waits for one answer that serves it in all policies or in none. A key that is not lent is left to whoever carries
+//! questions. Not here: several keys, sockets.
 
 mod join;
 
@@ -341,8 +342,8 @@ impl Holding {
         each.iter().map(|(_, lessee)| lessee.peek(now)).min()
     }
 
-    /// Of the leases, the one that lets a request of that cost wait longest, or that has the least: its tag, and the whole tokens in it.
-    /// `None` where the key is not lent.
+    /// Of the leases, the one that lets a request of that cost wait longest, or that has the least: its tag, and the
+    /// whole tokens in it. `None` where the key is not lent.
     pub fn tightest(&self, cost: u64, now: Instant) -> Option<(u64, u64)> {
         let State::Lent(each) = &self.state else {
             return None;

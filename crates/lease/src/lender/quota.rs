@@ -1,7 +1,7 @@
 //! Data planes of all keys of a policy: each key's are assigned quotas out of its pool.
 //!
-//! Where others may have assigned before, nothing is said for as long as that may be in use: who has something goes on with it. Not
-//! here: what is assigned (`quota`), and who asks whom.
+//! Where others may have assigned before, nothing is said for as long as that may be in use: who has something goes on
+//! with it. Not here: what is assigned (`quota`), and who asks whom.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};

@@ -17,7 +17,8 @@ impl Lender {
 
     /// Hears that `now` it is `day` by the clock, read right after; whoever asks next does so at `asked`.
     ///
-    /// Call it before every other call. Terms do not depend on it, so that a clock that is set ends no lease; windows do.
+    /// Call it before every other call. Terms do not depend on it, so that a clock that is set ends no lease; windows
+    /// do.
     pub fn tell_time(&mut self, now: Instant, day: Instant, asked: Instant) {
         self.clock = Clock {
             ahead: i128::from(day.as_nanos()) - i128::from(now.as_nanos()),
@@ -25,7 +26,8 @@ impl Lender {
         };
     }
 
-    /// Hears that the time of day was set: what a window has used up by `from` it has used up at `to`. Terms do not depend on it.
+    /// Hears that the time of day was set: what a window has used up by `from` it has used up at `to`. Terms do not
+    /// depend on it.
     pub fn move_time(&mut self, from: Instant, to: Instant) {
         self.pools.each_mut(|_, pool| pool.move_time(from, to));
     }

@@ -105,16 +105,16 @@ impl Lessee {
         (is_cut && !is_promised) || surplus >= TOKEN
     }
 
-    /// Whether a successor believed what the question said of a lease that has ended since: its predecessor may have lent that to others
-    /// before it fell.
+    /// Whether a successor believed what the question said of a lease that has ended since: its predecessor may have
+    /// lent that to others before it fell.
     fn is_outdated(&self, grant: &Grant, pending: &Pending) -> bool {
         let is_foreign = grant.stamp.generation != pending.question.session.generation;
         let is_restated = is_foreign && pending.question.session != Stamp::default();
         is_restated && planted!(44, pending.epoch != self.lease.epoch, false)
     }
 
-    /// The rate and the depth that an answer leaves: what was promised needs those that it was promised by, and the grantor keeps what
-    /// the question stated until it hears of less.
+    /// The rate and the depth that an answer leaves: what was promised needs those that it was promised by, and the
+    /// grantor keeps what the question stated until it hears of less.
     fn kept(&self, grant: &Grant, pending: &Pending, now: Instant) -> (i128, i128) {
         if !self.is_promised(now) {
             return (grant.rate, grant.depth);
@@ -130,7 +130,8 @@ impl Lessee {
         self.give = self.give.min(pending.question.give);
     }
 
-    /// Decides those who wait: by the grantor's word, then from the lease, and those whom the grantor refused are refused.
+    /// Decides those who wait: by the grantor's word, then from the lease, and those whom the grantor refused are
+    /// refused.
     fn serve_line(&mut self, grant: &Grant, now: Instant) {
         let mut served = grant.served;
         let mut waits = grant.waits.each();
@@ -166,8 +167,8 @@ impl Lessee {
 /// What comes back to the grantor less often than that is worth a message each.
 const SELDOM_NS: u64 = 20_000_000;
 
-/// When to renew, counted as the term is: after half of it, or early enough for three trips before the `left` is over; an eighth of
-/// it is waited for in any case.
+/// When to renew, counted as the term is: after half of it, or early enough for three trips before the `left` is over;
+/// an eighth of it is waited for in any case.
 fn renew_ns(term_ns: u64, trip_ns: u64, left_ns: u64) -> u64 {
     let early = left_ns.saturating_sub(trip_ns.saturating_mul(3));
     early.clamp(term_ns / 8, term_ns / 2)

@@ -32,7 +32,8 @@ impl Lease {
         }
     }
 
-    /// Fills until `now`, and no more than that before the last that was promised is let through than there was room for beside it.
+    /// Fills until `now`, and no more than that before the last that was promised is let through than there was room
+    /// for beside it.
     pub(super) fn fill_beside(&mut self, now: Instant, cap: i128, setup: &Setup) {
         // No more counts in all than does at once.
         let first = now.as_nanos().saturating_sub(2 * setup.look_ns);
@@ -44,8 +45,8 @@ impl Lease {
         self.fill(now, cap - planted!(31, self.promise.bound(now), 0), setup);
     }
 
-    /// Fills until `now` at the rate less what the clock may be off, up to `top`. Time is counted from a tick after the lease
-    /// was found full, since a clock in whole nanoseconds may show one too many.
+    /// Fills until `now` at the rate less what the clock may be off, up to `top`. Time is counted from a tick after the
+    /// lease was found full, since a clock in whole nanoseconds may show one too many.
     fn fill(&mut self, now: Instant, top: i128, setup: &Setup) {
         let elapsed = now.nanos_since(self.filled).min(2 * setup.look_ns);
         self.filled = self.filled.max(now);

@@ -1,8 +1,9 @@
 //! The client's side of one key: it decides by itself while its lease lasts, and asks when it is dry.
 //!
-//! Call [`Lessee::check`] for each request; drain [`Lessee::poll_send`] and [`Lessee::poll_decided`] after every call, and
-//! call [`Lessee::handle_timeout`] no later than [`Lessee::poll_timeout`] says. `now` is a monotonic clock that counts suspend; a
-//! step back voids what is held. Messages may be lost, doubled, late and out of order. Not here: several keys, sockets, who the grantor is.
+//! Call [`Lessee::check`] for each request; drain [`Lessee::poll_send`] and [`Lessee::poll_decided`] after every call,
+//! and call [`Lessee::handle_timeout`] no later than [`Lessee::poll_timeout`] says. `now` is a monotonic clock that
+//! counts suspend; a step back voids what is held. Messages may be lost, doubled, late and out of order. Not here:
+//! several keys, sockets, who the grantor is.
 
 mod apply;
 mod ask;
@@ -63,7 +64,8 @@ pub struct Setup {
     pub on_failure: OnFailure,
     /// The longest that a request may wait for its cost to come back to the lease; zero where none does.
     pub max_wait_ns: u64,
-    /// The number of the last question that this boot has asked about the key before, where it has: a grantor ignores smaller ones.
+    /// The number of the last question that this boot has asked about the key before, where it has: a grantor ignores
+    /// smaller ones.
     pub seq: u64,
 }
 

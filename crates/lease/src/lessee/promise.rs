@@ -1,5 +1,5 @@
-//! What a client promises to requests that wait for its lease: while something is out the rate is not cut, the level leaves room for
-//! it, and nothing is let go.
+//! What a client promises to requests that wait for its lease: while something is out the rate is not cut, the level
+//! leaves room for it, and nothing is let go.
 //!
 //! Not here: who waits.
 

@@ -113,8 +113,8 @@ impl Lessee {
         (nanos < left).then(|| Span::from_nanos(nanos))
     }
 
-    /// Charges what a request really cost. A refund counts only in the lease that paid; a surcharge may leave the lease owing up
-    /// to its depth, and what is beyond is told to the grantor.
+    /// Charges what a request really cost. A refund counts only in the lease that paid; a surcharge may leave the lease
+    /// owing up to its depth, and what is beyond is told to the grantor.
     pub fn settle(&mut self, receipt: Receipt, cost: u64, now: Instant) {
         self.look(now);
         if cost <= receipt.cost {
@@ -158,8 +158,8 @@ impl Lessee {
         }
     }
 
-    /// Whether it refuses by itself. Who has no lease asks so early that the question arrives with the token: the answer was under
-    /// way for half a trip, and the question will be.
+    /// Whether it refuses by itself. Who has no lease asks so early that the question arrives with the token: the
+    /// answer was under way for half a trip, and the question will be.
     pub(super) fn is_denied(&self, now: Instant) -> bool {
         let ahead = if self.lease.depth == 0 {
             self.trip_ns
@@ -215,7 +215,8 @@ impl Lessee {
         }
     }
 
-    /// Tells a request that waited that it passes, at once or after that time; or that it does not, and would not before.
+    /// Tells a request that waited that it passes, at once or after that time; or that it does not, and would not
+    /// before.
     pub(super) fn decide(&mut self, waiter: Waiter, is_allowed: bool, by: By, time: Span) {
         let receipt = (is_allowed && by == By::Lease).then_some(Receipt {
             cost: waiter.cost,

@@ -123,7 +123,8 @@ impl Pool {
         most.map_or(u64::MAX, |most| most.min(question.need.count))
     }
 
-    /// Takes what a client says as [`Self::handle_question`] does, and serves at most so many of its line: others have a say.
+    /// Takes what a client says as [`Self::handle_question`] does, and serves at most so many of its line: others have
+    /// a say.
     pub fn handle_shared(
         &mut self,
         question: &Question,
@@ -150,7 +151,8 @@ impl Pool {
         self.rules = Rules { lend, ..rules };
     }
 
-    /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by `end`.
+    /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by
+    /// `end`.
     pub fn relearn(&mut self, generation: u64, (now, end): (Instant, Instant)) {
         let mut next = Self::restating(self.limits, self.rules, generation, now);
         if let Some(count) = self.count.as_ref() {

@@ -1,7 +1,8 @@
-//! The pools of one key as bytes, for a store that keeps them: written before an answer leaves, read by whoever grants next.
+//! The pools of one key as bytes, for a store that keeps them: written before an answer leaves, read by whoever grants
+//! next.
 //!
-//! All that safety needs is in them, and the demand of those who ask each time; how a grantor lends is not, nor what it counted. Whatever
-//! is read ends in pools or in [`Malformed`]. Not here: stores, versions, and who writes when.
+//! All that safety needs is in them, and the demand of those who ask each time; how a grantor lends is not, nor what it
+//! counted. Whatever is read ends in pools or in [`Malformed`]. Not here: stores, versions, and who writes when.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,7 +86,8 @@ impl Pool {
         last.map_or(self.level.at, |last| last.max(self.level.at))
     }
 
-    /// From when on it is surely as one never seen, if nobody asks: what is lent has ended, and what is missing has come back since.
+    /// From when on it is surely as one never seen, if nobody asks: what is lent has ended, and what is missing has
+    /// come back since.
     pub fn fresh_at(&self) -> Instant {
         let missing = self.limits.depth() - self.level.tokens;
         let wait = wait_ns(&self.limits, missing, 0, self.level.part);

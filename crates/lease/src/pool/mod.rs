@@ -1,8 +1,9 @@
 //! The grantor's side of one key: the level of the pool, and what is reserved for whom.
 //!
-//! At every instant the level and all reserved depths are within the burst, and the pool's refill and all reserved rates
-//! within the limit. A pool of a window has what was spent in it instead of a level. Call [`Pool::handle_question`] with what clients say and carry back what it returns; drain
-//! [`Pool::poll_nudge`] after it. Calls may be repeated, late and out of order. Not here: which node is the grantor, and that there is one only.
+//! At every instant the level and all reserved depths are within the burst, and the pool's refill and all reserved
+//! rates within the limit. A pool of a window has what was spent in it instead of a level. Call
+//! [`Pool::handle_question`] with what clients say and carry back what it returns; drain [`Pool::poll_nudge`] after it.
+//! Calls may be repeated, late and out of order. Not here: which node is the grantor, and that there is one only.
 
 mod answer;
 mod direct;
@@ -63,7 +64,8 @@ pub struct Rules {
     pub lend: Lend,
     /// How long requests wait at most for what is not there yet; zero where they are refused. No longer than a term.
     pub max_wait_ns: u64,
-    /// Whether a successor has a full bucket once nothing of its predecessor's can be out. Then a burst may be admitted again.
+    /// Whether a successor has a full bucket once nothing of its predecessor's can be out. Then a burst may be admitted
+    /// again.
     pub begins_full: bool,
 }
 
@@ -140,7 +142,8 @@ pub struct Pool {
     /// No record ends before that.
     ends: Instant,
     nudges: VecDeque<u64>,
-    /// Sessions so far, so that no two have one name: a late copy of a question may open a record that its first copy opened before.
+    /// Sessions so far, so that no two have one name: a late copy of a question may open a record that its first copy
+    /// opened before.
     opened: u64,
     figures: Figures,
 }
@@ -214,8 +217,9 @@ impl Pool {
         }
     }
 
-    /// The successor of a grantor whose books are lost. It has nothing, and everything may be out for a term; clients that say
-    /// what they hold keep it. The predecessor must have stopped, and `generation` must be larger than its own.
+    /// The successor of a grantor whose books are lost. It has nothing, and everything may be out for a term; clients
+    /// that say what they hold keep it. The predecessor must have stopped, and `generation` must be larger than its
+    /// own.
     pub fn restating(limits: Limits, rules: Rules, generation: u64, now: Instant) -> Self {
         let mut pool = Self::new(limits, rules, generation, now);
         let unknown = Unknown {
@@ -236,8 +240,8 @@ impl Pool {
         self
     }
 
-    /// New limits, from the next answer on. What is lent stays lent until it is given back or ends; meanwhile the pool stays
-    /// empty if need be. Every lessee is asked to speak.
+    /// New limits, from the next answer on. What is lent stays lent until it is given back or ends; meanwhile the pool
+    /// stays empty if need be. Every lessee is asked to speak.
     pub fn change(&mut self, limits: Limits, now: Instant) {
         self.advance(now);
         self.limits = limits;

@@ -1,9 +1,10 @@
-//! What the pool promises to requests that wait for what comes back to it: it keeps the rate that it promised by, and leaves room.
+//! What the pool promises to requests that wait for what comes back to it: it keeps the rate that it promised by, and
+//! leaves room.
 //!
-//! Where nothing is lent nor was since, the level alone says all, and waits are those of one bucket to the nanosecond. A lease that gets
-//! less than its share because of promises that go on and on calls for rate: then promises are made by the rest, once those that are out
-//! allow it. A successor
-//! says nothing for a term, in which whatever was promised is let through: so nobody may wait longer than a term. Not here: who waits.
+//! Where nothing is lent nor was since, the level alone says all, and waits are those of one bucket to the nanosecond.
+//! A lease that gets less than its share because of promises that go on and on calls for rate: then promises are made
+//! by the rest, once those that are out allow it. A successor says nothing for a term, in which whatever was promised
+//! is let through: so nobody may wait longer than a term. Not here: who waits.
 
 use tollgate_limit::{Instant, Span};
 
@@ -72,7 +73,8 @@ impl Pool {
         self.room() - kept
     }
 
-    /// When the last that is promised is let through, if that is ahead and not after `now`: until then the level leaves room.
+    /// When the last that is promised is let through, if that is ahead and not after `now`: until then the level leaves
+    /// room.
     pub(super) fn kept_until(&self, now: Instant) -> Option<Instant> {
         let until = self.promised.promise.until;
         let is_ahead = self.promised.is_shared && self.level.at < until && until <= now;
@@ -94,7 +96,8 @@ impl Pool {
         self.promised.is_shared |= self.is_promised();
     }
 
-    /// Somebody would be lent so much in all of the rate, if it were not promised. What is promised for a moment is waited for.
+    /// Somebody would be lent so much in all of the rate, if it were not promised. What is promised for a moment is
+    /// waited for.
     pub(super) fn call(&mut self, lent: i128) {
         let now = self.level.at;
         if now.nanos_since(self.promised.since) < self.rules.max_wait_ns {

@@ -1,7 +1,7 @@
 //! What the pool does for data planes that are assigned quotas: room in the same books as leases.
 //!
-//! A data plane's record cannot be reached by questions: its boot and its number are the largest there are. Not here: what is
-//! assigned to whom, and for how long it must be kept.
+//! A data plane's record cannot be reached by questions: its boot and its number are the largest there are. Not here:
+//! what is assigned to whom, and for how long it must be kept.
 
 use tollgate_limit::Instant;
 
@@ -83,8 +83,8 @@ impl Pool {
         })
     }
 
-    /// The rate that a data plane may have: what nobody has, less the pool's share, out of which changes are paid; or half of
-    /// what nobody has, so that nobody is left with nothing.
+    /// The rate that a data plane may have: what nobody has, less the pool's share, out of which changes are paid; or
+    /// half of what nobody has, so that nobody is left with nothing.
     pub(crate) fn rate_free(&self) -> i128 {
         let all = self.limits.rate();
         let free = self.rate_max() - self.sums.rate - self.unknown().0;
@@ -98,8 +98,8 @@ impl Pool {
         self.sums.rate + rate > self.limits.rate() || self.sums.depth + depth > self.limits.depth()
     }
 
-    /// The depth and the rate that are due to a demand that lasts for `term_ns`: there are no top-ups, so the rate is a quarter
-    /// above what is asked for.
+    /// The depth and the rate that are due to a demand that lasts for `term_ns`: there are no top-ups, so the rate is a
+    /// quarter above what is asked for.
     pub(crate) fn due_plane(&self, want: u64, term_ns: u64) -> (i128, i128) {
         let crowd = self.crowd(want);
         let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
@@ -108,9 +108,9 @@ impl Pool {
         (depth, crowd.rate_share(want).min(rate_of(ample)))
     }
 
-    /// The depth and the rate that a data plane may go on with, which uses so much of what may be out although nobody has said so: its
-    /// share by its rate at least, and no more than half of the depth beyond that, so that others are left with some.
-    /// Most have more than they use: they may have a quarter more, too.
+    /// The depth and the rate that a data plane may go on with, which uses so much of what may be out although nobody
+    /// has said so: its share by its rate at least, and no more than half of the depth beyond that, so that others are
+    /// left with some. Most have more than they use: they may have a quarter more, too.
     pub(crate) fn claimable(&self, used: u64, term_ns: u64) -> (i128, i128) {
         let (all, depth) = self.unknown();
         let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);

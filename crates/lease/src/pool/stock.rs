@@ -1,8 +1,8 @@
 //! What a pool lends of: a bucket that fills, or a window in which is counted what was spent.
 //!
-//! Of a window what is lent counts as if it were spent this very instant: the level is what the window would still admit, less all that
-//! is reserved. What a client spent is entered when it is told, and what nobody told of when its term has ended, both later than it was. Leases of a fixed
-//! window end with it. Not here: the counting (`window`).
+//! Of a window what is lent counts as if it were spent this very instant: the level is what the window would still
+//! admit, less all that is reserved. What a client spent is entered when it is told, and what nobody told of when its
+//! term has ended, both later than it was. Leases of a fixed window end with it. Not here: the counting (`window`).
 
 use tollgate_limit::{Cost, Instant, Receipt};
 
@@ -141,8 +141,8 @@ impl Pool {
         }
     }
 
-    /// What of the depth that is due is lent at a time. Of a window little: what is spent counts from when it is told, so that a
-    /// window is longer by the time in which a lease is spent.
+    /// What of the depth that is due is lent at a time. Of a window little: what is spent counts from when it is told,
+    /// so that a window is longer by the time in which a lease is spent.
     pub(super) fn portion(&self, depth: i128) -> i128 {
         match self.count {
             None => depth,

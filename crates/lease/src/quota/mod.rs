@@ -1,12 +1,12 @@
 //! Quotas of data planes out of one pool: reports in, assignments out. What an RLQS server does for one key.
 //!
-//! An assignment is a bucket that the data plane uses by itself until its time to live is over. It may start full whenever it is
-//! another one than before, so that many tokens are drawn from the pool for it, and its depth and rate are kept for it in the same
-//! books as leases. Reports say nothing of what is held, and no assignment is acknowledged: a bucket counts until it surely is gone.
-//! `docs/rlqs.md` has the rules and why they suffice.
+//! An assignment is a bucket that the data plane uses by itself until its time to live is over. It may start full
+//! whenever it is another one than before, so that many tokens are drawn from the pool for it, and its depth and rate
+//! are kept for it in the same books as leases. Reports say nothing of what is held, and no assignment is acknowledged:
+//! a bucket counts until it surely is gone. `docs/rlqs.md` has the rules and why they suffice.
 //!
-//! Call [`Quota::handle_report`] for what a data plane says and [`Quota::handle_due`] when [`Quota::due`] says so, and carry out what they
-//! return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is unlimited.
+//! Call [`Quota::handle_report`] for what a data plane says and [`Quota::handle_due`] when [`Quota::due`] says so, and
+//! carry out what they return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is unlimited.
 
 mod plane;
 mod strategy;
@@ -77,15 +77,16 @@ impl QuotaRules {
         shortest.saturating_sub(planted!(19, self.delivery_ns, 0))
     }
 
-    /// What all data planes may admit too many because whoever begins took them at their word, in tokens: once what it assigned to those
-    /// who reported, and once what those still use who did not.
+    /// What all data planes may admit too many because whoever begins took them at their word, in tokens: once what it
+    /// assigned to those who reported, and once what those still use who did not.
     pub fn restated_over_max(&self, limits: &Limits) -> u64 {
         let refilled = limits.rate().saturating_mul(i128::from(self.hold_ns()));
         tokens(limits.depth().saturating_add(refilled)).saturating_add(1)
     }
 
-    /// What all data planes may admit too many because an assignment arrived `late_ns` later than [`Self::delivery_ns`]: that
-    /// bucket once more, and its rate for so long; the bucket whose place it takes is in use for as long. In tokens, rounded up.
+    /// What all data planes may admit too many because an assignment arrived `late_ns` later than
+    /// [`Self::delivery_ns`]: that bucket once more, and its rate for so long; the bucket whose place it takes is in
+    /// use for as long. In tokens, rounded up.
     pub fn over_max(&self, bucket: &Bucket, late_ns: u64) -> u64 {
         if late_ns == 0 {
             return 0;
@@ -150,15 +151,16 @@ impl QuotaFigures {
     }
 }
 
-/// A subscription of a data plane. No two ever have the same, whichever node their streams end at: a bucket that one has is not
-/// what another has.
+/// A subscription of a data plane. No two ever have the same, whichever node their streams end at: a bucket that one
+/// has is not what another has.
 pub type PlaneId = u128;
 
 /// The data planes of one key.
 #[derive(Clone, Debug)]
 pub struct Quota {
     rules: QuotaRules,
-    /// Whether data planes are taken at their word while something of before may be out: what one says that it uses it goes on with.
+    /// Whether data planes are taken at their word while something of before may be out: what one says that it uses it
+    /// goes on with.
     restates: bool,
     planes: BTreeMap<PlaneId, Plane>,
     /// Names in the pool so far, counted down from the largest.
@@ -212,8 +214,8 @@ impl Quota {
         self.turn(pool, (plane, held), now)
     }
 
-    /// Does what is due for one data plane, whose stream is there; nothing where nothing is. One that had nothing may get something,
-    /// one that nobody uses is abandoned, and what it had before goes to others.
+    /// Does what is due for one data plane, whose stream is there; nothing where nothing is. One that had nothing may
+    /// get something, one that nobody uses is abandoned, and what it had before goes to others.
     pub fn handle_due(&mut self, pool: &mut Pool, plane: PlaneId, now: Instant) -> Option<Action> {
         pool.advance(now);
         let held = self.planes.get(&plane)?;

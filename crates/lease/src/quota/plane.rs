@@ -1,8 +1,8 @@
 //! One data plane: what it may be using, what it asks for, and what it is assigned next.
 //!
-//! Nothing is acknowledged. What was assigned counts until its time to live is over wherever it arrived as late as it may; or,
-//! where another one was sent since, until the stream is seen to be there so late that the other must have arrived. Not here: the
-//! books.
+//! Nothing is acknowledged. What was assigned counts until its time to live is over wherever it arrived as late as it
+//! may; or, where another one was sent since, until the stream is seen to be there so late that the other must have
+//! arrived. Not here: the books.
 
 use tollgate_limit::Instant;
 

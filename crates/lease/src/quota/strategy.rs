@@ -1,7 +1,7 @@
 //! A bucket as Envoy can be told it, never more than what it is made from.
 //!
-//! Envoy reads the interval in whole seconds, and takes two buckets that differ in nothing else for the same: so the interval
-//! depends on the limit alone, and every change is seen in one of the other two. Not here: how much is due.
+//! Envoy reads the interval in whole seconds, and takes two buckets that differ in nothing else for the same: so the
+//! interval depends on the limit alone, and every change is seen in one of the other two. Not here: how much is due.
 
 use super::SECOND_NS;
 use crate::amount::{Limits, TOKEN, tokens};
@@ -18,8 +18,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// The bucket of at most that depth and that rate, which a clock that is fast by `drift_ppm` does not exceed either; at least
-    /// a token of each.
+    /// The bucket of at most that depth and that rate, which a clock that is fast by `drift_ppm` does not exceed
+    /// either; at least a token of each.
     pub(super) fn fit(limits: &Limits, (depth, rate): (i128, i128), drift_ppm: u32) -> Self {
         let interval_s = interval(limits);
         let slow = rate.saturating_mul(MILLION) / (MILLION + i128::from(drift_ppm));

@@ -200,8 +200,8 @@ impl Entry {
         }
     }
 
-    /// Elsewhere: takes the centre's level, less what it does not include. Whether it includes everything; nothing where it is none of
-    /// this entry or older than what is known.
+    /// Elsewhere: takes the centre's level, less what it does not include. Whether it includes everything; nothing
+    /// where it is none of this entry or older than what is known.
     pub(super) fn handle_level(
         &mut self,
         limits: &Limits,

@@ -1,12 +1,13 @@
 //! The older scheme among nodes: all keys of one policy at one of them.
 //!
-//! Every node decides at once from the level it believes a key to have, the whole bucket at first. Of the live nodes one is the centre
-//! of a key, by the ranking of gossip's `home`; it counts its own requests at once. The others tell it every interval what they spent
-//! of keys that changed, as counts that only grow, and take over its level, less what that does not include yet. They say it again
-//! until they are answered. A node that becomes the centre goes on from what it believes, or from the lowest level that it is told at first.
+//! Every node decides at once from the level it believes a key to have, the whole bucket at first. Of the live nodes
+//! one is the centre of a key, by the ranking of gossip's `home`; it counts its own requests at once. The others tell
+//! it every interval what they spent of keys that changed, as counts that only grow, and take over its level, less what
+//! that does not include yet. They say it again until they are answered. A node that becomes the centre goes on from
+//! what it believes, or from the lowest level that it is told at first.
 //!
-//! This admits too much: [`Syncing::over_max`] says how much it may be, [`SyncStand`] what the centre saw. Not here: sockets, clocks, who
-//! lives, and a limit that holds; that is a lease.
+//! This admits too much: [`Syncing::over_max`] says how much it may be, [`SyncStand`] what the centre saw. Not here:
+//! sockets, clocks, who lives, and a limit that holds; that is a lease.
 
 mod entry;
 mod part;
@@ -134,8 +135,8 @@ impl Syncing {
         self.setup.trip_ns = trip_ns;
     }
 
-    /// Tokens that all live nodes together may admit too much of a key at once: each but one has the burst, and what comes back until it
-    /// hears of the others; where requests wait, what they are promised as well.
+    /// Tokens that all live nodes together may admit too much of a key at once: each but one has the burst, and what
+    /// comes back until it hears of the others; where requests wait, what they are promised as well.
     pub fn over_max(&self) -> u64 {
         let wait = u64::try_from(self.setup.wait_max.as_nanos()).unwrap_or(u64::MAX);
         let time = self.setup.trip_ns.saturating_add(wait);
@@ -158,7 +159,8 @@ impl Syncing {
         }
     }
 
-    /// Goes on under other numbers. What is not confirmed is told under these, and may then count twice, which is too little.
+    /// Goes on under other numbers. What is not confirmed is told under these, and may then count twice, which is too
+    /// little.
     pub fn renumber(&mut self, me: (NodeId, Writer), members: &[NodeId], now: Instant) {
         (self.setup.me, self.setup.writer) = me;
         self.setup.members = members.to_vec();

@@ -1,7 +1,7 @@
 //! What a node that synchronises says to the centre of a key, and what it is answered.
 //!
-//! A frame is of one sort and for many keys. Counts are cumulative, so that a frame may be lost, doubled, late or out of order. Not
-//! here: what frames cause.
+//! A frame is of one sort and for many keys. Counts are cumulative, so that a frame may be lost, doubled, late or out
+//! of order. Not here: what frames cause.
 
 use std::sync::Arc;
 

@@ -138,7 +138,8 @@ fn lent(pool: &mut Pool, want: u64, now: u64) -> (i128, i128) {
     pool.reserved()
 }
 
-/// Whether a pool that nobody looked at for long, while the rate of a lease came back to it, has left room for what it promised.
+/// Whether a pool that nobody looked at for long, while the rate of a lease came back to it, has left room for what it
+/// promised.
 pub(super) fn who_slept_has_left_room_for_what_passed() -> bool {
     let mut pool = pool();
     lent(&mut pool, 90_000, 0);
@@ -251,8 +252,8 @@ fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
     assert!((10_000..=11_000).contains(&used), "{used} admitted");
 }
 
-/// Ten clients that want twice a limit between them, and others who ask each time; what was admitted of what could be, in thousandths, and
-/// messages per thousand requests.
+/// Ten clients that want twice a limit between them, and others who ask each time; what was admitted of what could be,
+/// in thousandths, and messages per thousand requests.
 fn crowded(limit: u64, direct: f64) -> (u64, u64) {
     let mut world = World::new(7, (limit, limit), 10, CALM);
     world.tune(2 * SECOND, 500);

@@ -91,7 +91,8 @@ fn other_kinds_of_lease_admit_no_more() {
     }
 }
 
-/// Nine clients that want little beside one that wants everything: what each got of what it asked for, the least of the nine first.
+/// Nine clients that want little beside one that wants everything: what each got of what it asked for, the least of the
+/// nine first.
 fn beside_a_greedy_one(share: Share) -> (f64, f64) {
     let mut world = World::new(9, (1_000, 1_000), 10, CALM);
     world.rules.share = share;

@@ -1,4 +1,5 @@
-//! Nodes that synchronise now and then: what they admit too much, beside what they say of it, and that counts end exact on a bad network.
+//! Nodes that synchronise now and then: what they admit too much, beside what they say of it, and that counts end exact
+//! on a bad network.
 
 use std::sync::Arc;
 

@@ -150,7 +150,8 @@ fn every_way_to_get_windows_wrong_is_noticed() {
     }
 }
 
-/// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand decisions.
+/// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand
+/// decisions.
 fn calm(shape: Shape, (limit, period): (u64, u64), tenths: u64) -> (u64, u64) {
     let mut world = World::new(7, (limit, limit), 3, CALM);
     let naive = Naive::new(shape, limit, period);

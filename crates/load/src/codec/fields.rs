@@ -1,8 +1,8 @@
 //! Header fields of HTTP/2, as far as a load generator reads and writes them.
 //!
-//! Writing: fields go out as literals that the server remembers, and later as their numbers. Reading: only `:status` and
-//! `grpc-status` are looked for. Names are compared as they came, in either coding, so nothing is ever decoded; and as
-//! forgetting starts with the oldest, the numbers of fields that are still remembered do not depend on their sizes.
+//! Writing: fields go out as literals that the server remembers, and later as their numbers. Reading: only `:status`
+//! and `grpc-status` are looked for. Names are compared as they came, in either coding, so nothing is ever decoded; and
+//! as forgetting starts with the oldest, the numbers of fields that are still remembered do not depend on their sizes.
 
 use std::collections::VecDeque;
 

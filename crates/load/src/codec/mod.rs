@@ -1,7 +1,7 @@
 //! How requests and replies travel on one connection, without sockets.
 //!
-//! A codec appends requests to what is to be sent, and cuts replies out of what came. It reads no more of a reply than it
-//! takes to find its end and its verdict.
+//! A codec appends requests to what is to be sent, and cuts replies out of what came. It reads no more of a reply than
+//! it takes to find its end and its verdict.
 
 mod fields;
 mod http1;
@@ -95,8 +95,8 @@ pub(crate) trait Codec {
     /// Appends a request and gives it a ticket; none while the server leaves no room.
     fn ask(&mut self, draw: &mut Draw, out: &mut Vec<u8>) -> Option<u32>;
 
-    /// Reads what came, as far as it is whole, and says how much of it that was. Replies go to `answered` with their ticket;
-    /// what the protocol wants said in return is appended to `out`.
+    /// Reads what came, as far as it is whole, and says how much of it that was. Replies go to `answered` with their
+    /// ticket; what the protocol wants said in return is appended to `out`.
     fn read(
         &mut self,
         input: &[u8],

@@ -98,8 +98,8 @@ impl Record {
         self.took(flight, now);
     }
 
-    /// A request has waited until now. Also said of those that never got a reply, whose wait is at least that: left out,
-    /// they would make a server look good that answers nothing.
+    /// A request has waited until now. Also said of those that never got a reply, whose wait is at least that: left
+    /// out, they would make a server look good that answers nothing.
     pub(crate) fn took(&mut self, flight: Flight, now: u64) {
         if self.span.has(flight.due) {
             let latency = now.saturating_sub(flight.due).min(NS_MAX);

@@ -1,7 +1,7 @@
 //! When each publisher is to publish: decided by rate and seed alone, never by what a broker does.
 //!
-//! A group has events; at each of them every publisher of the group publishes a batch. Where messages are spread, each has
-//! an instant of its own behind the event. Times are nanoseconds from the start. Not here: clocks.
+//! A group has events; at each of them every publisher of the group publishes a batch. Where messages are spread, each
+//! has an instant of its own behind the event. Times are nanoseconds from the start. Not here: clocks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -168,7 +168,8 @@ impl Link {
         }
     }
 
-    /// Puts what came behind what was kept, at the front of `scratch`: how much there is, and whether more may have come.
+    /// Puts what came behind what was kept, at the front of `scratch`: how much there is, and whether more may have
+    /// come.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Result<(usize, bool), Lost> {
         let kept = self.rest.len();
         let Some(stream) = &mut self.stream else {

@@ -1,9 +1,9 @@
 //! Load for MQTT brokers: publishers by the thousand, and subscribers that see what arrives.
 //!
-//! A [`MqttPlan`] says who publishes what where; [`run_mqtt`] does it and gives a [`MqttReport`]. First all connect, then all
-//! publish. In an open loop times are fixed beforehand and latency counts from them to the arrival at a subscriber; in a
-//! closed one every publisher keeps a number of messages under way. Deliberately not here: TLS, sessions that outlive a
-//! connection, printing.
+//! A [`MqttPlan`] says who publishes what where; [`run_mqtt`] does it and gives a [`MqttReport`]. First all connect,
+//! then all publish. In an open loop times are fixed beforehand and latency counts from them to the arrival at a
+//! subscriber; in a closed one every publisher keeps a number of messages under way. Deliberately not here: TLS,
+//! sessions that outlive a connection, printing.
 
 mod agenda;
 mod clock;

@@ -148,8 +148,8 @@ impl Publisher {
         Told::add(&shared.told.sent, 1);
     }
 
-    /// Identifiers go round, and messages under way are in their order: the next that is taken is that of the oldest. The
-    /// window is smaller than the number of identifiers.
+    /// Identifiers go round, and messages under way are in their order: the next that is taken is that of the oldest.
+    /// The window is smaller than the number of identifiers.
     fn next_id(&mut self) -> u16 {
         let mut taken = self.flights.iter().map(|flight| flight.id).peekable();
         loop {

@@ -8,7 +8,8 @@ use super::tally::{Arrived, Tally};
 use crate::errors::ErrorCount;
 use crate::report::{Latency, histogram};
 
-/// What a run against brokers found out. Counts and times are of messages that were due in the part of the run that counts.
+/// What a run against brokers found out. Counts and times are of messages that were due in the part of the run that
+/// counts.
 #[derive(Clone, Debug, Serialize)]
 pub struct MqttReport {
     /// How long was recorded, in seconds.
@@ -104,8 +105,8 @@ impl Counts {
 }
 
 impl MqttReport {
-    /// Messages a second: of those that were due in the time that counts, how many arrived, or where nobody waited for them how
-    /// many were sent.
+    /// Messages a second: of those that were due in the time that counts, how many arrived, or where nobody waited for
+    /// them how many were sent.
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     pub fn messages_per_second(&self) -> f64 {
         let count = match (self.counts.arrived, self.counts.acknowledged) {

@@ -114,7 +114,8 @@ impl Worker {
         Ok(self.record)
     }
 
-    /// Looks whether publishing may begin. An open loop waits for its first message by itself; a closed one begins at once.
+    /// Looks whether publishing may begin. An open loop waits for its first message by itself; a closed one begins at
+    /// once.
     fn begin(&mut self) -> Result<(), MqttError> {
         let is_closed = self.plan.pace == MqttPace::Closed;
         let now = self.shared.now();

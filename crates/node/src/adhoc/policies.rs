@@ -1,7 +1,7 @@
 //! Policies that requests describe, each kept once however many keys it counts.
 //!
-//! A policy is kept as long as a key needs it. Beyond [`SHARED_MAX`] different ones a key keeps a policy of its own, and
-//! pays for it out of the byte budget of the table: nothing is refused, and memory stays bounded. Not here: cells.
+//! A policy is kept as long as a key needs it. Beyond [`SHARED_MAX`] different ones a key keeps a policy of its own,
+//! and pays for it out of the byte budget of the table: nothing is refused, and memory stays bounded. Not here: cells.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Keys whose books are in a store: the same pools, opened from bytes, asked at the store's time, and closed to bytes.
 //!
-//! Whoever has them open answers nobody before the bytes are written. Nothing here is remembered between two times. Not here: stores, and
-//! who is asked in which order.
+//! Whoever has them open answers nobody before the bytes are written. Nothing here is remembered between two times. Not
+//! here: stores, and who is asked in which order.
 
 use std::sync::Arc;
 
@@ -64,8 +64,8 @@ impl Node {
         contract.is_some_and(Contract::is_in_ledger)
     }
 
-    /// Opens the books of a key as a store had them at that time of its own; with none the key was never seen. `None` where its contract
-    /// keeps none.
+    /// Opens the books of a key as a store had them at that time of its own; with none the key was never seen. `None`
+    /// where its contract keeps none.
     pub fn open_ledger(
         &self,
         spot: &Spot,
@@ -97,7 +97,8 @@ impl Node {
         }))
     }
 
-    /// Books were written: what happened is counted, and told to whoever writes down admissions, as of a time of this machine's.
+    /// Books were written: what happened is counted, and told to whoever writes down admissions, as of a time of this
+    /// machine's.
     pub fn written(&self, closed: &Closed, at: Instant) {
         let node = self.newest();
         let Some((_, company, parts)) = node.lent_parts(closed.spot.contract) else {
@@ -382,7 +383,8 @@ fn least(probes: &[Probe]) -> usize {
     least.map_or(0, |(place, _)| place)
 }
 
-/// What all policies say together: a request passes where all let it, with the last of them; and is refused for as long as any refuses.
+/// What all policies say together: a request passes where all let it, with the last of them; and is refused for as long
+/// as any refuses.
 fn joint(probes: &[Probe]) -> Verdict {
     let (mut retry_after, mut wait) = (None, Span::ZERO);
     for probe in probes {

@@ -1,7 +1,7 @@
 //! Policies whose tokens are lent to clients: one grantor each, and what clients say to all of a contract at a time.
 //!
-//! A node grants what it is asked for; which node is asked is decided elsewhere. Direct requests are served from the same pools. Not
-//! here: the protocol (`tollgate-lease`), clients, and who carries their bytes.
+//! A node grants what it is asked for; which node is asked is decided elsewhere. Direct requests are served from the
+//! same pools. Not here: the protocol (`tollgate-lease`), clients, and who carries their bytes.
 
 use core::fmt;
 
@@ -80,7 +80,8 @@ impl Company {
 }
 
 impl Node {
-    /// Takes what a client says of a key, and answers it. A contract of which not every policy is lent is asked each time.
+    /// Takes what a client says of a key, and answers it. A contract of which not every policy is lent is asked each
+    /// time.
     pub fn lend(&self, spot: &Spot, inquiry: &[u8], now: Instant) -> Result<Lent, Malformed> {
         let inquiry = decode_inquiry(inquiry)?;
         let node = self.newest();
@@ -175,7 +176,8 @@ impl Node {
         }
     }
 
-    /// From here on this node grants only the keys that are its own, by the place of the contract and the print of the key.
+    /// From here on this node grants only the keys that are its own, by the place of the contract and the print of the
+    /// key.
     pub fn retain_lent(&self, is_mine: &dyn Fn(usize, Print) -> bool, now: Instant) {
         let node = self.newest();
         let Some(company) = node.company() else {

@@ -1,10 +1,11 @@
 //! Policies that are counted together with other nodes: one machine each, and what they want to say.
 //!
-//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip` and `sync`, and for those under
-//! `supply` and `split` where it is told its share; a node made otherwise counts them alone. Whoever has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and
-//! [`Node::handle_members`], then sends what [`Node::poll_send`] hands out and comes back at [`Node::poll_timeout`], or
-//! when the waker says so. All of them reach the newest of the nodes that follow on each other. Decisions take no longer
-//! for any of it. Not here: membership, transport, and the designs themselves.
+//! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip` and `sync`, and
+//! for those under `supply` and `split` where it is told its share; a node made otherwise counts them alone. Whoever
+//! has sockets and a clock calls [`Node::handle_gossip`], [`Node::handle_timeout`] and [`Node::handle_members`], then
+//! sends what [`Node::poll_send`] hands out and comes back at [`Node::poll_timeout`], or when the waker says so. All of
+//! them reach the newest of the nodes that follow on each other. Decisions take no longer for any of it. Not here:
+//! membership, transport, and the designs themselves.
 
 mod divide;
 mod ledger;
@@ -243,7 +244,8 @@ impl Company {
         kind.build(&build).ok()
     }
 
-    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode can count it.
+    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode can
+    /// count it.
     pub(crate) fn seat(
         &self,
         contract: &Contract,
@@ -323,8 +325,8 @@ impl Node {
         self.tell_modes(&Event::Renumber(&company.numbers()), now);
     }
 
-    /// Hears how long messages take, as measured: what timers that wait for answers go by. Nodes may measure differently,
-    /// for nothing that is counted depends on it.
+    /// Hears how long messages take, as measured: what timers that wait for answers go by. Nodes may measure
+    /// differently, for nothing that is counted depends on it.
     pub fn set_delay(&self, delay: Span) {
         if let Some(company) = self.company() {
             company.membership.lock().knobs.delay = delay;

@@ -277,7 +277,8 @@ struct Asked<'a> {
     now: Instant,
 }
 
-/// Asks the machines of all contracts, and charges them by what these and all cells said. The innermost step of a decision.
+/// Asks the machines of all contracts, and charges them by what these and all cells said. The innermost step of a
+/// decision.
 #[inline(never)]
 pub(crate) fn enter_company(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
     let mut parts: SmallVec<[(&Bound<'_>, &Parts, &Part); 4]> = SmallVec::new();

@@ -1,6 +1,7 @@
 //! Data planes that are assigned quotas out of the pools of this node.
 //!
-//! Only of contracts with one policy, which is lent. Not here: what is assigned (`tollgate-lease`), which node is asked, and streams.
+//! Only of contracts with one policy, which is lent. Not here: what is assigned (`tollgate-lease`), which node is
+//! asked, and streams.
 
 use tollgate_lease::{Lender, PlaneId, QuotaStand, QuotaTold, Report};
 use tollgate_limit::Instant;

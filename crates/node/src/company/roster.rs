@@ -1,9 +1,9 @@
 //! Who has a home: names and weights by configuration, and which live nodes bear those names.
 //!
-//! A name has the same number on every node, whoever else is in the roster, so that rosters can change while machines run: the
-//! lower 16 bits of its FNV-1a hash, mixed. Two names with one number cannot be in one roster; a node that is in none has the
-//! number of its name as well, unless that is taken. Of live nodes with one name the one that began first bears it, and the others
-//! are strangers under any number. Not here: how a rate is divided.
+//! A name has the same number on every node, whoever else is in the roster, so that rosters can change while machines
+//! run: the lower 16 bits of its FNV-1a hash, mixed. Two names with one number cannot be in one roster; a node that is
+//! in none has the number of its name as well, unless that is taken. Of live nodes with one name the one that began
+//! first bears it, and the others are strangers under any number. Not here: how a rate is divided.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};

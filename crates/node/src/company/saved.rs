@@ -1,7 +1,7 @@
 //! Counts of durable policies that nodes keep together, for whoever keeps them longer than the process lives.
 //!
-//! Policies are named by their tags, as between nodes. A key is written when this node charged it or gave something back, with
-//! all that this node knows of it; what others admitted, they write. Not here: files, and when to write.
+//! Policies are named by their tags, as between nodes. A key is written when this node charged it or gave something
+//! back, with all that this node knows of it; what others admitted, they write. Not here: files, and when to write.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,7 +34,8 @@ impl Node {
         })
     }
 
-    /// Whether keys of such a policy that count were forgotten for want of room: what is not known of a key may be in its row.
+    /// Whether keys of such a policy that count were forgotten for want of room: what is not known of a key may be in
+    /// its row.
     pub fn forgot_keys(&self, tag: u64) -> bool {
         self.seat_of(tag).is_some_and(|(company, seat)| {
             let mut held = seat.hold(company);

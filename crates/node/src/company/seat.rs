@@ -154,8 +154,9 @@ impl Held<'_> {
         }
         let mut steady = self.company.steady(now);
         if self.inner.machine.wants_day() {
-            // The time of day is read last: what is lent is then over a little too early, and never too late. Read far apart, as
-            // where this thread lost the processor in between, they would count a request later than it is written down.
+            // The time of day is read last: what is lent is then over a little too early, and never too late. Read far
+            // apart, as where this thread lost the processor in between, they would count a request later than it is
+            // written down.
             let mut day = self.company.day(now);
             for _ in 0..READ_AGAIN_MAX {
                 let after = self.company.steady(now);

@@ -1,8 +1,10 @@
-//! Machines when the clock is set. What divides rates, cuts buckets or lends for terms goes by a clock that nobody sets.
+//! Machines when the clock is set. What divides rates, cuts buckets or lends for terms goes by a clock that nobody
+//! sets.
 //!
-//! What others hear is of instants. Ahead, those are over and are forgotten as at any time; back, they are to come and would
-//! hold keys up until then, so machines begin anew, and whoever has sockets takes other numbers ([`Node::renumber`]): what
-//! others heard of this node before is then another's. Either way every key owes what it had used up, on this node alone.
+//! What others hear is of instants. Ahead, those are over and are forgotten as at any time; back, they are to come and
+//! would hold keys up until then, so machines begin anew, and whoever has sockets takes other numbers
+//! ([`Node::renumber`]): what others heard of this node before is then another's. Either way every key owes what it had
+//! used up, on this node alone.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,8 +1,9 @@
 //! Keys between nodes.
 //!
 //! Fixed for all time, as nodes of different builds must agree: the key of a print `p` is `mix(p + 1)` in the upper and
-//! `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits; `mix(x)` is the finalizer of `SplitMix64`. All arithmetic wraps at 64
-//! bits. Not here: names of policies, which are [`tollgate_mode::Tag`]s, and how prints come about, which is the table's secret.
+//! `mix(p ^ 0x5851_f42d_4c95_7f2d)` in the lower 64 bits; `mix(x)` is the finalizer of `SplitMix64`. All arithmetic
+//! wraps at 64 bits. Not here: names of policies, which are [`tollgate_mode::Tag`]s, and how prints come about, which
+//! is the table's secret.
 
 use tollgate_kit::{mix, unmix};
 use tollgate_mode::Key;

@@ -1,7 +1,7 @@
 //! What all divided rates of a node have in common: who has homes, which live nodes those are, and what must be kept.
 //!
-//! Until it is told who lives, and while an older node bears its name, this node has no home; each time that changes its
-//! machines begin anew, as after a restart. Not here: one machine (`seat`), and files.
+//! Until it is told who lives, and while an older node bears its name, this node has no home; each time that changes
+//! its machines begin anew, as after a restart. Not here: one machine (`seat`), and files.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -167,7 +167,8 @@ impl Union {
     /// What a machine says must be kept.
     pub(super) fn keep(&self, tag: u64, kept: Kept) {
         let mut state = self.state.lock();
-        // Under a borrowed number there is nothing that a start after this one should know, and what is kept stays true.
+        // Under a borrowed number there is nothing that a start after this one should know, and what is kept stays
+        // true.
         if state.places.me.is_some_and(|(_, is_itself)| is_itself) {
             state.kept.insert(tag, kept.clone());
             state.unstored.insert(tag, kept);
@@ -179,8 +180,8 @@ impl Union {
         std::mem::take(&mut self.state.lock().unstored)
     }
 
-    /// This node's part in the roster, for a policy that begins now: every beginning is another boot to the others, later than that
-    /// of a node that bore this name meanwhile.
+    /// This node's part in the roster, for a policy that begins now: every beginning is another boot to the others,
+    /// later than that of a node that bore this name meanwhile.
     pub(super) fn part(&self, tag: u64, now: Instant) -> RosterPart {
         let mut state = self.state.lock();
         state.boot = state.boot.saturating_add(1).max(now.as_nanos());

@@ -1,7 +1,7 @@
 //! Gubernator's `LEAKY_BUCKET`: a bucket that holds the burst, and into which the limit flows back in every duration.
 //!
-//! What flows back is added when it is a whole token or more, with its part of the next token; less waits for more. Whole
-//! tokens are taken. The request that takes the last whole token takes the part of the next one along.
+//! What flows back is added when it is a whole token or more, with its part of the next token; less waits for more.
+//! Whole tokens are taken. The request that takes the last whole token takes the part of the next one along.
 
 use super::{Asked, GubernatorAnswer};
 
@@ -115,8 +115,8 @@ impl Leaky {
         self.part = 0;
     }
 
-    /// The reset is when the limit, not the burst, is there again, at so many whole milliseconds for each token; it is past
-    /// where more than the limit is there.
+    /// The reset is when the limit, not the burst, is there again, at so many whole milliseconds for each token; it is
+    /// past where more than the limit is there.
     fn answer(&self, is_over: bool, asked: &Asked) -> GubernatorAnswer {
         let missing = asked.limit.saturating_sub(self.tokens);
         let length = i64::try_from(asked.length()).unwrap_or(i64::MAX);

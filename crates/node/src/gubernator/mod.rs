@@ -1,17 +1,17 @@
 //! Buckets as gubernator counts them, for clients that expect its answers.
 //!
 //! A request brings its whole policy along. Its `TOKEN_BUCKET` is a window that begins with a key's first request
-//! (`window`), its `LEAKY_BUCKET` a bucket that fills in steps of a token (`leaky`); both in whole milliseconds. Answers
-//! are gubernator's, with its rounding, but for these:
+//! (`window`), its `LEAKY_BUCKET` a bucket that fills in steps of a token (`leaky`); both in whole milliseconds.
+//! Answers are gubernator's, with its rounding, but for these:
 //!
 //! - A request is `OVER_LIMIT` if it was refused, and a peek if the request before it was and nothing is left. There a
 //!   window that once refused says so to its end, even to requests that it lets pass.
 //! - A window that begins anew because a shorter duration has ended it is whole in its first answer too.
-//! - A peek drops no part of a token, calendar months and years have their own length for leaky buckets, there are calendar
-//!   weeks, and the calendar is that of UTC.
+//! - A peek drops no part of a token, calendar months and years have their own length for leaky buckets, there are
+//!   calendar weeks, and the calendar is that of UTC.
 //! - Negative limits, bursts and durations are zero.
-//! - A time that a request brings counts within [`CREATED_AT_SKEW_MS_MAX`] of ours, and not if what it begins would be over:
-//!   whoever sent old times would begin anew with every request.
+//! - A time that a request brings counts within [`CREATED_AT_SKEW_MS_MAX`] of ours, and not if what it begins would be
+//!   over: whoever sent old times would begin anew with every request.
 //!
 //! Not here: its messages, and agreement between its nodes.
 

@@ -17,7 +17,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window that a key's first request begins. One that asks for more than the limit is refused and takes nothing.
+    /// The window that a key's first request begins. One that asks for more than the limit is refused and takes
+    /// nothing.
     pub(super) fn begin(asked: &Asked) -> (Self, GubernatorAnswer) {
         let mut window = Self {
             limit: asked.limit,

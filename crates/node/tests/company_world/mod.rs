@@ -98,8 +98,8 @@ pub(crate) enum Act {
     Wait(u64),
 }
 
-/// One node that counts alone is the bucket that sees everything: whatever it would admit, given what the cluster admitted so far,
-/// the cluster admits.
+/// One node that counts alone is the bucket that sees everything: whatever it would admit, given what the cluster
+/// admitted so far, the cluster admits.
 pub(crate) fn against_one_bucket<S>(
     world: &mut World,
     text: &str,

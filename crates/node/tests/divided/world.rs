@@ -1,5 +1,5 @@
-//! Nodes that divide limits: frames take a millisecond, time passes when told, and everything that is admitted is replayed
-//! through one bucket by arithmetic of its own.
+//! Nodes that divide limits: frames take a millisecond, time passes when told, and everything that is admitted is
+//! replayed through one bucket by arithmetic of its own.
 
 #[path = "../whole/mod.rs"]
 mod whole;

@@ -84,8 +84,8 @@ proptest! {
         }
     }
 
-    /// Cells that go to another node, or to a disk and back, are still counted by the terms that wrote them, whether or not
-    /// somebody there looks these up.
+    /// Cells that go to another node, or to a disk and back, are still counted by the terms that wrote them, whether or
+    /// not somebody there looks these up.
     #[test]
     fn terms_go_where_the_cell_goes(
         steps in prop::collection::vec((step(), 0..6_u8), 1..60),

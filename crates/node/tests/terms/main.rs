@@ -1,5 +1,5 @@
-//! Keys with terms of their own: which policies count them, what they keep when terms change, and that a change of terms
-//! does to one key what a change of the contract does to all.
+//! Keys with terms of their own: which policies count them, what they keep when terms change, and that a change of
+//! terms does to one key what a change of the contract does to all.
 
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 

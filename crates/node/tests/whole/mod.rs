@@ -1,6 +1,8 @@
-//! Whole nodes in one process, in the surroundings of the simulator: what the weather says becomes of frames, and time passes when told.
+//! Whole nodes in one process, in the surroundings of the simulator: what the weather says becomes of frames, and time
+//! passes when told.
 //!
-//! A world of its own adds how nodes come and go, what they are asked, and who judges. Not here: contracts, requests, judges.
+//! A world of its own adds how nodes come and go, what they are asked, and who judges. Not here: contracts, requests,
+//! judges.
 
 #![allow(
     dead_code,

@@ -1,7 +1,7 @@
 //! How long something took, counted by length, sixteen to an octave: what is shown is at most a sixteenth too long.
 //!
-//! Counting takes one addition to each of two numbers, whatever there is already. Two views of one count can be subtracted, so that whoever
-//! looks twice knows what happened between. Not here: clocks.
+//! Counting takes one addition to each of two numbers, whatever there is already. Two views of one count can be
+//! subtracted, so that whoever looks twice knows what happened between. Not here: clocks.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -44,8 +44,8 @@ pub struct DelaysView {
     pub p99_ms: f64,
     /// 999 of a thousand are not longer.
     pub p999_ms: f64,
-    /// Lengths in nanoseconds, and how many are not longer than that but longer than the one before; those that nothing was counted for
-    /// are left out, and what took less than about a microsecond has zero.
+    /// Lengths in nanoseconds, and how many are not longer than that but longer than the one before; those that nothing
+    /// was counted for are left out, and what took less than about a microsecond has zero.
     pub buckets: Vec<(u64, u64)>,
 }
 

@@ -1,7 +1,8 @@
 //! A door that is not one of the server's own, as that of a gateway.
 //!
-//! It asks the engine as the others do. The server shows what it counts, and takes no contracts that it cannot keep. Not here: any
-//! such door. Whoever puts a server together sets one up, as it knows the server and not the other way round.
+//! It asks the engine as the others do. The server shows what it counts, and takes no contracts that it cannot keep.
+//! Not here: any such door. Whoever puts a server together sets one up, as it knows the server and not the other way
+//! round.
 
 mod delays;
 mod view;

@@ -119,8 +119,8 @@ impl<'s> Judge<'s> {
         Self { settings }
     }
 
-    /// The client of a request that the proxy at `peer` asks about, by the fields it sent; a peer on a Unix socket is on
-    /// this machine.
+    /// The client of a request that the proxy at `peer` asks about, by the fields it sent; a peer on a Unix socket is
+    /// on this machine.
     ///
     /// Whoever asks here tells everything about a request, so its word is taken for the address too. Where the settings
     /// trust nobody, that is one hop; where they do, they say how many.

@@ -1,8 +1,8 @@
 //! Looks up the terms of keys that are asked for the first time.
 //!
-//! Many keys on one plan share their terms. Whoever cannot be looked up by the deadline keeps the terms that counted him last, or
-//! else the policies of the contract; the look-up goes on without him, and the next request knows what it found. Not here: who
-//! waits for whom (`engine::later`).
+//! Many keys on one plan share their terms. Whoever cannot be looked up by the deadline keeps the terms that counted
+//! him last, or else the policies of the contract; the look-up goes on without him, and the next request knows what it
+//! found. Not here: who waits for whom (`engine::later`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,9 +1,9 @@
 //! The catalogue of a running server: which contracts and plans are in force, and whose keys have terms of their own.
 //!
 //! Where settings name a database, contracts are live data: `open` reads them at the start, `watch` follows every
-//! change, and `clerk` looks up the terms of keys when they are first asked for. Otherwise a contract file is the source, and
-//! nobody can change anything here. Not here: what documents mean (`tollgate-catalogue`), tables (`tollgate-catalogue-sql`), and
-//! who may change them.
+//! change, and `clerk` looks up the terms of keys when they are first asked for. Otherwise a contract file is the
+//! source, and nobody can change anything here. Not here: what documents mean (`tollgate-catalogue`), tables
+//! (`tollgate-catalogue-sql`), and who may change them.
 
 mod clerk;
 mod counts;

@@ -1,7 +1,7 @@
 //! Follows the catalogue: every change of it is in force within a second.
 //!
-//! The database is asked for the number of its last change a few times a second. While it does not answer, what was in force
-//! stays in force. Not here: what a change touches (`touched`).
+//! The database is asked for the number of its last change a few times a second. While it does not answer, what was in
+//! force stays in force. Not here: what a change touches (`touched`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

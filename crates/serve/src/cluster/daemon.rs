@@ -72,14 +72,16 @@ fn spawn(
     })
 }
 
-/// Lets threads that answer go first where there are more threads than cores. A wish: without it the node works as well.
+/// Lets threads that answer go first where there are more threads than cores. A wish: without it the node works as
+/// well.
 fn yield_to_decisions() {
     // Elsewhere threads have no priority of their own.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
 }
 
-/// Says so when the thread ends by a mistake of its own: the server goes on with what it counts itself, and is not ready.
+/// Says so when the thread ends by a mistake of its own: the server goes on with what it counts itself, and is not
+/// ready.
 struct Mourner(Arc<Shared>);
 
 impl Drop for Mourner {

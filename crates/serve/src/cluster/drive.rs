@@ -1,4 +1,5 @@
-//! The loop of the cluster's thread: brings datagrams, messages and time to the machines, and carries out what they want.
+//! The loop of the cluster's thread: brings datagrams, messages and time to the machines, and carries out what they
+//! want.
 //!
 //! All of it goes by a clock that nobody sets; counts go by the time of day.
 

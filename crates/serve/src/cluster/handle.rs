@@ -255,7 +255,8 @@ impl Handle {
         answer.unwrap_or(Err(RequestError::Late))
     }
 
-    /// Counts under another number from here on, as the clock was set back: what others heard before is of a time that is not to come.
+    /// Counts under another number from here on, as the clock was set back: what others heard before is of a time that
+    /// is not to come.
     pub(crate) fn write_anew(&self) {
         self.0.cluster.lock().write_anew(steady_now());
         self.0.wake.notify_one();

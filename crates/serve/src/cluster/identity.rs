@@ -1,7 +1,7 @@
 //! Who this node is: an id that stays, a generation that grows with every start, a boot that is never the same.
 //!
-//! Id and generation are kept in the data directory, in a file of two or three lines that is replaced as a whole; without a
-//! directory the id is drawn anew. Not here: the numbers by which the others call it (`tollgate-cluster`).
+//! Id and generation are kept in the data directory, in a file of two or three lines that is replaced as a whole;
+//! without a directory the id is drawn anew. Not here: the numbers by which the others call it (`tollgate-cluster`).
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -9,8 +9,9 @@
 //! seal: <base64 of 32 bytes> next
 //! ```
 //!
-//! The first `seal` seals, and all open. `next` marks one that will seal, `old` one that has: so [`KeyRing::rotate`] knows how
-//! far a rotation is. Everything that is used is derived from these by HKDF-SHA-256. Not here: sealing, and streams.
+//! The first `seal` seals, and all open. `next` marks one that will seal, `old` one that has: so [`KeyRing::rotate`]
+//! knows how far a rotation is. Everything that is used is derived from these by HKDF-SHA-256. Not here: sealing, and
+//! streams.
 
 use std::fmt;
 use std::io;

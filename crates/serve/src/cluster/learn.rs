@@ -1,9 +1,9 @@
 //! Has everything arrived that a newcomer asked for?
 //!
-//! A node that does not know the newcomer yet takes nothing from it, and answers come in many pieces of which none says that it
-//! was the last. So the newcomer puts the same question to everybody by stream, twice: before it asks for what they
-//! know, and afterwards. A node answers once it knows who asks, has read all that came before the question, and all that it
-//! had to say to the newcomer is on its way. Not here: what is told.
+//! A node that does not know the newcomer yet takes nothing from it, and answers come in many pieces of which none says
+//! that it was the last. So the newcomer puts the same question to everybody by stream, twice: before it asks for what
+//! they know, and afterwards. A node answers once it knows who asks, has read all that came before the question, and
+//! all that it had to say to the newcomer is on its way. Not here: what is told.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

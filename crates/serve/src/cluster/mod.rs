@@ -1,5 +1,5 @@
-//! Taking part in a cluster: one thread with a runtime of its own that brings datagrams, streams and time to the machines
-//! of `tollgate-cluster` and of the node, and carries out what they want.
+//! Taking part in a cluster: one thread with a runtime of its own that brings datagrams, streams and time to the
+//! machines of `tollgate-cluster` and of the node, and carries out what they want.
 //!
 //! Serving threads never wait for it: they leave what is to be sent in a bounded outbox and wake it. Not here: who is a
 //! member and what frames mean (`tollgate-cluster`), how counts agree (`tollgate-gossip`), and deciding.

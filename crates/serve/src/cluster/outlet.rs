@@ -1,5 +1,5 @@
-//! What waits to be written to one stream, bounded: of messages the oldest goes when there is no room, a request is turned
-//! away at once. And the questions whose answers are awaited.
+//! What waits to be written to one stream, bounded: of messages the oldest goes when there is no room, a request is
+//! turned away at once. And the questions whose answers are awaited.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

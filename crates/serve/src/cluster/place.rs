@@ -34,7 +34,8 @@ impl Place {
     }
 }
 
-/// Where others are told a node is that listens there. It may change with the machine's addresses where nothing is said.
+/// Where others are told a node is that listens there. It may change with the machine's addresses where nothing is
+/// said.
 pub(super) fn told(at: SocketAddr, settings: &ClusterSettings) -> Option<SocketAddr> {
     let mut told = match settings.advertise {
         Some(told) => told,

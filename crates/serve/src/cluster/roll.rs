@@ -1,5 +1,5 @@
-//! Who came, who went and who is missing: said in the log, and kept in the data directory, so that a restart of all nodes misses the
-//! one that does not come.
+//! Who came, who went and who is missing: said in the log, and kept in the data directory, so that a restart of all
+//! nodes misses the one that does not come.
 //!
 //! The file is replaced as a whole, at most once a second. Not here: who is missing (`tollgate-cluster`).
 

@@ -4,9 +4,10 @@
 //! version 1 | seal-key id 1 | boot 8 | counter 8 | sealed payload | tag 16
 //! ```
 //!
-//! The cipher is ChaCha20-Poly1305. Its key is derived from the seal key and the boot, its nonce is four zeros and the counter, and
-//! the header is authenticated with it. A boot is 64 random bits and never counts twice, so no nonce comes twice under one key.
-//! Numbers are little-endian. Not here: what is inside, and which counters came before (`tollgate-cluster`).
+//! The cipher is ChaCha20-Poly1305. Its key is derived from the seal key and the boot, its nonce is four zeros and the
+//! counter, and the header is authenticated with it. A boot is 64 random bits and never counts twice, so no nonce comes
+//! twice under one key. Numbers are little-endian. Not here: what is inside, and which counters came before
+//! (`tollgate-cluster`).
 
 use std::collections::BTreeMap;
 use std::fmt;

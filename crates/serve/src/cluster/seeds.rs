@@ -21,7 +21,8 @@ fn address(join: &Join) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, join.port))
 }
 
-/// Looks names up until nobody wants to know, more often while the node is alone; tells all addresses when they changed.
+/// Looks names up until nobody wants to know, more often while the node is alone; tells all addresses when they
+/// changed.
 pub(super) async fn look(
     joins: Vec<Join>,
     mut alone: watch::Receiver<bool>,

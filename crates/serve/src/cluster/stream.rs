@@ -166,8 +166,8 @@ async fn connect(ends: &Ends, to: SocketAddr, id: u128) -> io::Result<Halves> {
     }
 }
 
-/// Waits until the other end is known as a member under the boot it says it has: a stream may be faster than the news of it.
-/// Whoever never is, is no member, or says that it is somebody else.
+/// Waits until the other end is known as a member under the boot it says it has: a stream may be faster than the news
+/// of it. Whoever never is, is no member, or says that it is somebody else.
 async fn introduced(ends: &Ends, peer: Hello) -> io::Result<()> {
     let mut changes = ends.hub.changes();
     let known = async {

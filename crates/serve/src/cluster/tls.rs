@@ -1,8 +1,8 @@
 //! Streams between nodes: TLS 1.3 both ways, with keys that only members have.
 //!
-//! Each seal key gives an Ed25519 key, the same on every node. A node shows the one of the key it seals with, as a raw public key
-//! (RFC 7250): there is no certificate, no name and no date to check, only whether the key is one of ours. Tickets are
-//! off, so that a rotation ends what it should. Not here: connections, and who the peer says it is.
+//! Each seal key gives an Ed25519 key, the same on every node. A node shows the one of the key it seals with, as a raw
+//! public key (RFC 7250): there is no certificate, no name and no date to check, only whether the key is one of ours.
+//! Tickets are off, so that a rotation ends what it should. Not here: connections, and who the peer says it is.
 
 use std::fmt;
 use std::sync::Arc;

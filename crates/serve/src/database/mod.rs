@@ -1,7 +1,7 @@
 //! A `PostgreSQL` that servers keep what must survive in: how it is reached, and how its tables come to be.
 //!
-//! All tables are in the schema `tollgate`, and all who keep something there share one list of migrations and one way to
-//! connect. Not here: what is kept (`durable`), and engines that decide (`tollgate-store-sql`).
+//! All tables are in the schema `tollgate`, and all who keep something there share one list of migrations and one way
+//! to connect. Not here: what is kept (`durable`), and engines that decide (`tollgate-store-sql`).
 
 use std::time::Duration;
 
@@ -127,7 +127,8 @@ async fn version(connection: &mut PgConnection) -> Result<i64, DatabaseError> {
 
 /// How long a connection may take, migrations included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long the database may take for a statement, and for a lock within it. To compile one takes longer than to run it.
+/// How long the database may take for a statement, and for a lock within it. To compile one takes longer than to run
+/// it.
 const LIMITS: [(&str, &str); 3] = [
     ("statement_timeout", "10s"),
     ("lock_timeout", "5s"),

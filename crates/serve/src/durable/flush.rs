@@ -47,8 +47,8 @@ impl Flusher {
     /// Starts to write, on a thread of its own.
     pub fn start(store: Store, shared: Arc<Shared>) -> Result<Self, StoreError> {
         let (orders, queue) = mpsc::sync_channel(ORDERS_MAX);
-        // Twice in an interval, so that no charge is older than that when it is written, as long as writing takes no longer
-        // than half of it.
+        // Twice in an interval, so that no charge is older than that when it is written, as long as writing takes no
+        // longer than half of it.
         let every = (shared.settings.keeping.flush_every / 2).max(EVERY_MIN);
         let now = shared.engine.now();
         let loaded = *store.loaded.lock();
@@ -131,7 +131,8 @@ struct Work {
     node: Arc<Node>,
     /// Numbers of contracts and their shapes, by id and text.
     numbers: BTreeMap<(String, String), (i64, i64)>,
-    /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in it.
+    /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in
+    /// it.
     of_terms: BTreeMap<(i64, u64), i64>,
     /// When they were first asked for.
     numbered: Instant,

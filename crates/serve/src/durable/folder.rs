@@ -1,7 +1,7 @@
 //! The data directory: made where there is none, readable by nobody else, and held by one process at a time.
 //!
-//! The lock is the system's own, so that it is gone when its holder is, however it went. Who holds a seat in a database writes
-//! that down beside it: whoever has the lock next knows that this one is gone.
+//! The lock is the system's own, so that it is gone when its holder is, however it went. Who holds a seat in a database
+//! writes that down beside it: whoever has the lock next knows that this one is gone.
 
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io::{self, Read, Write};
@@ -86,15 +86,16 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Closing is not enough: a process that another thread begins at this moment has a copy of the file until it is what it will be.
+    /// Closing is not enough: a process that another thread begins at this moment has a copy of the file until it is
+    /// what it will be.
     fn drop(&mut self) {
         // Where this fails, closing it has to do.
         let _ = self.lock.unlock();
     }
 }
 
-/// Files here are for their owner alone, but whoever may write to their folder can put others in their place. A group that may is
-/// one that the folder was given on purpose, as volumes are.
+/// Files here are for their owner alone, but whoever may write to their folder can put others in their place. A group
+/// that may is one that the folder was given on purpose, as volumes are.
 fn warn_of_company(folder: &Path) -> io::Result<()> {
     let mode = std::fs::metadata(folder)?.mode() & 0o1777;
     let is_sticky = mode & 0o1000 != 0;

@@ -1,9 +1,9 @@
 //! Counts that survive a restart: cells of durable policies, written to `SQLite` or `PostgreSQL` once in a while.
 //!
-//! What is charged is first only in memory; twice in every flush interval the cells that changed are written in one go. A
-//! process that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of
-//! contracts that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their bytes
-//! (`tollgate-limit`).
+//! What is charged is first only in memory; twice in every flush interval the cells that changed are written in one go.
+//! A process that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of
+//! contracts that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their
+//! bytes (`tollgate-limit`).
 
 mod error;
 mod file;
@@ -38,7 +38,8 @@ pub use flush::Flusher;
 pub use folder::Folder;
 pub use seat::{Seat, Standing, open_seat};
 
-/// Where counts are kept: the database of one data directory, which no other process has open, or a seat in one of many.
+/// Where counts are kept: the database of one data directory, which no other process has open, or a seat in one of
+/// many.
 pub struct Store {
     journal: Journal,
     loaded: Mutex<Loaded>,

@@ -1,10 +1,10 @@
 //! Counts that are on disk and not in memory are read before their keys are decided about.
 //!
-//! Where room is short, cells of durable policies leave memory once they are written. A request for such a key waits until its
-//! row was read, half a second at most and twice at most; keys that are asked for meanwhile are read together. Whoever's row
-//! could not be read is denied, and told to come again: nobody passes because a database is slow. A row is read and put into
-//! memory in one job of the thread that also writes, so that it is never older than what was written. Not here: which cells may
-//! leave (`tollgate-node`), and who waits (`engine::later`).
+//! Where room is short, cells of durable policies leave memory once they are written. A request for such a key waits
+//! until its row was read, half a second at most and twice at most; keys that are asked for meanwhile are read
+//! together. Whoever's row could not be read is denied, and told to come again: nobody passes because a database is
+//! slow. A row is read and put into memory in one job of the thread that also writes, so that it is never older than
+//! what was written. Not here: which cells may leave (`tollgate-node`), and who waits (`engine::later`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak, mpsc};

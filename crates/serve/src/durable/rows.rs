@@ -1,7 +1,7 @@
 //! Rows: secrets, contracts, shapes and cells, read and written.
 //!
-//! Numbers of 64 bits without a sign are kept as those with one that have the same bits. Not here: what is dirty and when
-//! it is written (`flush.rs`).
+//! Numbers of 64 bits without a sign are kept as those with one that have the same bits. Not here: what is dirty and
+//! when it is written (`flush.rs`).
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row as _};
@@ -55,8 +55,8 @@ pub(super) async fn secret<const N: usize>(
         .map_err(|_| StoreError::Damaged("a secret of another length".into()))
 }
 
-/// The secret of the table, which a cluster gives to all its nodes. A database that has another keeps it, unless nothing
-/// was counted under it yet; whoever is given it must look.
+/// The secret of the table, which a cluster gives to all its nodes. A database that has another keeps it, unless
+/// nothing was counted under it yet; whoever is given it must look.
 pub(super) async fn table_secret(
     connection: &mut SqliteConnection,
     given: Option<[u8; 16]>,
@@ -204,8 +204,8 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came, `None`
-/// at the end, and how many went.
+/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came,
+/// `None` at the end, and how many went.
 pub(super) async fn drop_fresh(
     connection: &mut SqliteConnection,
     from: Kept,

@@ -54,9 +54,10 @@ const MIGRATIONS: &[&str] = &["
 
 /// How the database is opened.
 ///
-/// A commit is with the system when it returns, not yet on disk (`synchronous=NORMAL`): a killed process loses no commit
-/// that way, and a disk that takes a second for a sync does not hold up the flush behind it. Bringing commits to the disk,
-/// and the log back into the database, is left to `settle.rs`; only a log that outgrows it is written back in a commit.
+/// A commit is with the system when it returns, not yet on disk (`synchronous=NORMAL`): a killed process loses no
+/// commit that way, and a disk that takes a second for a sync does not hold up the flush behind it. Bringing commits to
+/// the disk, and the log back into the database, is left to `settle.rs`; only a log that outgrows it is written back in
+/// a commit.
 pub(super) fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)

@@ -1,10 +1,10 @@
 //! The thread that waits for the disk, so that no flush does.
 //!
-//! A commit only hands its pages to the system: that is enough for a process that is killed. Once in a while this thread
-//! has the system bring the log of changes to the disk, for the day the power fails, and writes the log back into the
-//! database where it is long. A disk may take more than a second for it. Commits go on meanwhile, but a file system with
-//! a journal may keep some of them waiting; so this is done seldom. Where it fails, `/readyz` says so, and the whole log is written back as
-//! soon as that works. Not here: flushes.
+//! A commit only hands its pages to the system: that is enough for a process that is killed. Once in a while this
+//! thread has the system bring the log of changes to the disk, for the day the power fails, and writes the log back
+//! into the database where it is long. A disk may take more than a second for it. Commits go on meanwhile, but a file
+//! system with a journal may keep some of them waiting; so this is done seldom. Where it fails, `/readyz` says so, and
+//! the whole log is written back as soon as that works. Not here: flushes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Whoever is denied whatever is left of his limits.
 //!
-//! Bans are few, all in memory, and asked before anything is counted; where there are none that costs one look at a flag. Not
-//! here: where they are written (`tollgate-catalogue`), and keys of policies that requests describe, which have no entries.
+//! Bans are few, all in memory, and asked before anything is counted; where there are none that costs one look at a
+//! flag. Not here: where they are written (`tollgate-catalogue`), and keys of policies that requests describe, which
+//! have no entries.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

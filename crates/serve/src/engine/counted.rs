@@ -1,7 +1,7 @@
 //! What statistics are told of decisions, and of tokens that are charged, settled and given back.
 //!
-//! A request is counted for every contract that binds it; one that is refused only for the contract that refused it. An answer that
-//! is given again by its id is counted once. Not here: where it is counted (`statistics`).
+//! A request is counted for every contract that binds it; one that is refused only for the contract that refused it. An
+//! answer that is given again by its id is counted once. Not here: where it is counted (`statistics`).
 
 use tollgate_limit::{Cost, Receipt as Charge, Verdict};
 use tollgate_node::{Answer, Booking, Due, Key, Node, Receipt};

@@ -12,9 +12,9 @@ use crate::meter::{Decided, Judgement, Meter};
 impl Turn<'_> {
     /// Decides one request by a policy that the request itself describes, for a key in a space of the protocol's own.
     ///
-    /// A key keeps its state when it comes with another policy, as far as that policy's `inherit` says. A domain sets its
-    /// keys apart from those of others. There are no receipts, and operation ids are not looked at; a refusal names no
-    /// contract.
+    /// A key keeps its state when it comes with another policy, as far as that policy's `inherit` says. A domain sets
+    /// its keys apart from those of others. There are no receipts, and operation ids are not looked at; a refusal names
+    /// no contract.
     pub fn check_described(
         &self,
         space: &str,

@@ -1,6 +1,7 @@
 //! What clients say of their leases, and what they are lent.
 //!
-//! A key that one contract binds is lent by whoever owns it. Any other is asked for every decision. Not here: who carries it.
+//! A key that one contract binds is lent by whoever owns it. Any other is asked for every decision. Not here: who
+//! carries it.
 
 use tollgate_limit::Cost;
 use tollgate_node::{Key, Lent};

@@ -1,7 +1,8 @@
 //! The engine: the node that decides, the time, and everything that happens around a decision.
 //!
-//! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn reaches the
-//! contracts it began with and those loaded since, so that names in an answer are those of the contracts that gave it. Nothing here waits. Not here: protocols.
+//! A listener takes a [`Turn`] for one request, or for all requests that came in together, and asks it. A turn reaches
+//! the contracts it began with and those loaded since, so that names in an answer are those of the contracts that gave
+//! it. Nothing here waits. Not here: protocols.
 
 mod bans;
 mod counted;
@@ -80,8 +81,8 @@ pub struct Engine {
 
 /// Counts that are not in memory: they go where the clock goes.
 pub(crate) trait Rows: Send + Sync {
-    /// Moves every row ahead, then calls `follow`, and only then lets rows be read and written again. Where that fails, `follow`
-    /// was not called.
+    /// Moves every row ahead, then calls `follow`, and only then lets rows be read and written again. Where that fails,
+    /// `follow` was not called.
     fn move_ahead(&self, from: Instant, to: Instant, follow: &dyn Fn()) -> Result<(), String>;
 }
 
@@ -156,7 +157,8 @@ impl Engine {
         Turn::new(self, self.node.load(), self.clock.now())
     }
 
-    /// Begins to answer what came a little earlier and is decided as of then. Whatever was charged since counts all the same.
+    /// Begins to answer what came a little earlier and is decided as of then. Whatever was charged since counts all the
+    /// same.
     pub fn turn_as_of(&self, came: Instant) -> Turn<'_> {
         Turn::new(self, self.node.load(), came.min(self.clock.now()))
     }
@@ -173,8 +175,8 @@ impl Engine {
 
     /// Sets the time to what the system's clock stepped to, and every key with it, so that nothing is regained.
     ///
-    /// It may take a while. Not for a thread that serves connections. Where rows on disk cannot be moved ahead now, it says why and
-    /// follows nothing: they would count as full.
+    /// It may take a while. Not for a thread that serves connections. Where rows on disk cannot be moved ahead now, it
+    /// says why and follows nothing: they would count as full.
     pub(crate) fn follow_clock(&self) -> Result<(), String> {
         let _alone = self.loading.lock();
         let Some(step) = self.clock.standing().step else {

@@ -1,7 +1,8 @@
 //! What is asked of the engine, and what comes of it: at once, or later.
 //!
-//! Whoever answers a request reads its bytes into an [`Op`], starts it, and writes the [`Outcome`]. Where somebody else has a part
-//! in the decision there is a ticket instead, which owns what it needs (`later`). Not here: how operations are carried out (`turn`).
+//! Whoever answers a request reads its bytes into an [`Op`], starts it, and writes the [`Outcome`]. Where somebody else
+//! has a part in the decision there is a ticket instead, which owns what it needs (`later`). Not here: how operations
+//! are carried out (`turn`).
 
 use smallvec::SmallVec;
 use tollgate_limit::{Cost, Span};

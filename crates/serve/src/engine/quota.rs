@@ -1,7 +1,7 @@
 //! Quotas of data planes: whoever owns a key assigns them.
 //!
-//! An answer that is not heard must not be asked for again under the same name: the owner takes it for heard. So nobody else is
-//! asked in its place. Not here: streams (`grpc`), and who owns what (`owner`).
+//! An answer that is not heard must not be asked for again under the same name: the owner takes it for heard. So nobody
+//! else is asked in its place. Not here: streams (`grpc`), and who owns what (`owner`).
 
 use std::slice;
 use std::sync::Arc;

@@ -6,10 +6,10 @@
 //! version 2 | 6 bytes of this process | 6 bytes of number | sealed body | 16 bytes of tag
 //! ```
 //!
-//! The cipher is AES-256-GCM, and the bytes of process and number are its nonce. No nonce comes twice under one key: numbers
-//! only go up, and another process that has the same key, after a restart, has drawn other bytes of its own (two of a
-//! thousand starts share them with probability 2^-29). Receipts of another process are told apart by them, and refused:
-//! whether they were settled is known to nobody any more.
+//! The cipher is AES-256-GCM, and the bytes of process and number are its nonce. No nonce comes twice under one key:
+//! numbers only go up, and another process that has the same key, after a restart, has drawn other bytes of its own
+//! (two of a thousand starts share them with probability 2^-29). Receipts of another process are told apart by them,
+//! and refused: whether they were settled is known to nobody any more.
 //!
 //! Not here: which receipts were settled before (`tollgate_node`).
 
@@ -82,7 +82,8 @@ impl Seal {
         }
     }
 
-    /// The receipt as text, for a caller with this number; `None` where nothing was charged, or to more contracts than a receipt may have.
+    /// The receipt as text, for a caller with this number; `None` where nothing was charged, or to more contracts than
+    /// a receipt may have.
     pub fn seal(&self, receipt: &Receipt, caller: u64) -> Option<String> {
         let inner = self.inner.as_ref()?;
         let charged = receipt.bookings().iter();

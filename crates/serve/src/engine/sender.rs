@@ -46,7 +46,8 @@ impl Turn<'_> {
         Ok(of_caller(operation_id(id)?, self.sender().caller))
     }
 
-    /// The id of a reservation that the sender may settle: its own, or that of another caller where it may settle those of all.
+    /// The id of a reservation that the sender may settle: its own, or that of another caller where it may settle those
+    /// of all.
     pub(super) fn reservation(&self, id: &str) -> Result<OperationId, EngineError> {
         let own = self.operation(id)?;
         let is_there = |id: &OperationId| self.node.recall(id, self.now).is_some();

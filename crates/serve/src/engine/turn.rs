@@ -313,7 +313,8 @@ impl<'e> Turn<'e> {
         done.map(|()| true).map_err(EngineError::Id)
     }
 
-    /// How every policy that a question is asked of stands, in order, as far as it was read elsewhere; else as it stands here.
+    /// How every policy that a question is asked of stands, in order, as far as it was read elsewhere; else as it
+    /// stands here.
     pub fn standings<'a>(
         &'a self,
         ask: &Ask<'a>,
@@ -416,8 +417,9 @@ impl<'e> Turn<'e> {
         self.named(answer).map(|(_, policy)| &*policy.name)
     }
 
-    /// How the policies stand that gave an answer: header fields, status and body of a refusal. Where one contract with one policy
-    /// binds the key, and something is left, the answer says everything: no cell is looked up again and nothing is allocated.
+    /// How the policies stand that gave an answer: header fields, status and body of a refusal. Where one contract with
+    /// one policy binds the key, and something is left, the answer says everything: no cell is looked up again and
+    /// nothing is allocated.
     #[inline]
     pub fn report<'t>(&'t self, answer: &'t Answer) -> Report<'t> {
         Report::of(self.node(), answer, self.now)

@@ -128,8 +128,8 @@ impl Method {
         }
     }
 
-    /// What is answered where a proxy asks about a client's request in a message that cannot be read: proxies may let requests pass for
-    /// which they get an error.
+    /// What is answered where a proxy asks about a client's request in a message that cannot be read: proxies may let
+    /// requests pass for which they get an error.
     pub(super) fn denial(self) -> Option<Answered> {
         let framed = match self {
             Self::ShouldRateLimit | Self::CheckRateLimit => encode(&RateLimitResponse {

@@ -1,7 +1,8 @@
 //! The gRPC services, as one function for the HTTP door's HTTP/2 connections.
 //!
-//! Calls with one message each way are answered by hand: a frame, a message, a decision, a frame, trailers. What streams
-//! is left to tonic, the machine of quotas (`quota`) apart. Deliberately absent: compressed messages, and gRPC in the guise of HTTP/1.1 or of JSON.
+//! Calls with one message each way are answered by hand: a frame, a message, a decision, a frame, trailers. What
+//! streams is left to tonic, the machine of quotas (`quota`) apart. Deliberately absent: compressed messages, and gRPC
+//! in the guise of HTTP/1.1 or of JSON.
 
 mod authz;
 mod body;

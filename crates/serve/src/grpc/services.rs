@@ -1,7 +1,8 @@
 //! Health and reflection, which are tonic's: they stream, and nobody calls them often. Quotas stream through tonic too.
 //!
-//! Health is that of the server as a whole, whichever of its services is asked for: `SERVING` while it is ready. Whoever
-//! watches is told once when it stops, and the stream ends, so that it does not hold up the end of a connection.
+//! Health is that of the server as a whole, whichever of its services is asked for: `SERVING` while it is ready.
+//! Whoever watches is told once when it stops, and the stream ends, so that it does not hold up the end of a
+//! connection.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};

@@ -64,7 +64,8 @@ impl Status {
         Self::new(code, denied.to_string())
     }
 
-    /// The message cannot be read. Where it is about a client's request, that is denied: what a client chose may be why.
+    /// The message cannot be read. Where it is about a client's request, that is denied: what a client chose may be
+    /// why.
     pub(super) fn unfit(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             is_unfit: true,

@@ -1,8 +1,8 @@
 //! `/v1/auth`, for proxies that ask before they pass a request on.
 //!
 //! A request for `/v1/auth` itself tells of the client's request in header fields, and its query is the proxy owner's:
-//! options and entries. Below `/v1/auth/` the request *is* the client's, behind that prefix, as Envoy sends it; then its
-//! query is the client's too, and no option of ours. Not here: deciding (`auth`).
+//! options and entries. Below `/v1/auth/` the request *is* the client's, behind that prefix, as Envoy sends it; then
+//! its query is the client's too, and no option of ours. Not here: deciding (`auth`).
 
 use http::StatusCode;
 use tollgate_client::Dialect;

@@ -55,8 +55,8 @@ fn single(
     Ok(())
 }
 
-/// Decides a list in order. A check that cannot be decided has a problem in its place; one that makes no sense spoils the
-/// whole list before anything is charged.
+/// Decides a list in order. A check that cannot be decided has a problem in its place; one that makes no sense spoils
+/// the whole list before anything is charged.
 fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], reply: &mut Reply) {
     let max = asked.shared.settings.limits.batch_max;
     if requests.len() > max {

@@ -1,7 +1,7 @@
 //! Requests that take their time: their body comes in parts or is large, or somebody else than the engine answers.
 //!
-//! What the head alone decides is answered before a body is waited for, so that only those wait here who may ask. Not here: how a
-//! request came (`lean`, `http2`), and paths and answers (`route`).
+//! What the head alone decides is answered before a body is waited for, so that only those wait here who may ask. Not
+//! here: how a request came (`lean`, `http2`), and paths and answers (`route`).
 
 use std::future::poll_fn;
 use std::pin::pin;

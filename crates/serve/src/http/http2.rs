@@ -1,7 +1,7 @@
 //! HTTP/2, and gRPC over it.
 //!
-//! Every stream has a task that answers it and sends what the client has room for. What it has no room for is counted, and waits for so
-//! long and no longer. Not here: frames (`h2`), paths and answers (`route`).
+//! Every stream has a task that answers it and sends what the client has room for. What it has no room for is counted,
+//! and waits for so long and no longer. Not here: frames (`h2`), paths and answers (`route`).
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -76,7 +76,8 @@ pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Line, mut stop: St
     }
 }
 
-/// Ends when the client is to go elsewhere. Who came when that was told already has nowhere else to go, and may stay to the end.
+/// Ends when the client is to go elsewhere. Who came when that was told already has nowhere else to go, and may stay to
+/// the end.
 async fn elsewhere(stop: &mut Stop) {
     if stop.is_leaving() {
         stop.given().await;

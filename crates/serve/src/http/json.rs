@@ -67,8 +67,8 @@ pub(super) fn healthcheck(_: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 /// Reads a body in JSON, or answers with what is wrong with it.
 ///
-/// Clients of these paths do not all say that it is JSON. A page in a browser has to, as that makes the browser ask before
-/// it sends anything for somebody else's page.
+/// Clients of these paths do not all say that it is JSON. A page in a browser has to, as that makes the browser ask
+/// before it sends anything for somebody else's page.
 pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply) -> Option<T> {
     let kind = asked.line("content-type").unwrap_or_default();
     if asked.line("origin").is_some() && !kind.starts_with(b"application/json") {

@@ -1,9 +1,9 @@
 //! The HTTP door: HTTP/1 and HTTP/2 on one port, and gRPC over the latter.
 //!
-//! HTTP/1 is read by the lean loop, which has the only parser of heads; HTTP/2 by `h2`. Requests that are not whole at once, or that
-//! somebody else than the engine answers, go through `full` either way. A request becomes an `Asked`, the table of `route` finds who
-//! answers it, and the answer is a `Reply`; every handler has the shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC
-//! services (`grpc`), TLS (`listen`).
+//! HTTP/1 is read by the lean loop, which has the only parser of heads; HTTP/2 by `h2`. Requests that are not whole at
+//! once, or that somebody else than the engine answers, go through `full` either way. A request becomes an `Asked`, the
+//! table of `route` finds who answers it, and the answer is a `Reply`; every handler has the shape `fn(&Turn<'_>,
+//! &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
 
 mod asked;
 mod auth;
@@ -62,8 +62,8 @@ pub async fn serve<S: Stream>(
     }
 }
 
-/// How old a connection may get, where that is limited: some a little less and some a little more, so that those that came together do
-/// not all come again together.
+/// How old a connection may get, where that is limited: some a little less and some a little more, so that those that
+/// came together do not all come again together.
 fn age(shared: &Shared, peer: &Peer) -> Option<Duration> {
     let most = shared.settings.limits.connection_age?;
     // By the golden ratio numbers that follow each other are far apart.

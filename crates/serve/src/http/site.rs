@@ -1,7 +1,8 @@
 //! What a listener answers to: names, and paths.
 //!
-//! A page in a browser can make a name of its own mean this machine (DNS rebinding), and would then be let to read whatever is answered
-//! under that name. A listener that only this machine reaches is asked by names of this machine, so others are refused there.
+//! A page in a browser can make a name of its own mean this machine (DNS rebinding), and would then be let to read
+//! whatever is answered under that name. A listener that only this machine reaches is asked by names of this machine,
+//! so others are refused there.
 
 use std::net::IpAddr;
 use std::sync::Arc;

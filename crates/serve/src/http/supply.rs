@@ -1,8 +1,8 @@
-//! `GET /v1/cluster/supply`, `GET /v1/cluster/split`, `GET /v1/cluster/sync` and `GET /v1/leases`: how policies under each of these
-//! ways to agree stand on this node.
+//! `GET /v1/cluster/supply`, `GET /v1/cluster/split`, `GET /v1/cluster/sync` and `GET /v1/leases`: how policies under
+//! each of these ways to agree stand on this node.
 //!
-//! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one; without, known
-//! keys are summed. Values are percent-encoded.
+//! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one;
+//! without, known keys are summed. Values are percent-encoded.
 
 use http::StatusCode;
 use tollgate_contract::Coordination;

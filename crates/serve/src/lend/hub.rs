@@ -1,7 +1,7 @@
 //! Who among the connected clients should speak.
 //!
-//! Hints are only hints: what finds nobody is dropped. A hint for a client that is connected elsewhere goes along with the next
-//! answer to another node. Not here: how a hint is written.
+//! Hints are only hints: what finds nobody is dropped. A hint for a client that is connected elsewhere goes along with
+//! the next answer to another node. Not here: how a hint is written.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

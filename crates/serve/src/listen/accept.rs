@@ -41,7 +41,8 @@ enum Listening {
 }
 
 impl Post {
-    /// Must be called within the runtime that will accept. `is_apart` where the management API has listeners of its own.
+    /// Must be called within the runtime that will accept. `is_apart` where the management API has listeners of its
+    /// own.
     pub(crate) fn new(socket: Socket, bound: &Bound, is_apart: bool) -> io::Result<Self> {
         let paths = match bound.speech {
             Speech::Admin => Paths::Desk,
@@ -161,7 +162,8 @@ fn turn_away(post: &Post, accepted: &Accepted) {
         Speech::Http | Speech::Admin => CROWDED_HTTP,
         Speech::Resp => CROWDED_RESP,
     };
-    // Whoever cannot be told sees the end of the connection. The runtime has not yet learnt that there is room to write.
+    // Whoever cannot be told sees the end of the connection. The runtime has not yet learnt that there is room to
+    // write.
     let _ = match accepted {
         Accepted::Tcp(stream, _) => SockRef::from(stream).send(words),
         Accepted::Unix(stream) => SockRef::from(stream).send(words),

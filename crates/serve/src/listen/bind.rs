@@ -19,7 +19,8 @@ pub(crate) struct Bound {
     pub(crate) speech: Speech,
     /// Where, with the port that was chosen.
     pub(crate) at: Address,
-    /// Names that it answers to besides those of this machine, where only this machine reaches it and no certificate names it.
+    /// Names that it answers to besides those of this machine, where only this machine reaches it and no certificate
+    /// names it.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) certificates: Option<Arc<Certificates>>,
     /// One for each thread.

@@ -1,7 +1,7 @@
 //! What happened, counted: decisions, refusals, connections, bytes; and which keys come most.
 //!
-//! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write. Every thread has
-//! counters of its own, and whoever reads sums them.
+//! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write. Every thread
+//! has counters of its own, and whoever reads sums them.
 
 mod cluster;
 mod durable;

@@ -1,6 +1,7 @@
 //! What becomes of hits of imported rules, counted as envoyproxy/ratelimit counts them, under its names in Prometheus.
 //!
-//! As of contracts, the first sixty-four rules ever loaded have series of their own. Not here: a limit that came with a request.
+//! As of contracts, the first sixty-four rules ever loaded have series of their own. Not here: a limit that came with a
+//! request.
 
 use tollgate_node::Answer;
 

@@ -1,10 +1,10 @@
 //! Which keys come most, in constant memory.
 //!
 //! Space-saving in small sets: the hash of a key picks a set of eight places; a key that finds none takes over the
-//! smallest and remembers what that one had as its error. What is in a set is never under-counted, and over-counted by at
-//! most an eighth of what went to that set. Compared with one big summary, which must keep all places in order, a set is
-//! one or two lines of memory to look at, and heavy keys rarely meet. A count-min sketch would need a heap beside it to name keys,
-//! and over-counts by what collides without saying by how much.
+//! smallest and remembers what that one had as its error. What is in a set is never under-counted, and over-counted by
+//! at most an eighth of what went to that set. Compared with one big summary, which must keep all places in order, a
+//! set is one or two lines of memory to look at, and heavy keys rarely meet. A count-min sketch would need a heap
+//! beside it to name keys, and over-counts by what collides without saying by how much.
 //!
 //! Counts fade: weights grow with time instead of counts shrinking, so that adding touches one place only.
 

@@ -1,4 +1,5 @@
-//! How policies that nodes count together stand on one node, as `/v1/cluster/{supply,split,sync}` and `/v1/leases` show it.
+//! How policies that nodes count together stand on one node, as `/v1/cluster/{supply,split,sync}` and `/v1/leases` show
+//! it.
 //!
 //! The figures of a policy are those that its mode names. Not here: how they come about (`tollgate-mode`).
 

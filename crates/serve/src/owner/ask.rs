@@ -1,9 +1,9 @@
 //! What one node asks another about keys it owns, as bytes.
 //!
-//! A batch is `version 1 | parcels`, a parcel `length | tags count | tags 8 each | questions`. Every parcel belongs to one
-//! asker. A question is `verb and count of spots 1 | spots | cost`, a spot `tag number | print 8`, behind it a byte of its
-//! lot where one of the question has one; for settling, the charge of each spot follows. Keys are not sent here. Not here:
-//! answers (`said`), telling an owner who a key is (`introduce`).
+//! A batch is `version 1 | parcels`, a parcel `length | tags count | tags 8 each | questions`. Every parcel belongs to
+//! one asker. A question is `verb and count of spots 1 | spots | cost`, a spot `tag number | print 8`, behind it a byte
+//! of its lot where one of the question has one; for settling, the charge of each spot follows. Keys are not sent here.
+//! Not here: answers (`said`), telling an owner who a key is (`introduce`).
 
 use smallvec::SmallVec;
 use tollgate_kit::{Reader, put_varint};
@@ -109,7 +109,8 @@ pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(parcels)
 }
 
-/// A question as it came, and whether nothing more can be told of its keys. Without places where a contract is not known here.
+/// A question as it came, and whether nothing more can be told of its keys. Without places where a contract is not
+/// known here.
 pub(super) type Asked = Result<(Question, bool), UnknownContract>;
 
 /// A contract is not known here.
@@ -186,7 +187,8 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> 
     })
 }
 
-/// Whether a contract is named twice. No key is bound by one twice, and whoever enters its cells twice at a time waits for itself.
+/// Whether a contract is named twice. No key is bound by one twice, and whoever enters its cells twice at a time waits
+/// for itself.
 fn is_twice(spots: &[Spot]) -> bool {
     let mut places: SmallVec<[usize; 4]> = spots.iter().map(|spot| spot.contract).collect();
     places.sort_unstable();

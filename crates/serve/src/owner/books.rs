@@ -1,7 +1,7 @@
 //! By what a store is asked about keys that have terms of their own.
 //!
-//! Kept for as long as there is room, as many keys on one plan have the same; also to follow a receipt by the names of its policies
-//! when the terms have changed since. Not here: asking (`stored`).
+//! Kept for as long as there is room, as many keys on one plan have the same; also to follow a receipt by the names of
+//! its policies when the terms have changed since. Not here: asking (`stored`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Denials of owners, given again until the same request could pass.
 //!
-//! A denied request takes nothing, so a request that costs as much or more is denied as well, whatever others do meanwhile,
-//! unless tokens are given back. So a denial is kept for a bounded time, and forgotten where this node gives tokens back
-//! or forgets the key. Denials that cost something are not kept, as the owner must count them. One place for each of a
-//! fixed number of keys: a newer denial takes the place of an older one.
+//! A denied request takes nothing, so a request that costs as much or more is denied as well, whatever others do
+//! meanwhile, unless tokens are given back. So a denial is kept for a bounded time, and forgotten where this node gives
+//! tokens back or forgets the key. Denials that cost something are not kept, as the owner must count them. One place
+//! for each of a fixed number of keys: a newer denial takes the place of an older one.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -90,7 +90,8 @@ impl Denied {
         })
     }
 
-    /// Takes note of what an owner said. Whatever it said by other terms than a denial ends that one: it may know sooner than this node.
+    /// Takes note of what an owner said. Whatever it said by other terms than a denial ends that one: it may know
+    /// sooner than this node.
     pub(super) fn note(&self, at: &At<'_>, question: &Question, answer: &Answer) {
         let At { map, now, .. } = *at;
         let [spot] = &*question.spots else {

@@ -1,8 +1,8 @@
 //! Telling the owner of keys who they are, where it has to look up their terms.
 //!
-//! An owner knows the place of a key and not its name. Where it does not know the terms that a key has, it says so and does nothing;
-//! then it is told the values, looks the terms up itself, and is asked again. What it is told is
-//! `version 1 | keys`, a key `tag 8 | print 8 | values count | values`, each value behind its length. Not here: reading that
+//! An owner knows the place of a key and not its name. Where it does not know the terms that a key has, it says so and
+//! does nothing; then it is told the values, looks the terms up itself, and is asked again. What it is told is `version
+//! 1 | keys`, a key `tag 8 | print 8 | values count | values`, each value behind its length. Not here: reading that
 //! (`introduced`), and where terms are written (`Registrar`).
 
 use std::sync::Arc;

@@ -10,7 +10,8 @@ use super::map::Map;
 use crate::engine::{Question, QuotaAsk, Verb};
 
 impl Owner {
-    /// Keys that are lent and another's by right begin here as those of a successor: whoever asks has found the other gone.
+    /// Keys that are lent and another's by right begin here as those of a successor: whoever asks has found the other
+    /// gone.
     pub(super) fn act_for(&self, node: &Node, map: &Map, question: &Question, now: Instant) {
         if let Verb::Quota(_, QuotaAsk::Leave) = question.verb {
             return;

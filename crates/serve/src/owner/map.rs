@@ -101,7 +101,8 @@ impl Map {
             .map(|(place, _)| place)
     }
 
-    /// What is done where the owner is not there: the strictest wish of the contract, or of the terms that a key has in it.
+    /// What is done where the owner is not there: the strictest wish of the contract, or of the terms that a key has in
+    /// it.
     pub(super) fn on_failure(&self, place: usize, terms: Option<&Terms>) -> Wish {
         let Some(entry) = self.each.get(place) else {
             return NO_WISH;
@@ -134,8 +135,8 @@ impl Entry {
     }
 }
 
-/// Of policies that a store or an owner counts, the strictest wish for when that one is not there, the place of the policy that
-/// has it, and its limit; `None` where there are none.
+/// Of policies that a store or an owner counts, the strictest wish for when that one is not there, the place of the
+/// policy that has it, and its limit; `None` where there are none.
 fn strictest(policies: &[NamedPolicy], is_stored: bool) -> Option<Wish> {
     let is_elsewhere = |policy: &NamedPolicy| match policy.coordination {
         Coordination::Store => is_stored,

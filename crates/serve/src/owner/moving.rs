@@ -1,9 +1,9 @@
 //! Keys that move to another owner: their state goes there in pages.
 //!
-//! When members come or go, every node looks through the keys it holds of owned contracts. Those that are another's now are
-//! taken out and sent to their owner, who keeps the charges of both where it has counted the key meanwhile. Only keys
-//! that must move do. A page that is not taken goes back in, and is sent again later. Not here: what is in
-//! a page (`page`), how cells are merged (`tollgate_node`).
+//! When members come or go, every node looks through the keys it holds of owned contracts. Those that are another's now
+//! are taken out and sent to their owner, who keeps the charges of both where it has counted the key meanwhile. Only
+//! keys that must move do. A page that is not taken goes back in, and is sent again later. Not here: what is in a page
+//! (`page`), how cells are merged (`tollgate_node`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;

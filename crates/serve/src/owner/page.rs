@@ -1,8 +1,9 @@
 //! Cells of one contract on their way to another owner, as bytes.
 //!
-//! A page is `version 1 | tag 8 | shape 8 | cells`, a cell `print 8 | length | bytes`; its answer is the number of cells that were
-//! taken. Where keys may have terms of their own, the version is 2, and behind each print is the number of the terms that wrote the
-//! cell: none is 0, and the next higher than all before brings their text. Not here: which cells go where (`moving`).
+//! A page is `version 1 | tag 8 | shape 8 | cells`, a cell `print 8 | length | bytes`; its answer is the number of
+//! cells that were taken. Where keys may have terms of their own, the version is 2, and behind each print is the number
+//! of the terms that wrote the cell: none is 0, and the next higher than all before brings their text. Not here: which
+//! cells go where (`moving`).
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! What nodes say to each other of data planes, as bytes, and what an owner does about it.
 //!
-//! A question is `plane 16 | kind 1`, behind a report `elapsed | allowed | denied`. An answer is 0 where nothing is assigned, else
-//! `1 | nanoseconds until something is due and one, or 0 | action`, an action 0 for none, `1 | tokens | tokens per fill | interval |
-//! time to live`, `2 | seconds` of denial, or 3 to abandon. Not here: streams (`grpc`), what is assigned (`tollgate-lease`).
+//! A question is `plane 16 | kind 1`, behind a report `elapsed | allowed | denied`. An answer is 0 where nothing is
+//! assigned, else `1 | nanoseconds until something is due and one, or 0 | action`, an action 0 for none, `1 | tokens |
+//! tokens per fill | interval | time to live`, `2 | seconds` of denial, or 3 to abandon. Not here: streams (`grpc`),
+//! what is assigned (`tollgate-lease`).
 
 use tollgate_kit::{Reader, put_varint};
 use tollgate_limit::Instant;

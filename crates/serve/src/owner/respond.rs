@@ -1,4 +1,5 @@
-//! Answers to other nodes, at once or once something was looked up. Not here: what they are (`here`, `introduce`, `moving`).
+//! Answers to other nodes, at once or once something was looked up. Not here: what they are (`here`, `introduce`,
+//! `moving`).
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;

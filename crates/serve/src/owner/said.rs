@@ -1,7 +1,7 @@
 //! What the owner of keys answers, as bytes.
 //!
-//! The answer to a batch is `version 1 | answers`, one for each parcel behind its length; within it one for each question
-//! in order. Contracts are named by the number of their spot in the question. Not here: questions (`ask`).
+//! The answer to a batch is `version 1 | answers`, one for each parcel behind its length; within it one for each
+//! question in order. Contracts are named by the number of their spot in the question. Not here: questions (`ask`).
 
 use smallvec::SmallVec;
 use tollgate_gossip::Key;

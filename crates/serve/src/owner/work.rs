@@ -1,10 +1,10 @@
 //! One question on its way: whom it is asked of, in which order, and what becomes of the answers.
 //!
-//! Contracts of one owner are asked together, all or nothing. A check that binds contracts of several owners is asked of
-//! one after the other: first of this node, which costs nothing, then of the others in the order of the contracts. Where a
-//! later one refuses, what was charged before is given back; in between others may be refused for it. Those behind the first that
-//! refuses are asked at once what they would say, so that the answer names all policies that refuse, and tells of the one that does so
-//! longest. Everything else is asked of all at once. Not here: sending.
+//! Contracts of one owner are asked together, all or nothing. A check that binds contracts of several owners is asked
+//! of one after the other: first of this node, which costs nothing, then of the others in the order of the contracts.
+//! Where a later one refuses, what was charged before is given back; in between others may be refused for it. Those
+//! behind the first that refuses are asked at once what they would say, so that the answer names all policies that
+//! refuse, and tells of the one that does so longest. Everything else is asked of all at once. Not here: sending.
 
 use std::cmp::Reverse;
 
@@ -186,7 +186,8 @@ impl Work {
         self.steps.extend(again);
     }
 
-    /// Gives back what was taken before, where a check was refused; of the steps behind it nothing is taken, and what they would say is asked.
+    /// Gives back what was taken before, where a check was refused; of the steps behind it nothing is taken, and what
+    /// they would say is asked.
     fn look_back(&mut self, at: usize, node: &Node, now: tollgate_limit::Instant) {
         let refused = self.steps.get(at).is_some_and(|step| {
             let refused =

@@ -1,6 +1,7 @@
 //! Commands that ask the engine: from what was sent to an operation, and from what comes of it to the reply.
 //!
-//! Not here: how decisions are written (`check`), leases (`lease`), what waits (`gaps`), what a connection remembers (`session`).
+//! Not here: how decisions are written (`check`), leases (`lease`), what waits (`gaps`), what a connection remembers
+//! (`session`).
 
 use std::sync::Arc;
 

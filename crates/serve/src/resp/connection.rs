@@ -1,8 +1,8 @@
 //! One connection: reading, answering what is whole, writing, and what happens when the client is slow.
 //!
-//! The stream is driven by hand rather than by tasks of its own for reading and writing, so that a batch of commands costs
-//! one read and one write. Replies that the client does not take are never many: as long as there are some, nothing more
-//! is parsed or read. Not here: what a command means (`session`).
+//! The stream is driven by hand rather than by tasks of its own for reading and writing, so that a batch of commands
+//! costs one read and one write. Replies that the client does not take are never many: as long as there are some,
+//! nothing more is parsed or read. Not here: what a command means (`session`).
 
 use std::future::poll_fn;
 use std::io;

@@ -1,4 +1,5 @@
-//! Throttle commands of one read, gathered so that they can be decided together. Replies keep the order of the commands.
+//! Throttle commands of one read, gathered so that they can be decided together. Replies keep the order of the
+//! commands.
 
 use smallvec::SmallVec;
 use tollgate_wire::resp::{Throttle, Version, Writer};

@@ -1,7 +1,7 @@
 //! The buffers of a thread, shared by its connections.
 //!
-//! A connection reads, answers and writes without leaving its thread in between, so that one pair of buffers serves all of
-//! them, and stays in the processor's cache. What must outlast the moment moves to the connection.
+//! A connection reads, answers and writes without leaving its thread in between, so that one pair of buffers serves all
+//! of them, and stays in the processor's cache. What must outlast the moment moves to the connection.
 
 use std::cell::RefCell;
 

@@ -1,7 +1,7 @@
 //! `MULTI … EXEC`: commands that are kept as they were sent, until they are carried out together.
 //!
-//! Only commands with small replies are kept, so many at most, and their bytes count as replies do that a client has yet to
-//! take. Not here: carrying them out (`connection`), which command ends a transaction (`session`).
+//! Only commands with small replies are kept, so many at most, and their bytes count as replies do that a client has
+//! yet to take. Not here: carrying them out (`connection`), which command ends a transaction (`session`).
 
 use std::sync::Arc;
 

@@ -218,8 +218,8 @@ impl<'a> Request<'a> {
 
     /// Charges or gives back, where that is what is wanted, and asks the contracts.
     ///
-    /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is taken
-    /// though less is left.
+    /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is
+    /// taken though less is left.
     #[inline]
     fn ops<'e>(
         &'e self,

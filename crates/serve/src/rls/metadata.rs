@@ -1,4 +1,5 @@
-//! What other filters of Envoy are told: the request as it was judged, and what the file says beside the rules that let it pass.
+//! What other filters of Envoy are told: the request as it was judged, and what the file says beside the rules that let
+//! it pass.
 //!
 //! The members are those of the reference server's answers.
 

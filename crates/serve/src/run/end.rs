@@ -9,8 +9,8 @@ use crate::settings::Address;
 use crate::shared::Phase;
 
 impl Running {
-    /// Has clients sent elsewhere, and serves on for as long as the settings say: `/readyz` and gRPC's health say no, HTTP/2 connections
-    /// are told to go, those of HTTP/1 end with their next answer. Returns when the time is up.
+    /// Has clients sent elsewhere, and serves on for as long as the settings say: `/readyz` and gRPC's health say no,
+    /// HTTP/2 connections are told to go, those of HTTP/1 end with their next answer. Returns when the time is up.
     pub fn leave(&self) {
         self.shared.state.set_leaving();
         let _ = self.stop.send(Phase::Leaving);

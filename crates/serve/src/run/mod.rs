@@ -1,7 +1,7 @@
 //! Starting a server, keeping it, stopping it.
 //!
-//! Everything that can be wrong with settings, contracts and certificates is found before the first port opens. Not here:
-//! signals and the command line, which belong to the binary.
+//! Everything that can be wrong with settings, contracts and certificates is found before the first port opens. Not
+//! here: signals and the command line, which belong to the binary.
 
 mod changed;
 mod end;

@@ -75,7 +75,8 @@ impl Loader {
         self.remember(&errors)
     }
 
-    /// Reads tokens again where their file has others, or was wrong before. It is looked at first when it was just read.
+    /// Reads tokens again where their file has others, or was wrong before. It is looked at first when it was just
+    /// read.
     pub(super) fn reload_tokens(&self) {
         let is_known = self.shared.state.reload_error().is_none();
         let same = || self.read_tokens() == Ok(self.shared.callers.tokens());
@@ -340,7 +341,8 @@ impl Watch {
         }
     }
 
-    /// Whether the file should be read again: it is another than was read, and the same as the last time it was looked at.
+    /// Whether the file should be read again: it is another than was read, and the same as the last time it was looked
+    /// at.
     pub(super) fn is_due(&mut self, stamp: Option<Stamp>) -> bool {
         let is_settled = stamp == self.seen;
         self.seen = stamp;

@@ -40,8 +40,8 @@ pub enum KeyPlace {
 }
 
 impl Settings {
-    /// Where the key of sessions and signed links is: in the file that settings name, or else beside the catalogue's file, or else
-    /// in the data directory.
+    /// Where the key of sessions and signed links is: in the file that settings name, or else beside the catalogue's
+    /// file, or else in the data directory.
     pub fn key_place(&self) -> KeyPlace {
         let catalogue = self.keeping.catalogue.as_ref();
         if let Some(file) = catalogue.and_then(|catalogue| catalogue.key_file.clone()) {
@@ -124,8 +124,8 @@ pub(crate) struct RawCatalogue {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     deadline: Option<Text>,
-    /// The key of sessions and signed links, the same for all servers on the database and for their owner alone; where absent a file
-    /// beside `path`, or else in the data directory.
+    /// The key of sessions and signed links, the same for all servers on the database and for their owner alone; where
+    /// absent a file beside `path`, or else in the data directory.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     key_file: Option<Text>,

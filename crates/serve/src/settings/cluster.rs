@@ -307,11 +307,12 @@ pub(crate) struct RawCluster {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "Form")]
     roster: Option<RawRoster>,
-    /// Whether nodes lend each other tokens of buckets that are cut (`coordination: split`): on or off, the same on all nodes; on where absent.
+    /// Whether nodes lend each other tokens of cut buckets (`coordination: split`): on (default) or off, on all nodes.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     lend: Option<Text>,
-    /// Whether parts of cut buckets follow traffic (`coordination: split`): on, off, or printed (ten seconds, to compare with), the same on all nodes; on where absent.
+    /// Whether parts of cut buckets follow traffic (`coordination: split`): on (the default), off, or printed (every
+    /// ten seconds, to compare with); the same on all nodes.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     adapt: Option<Text>,

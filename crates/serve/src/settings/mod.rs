@@ -287,7 +287,8 @@ impl QuotaLimits {
         })
     }
 
-    /// The same in a cluster: an assignment may be on its way from the owner of the key to the node that has the stream.
+    /// The same in a cluster: an assignment may be on its way from the owner of the key to the node that has the
+    /// stream.
     pub(crate) fn rules_among_nodes(&self) -> Option<QuotaRules> {
         let delivery = self.delivery.saturating_add(QUOTA_HOP);
         let rules = Self { delivery, ..*self }.rules()?;
@@ -296,15 +297,16 @@ impl QuotaLimits {
         Some(QuotaRules { stale_ns, ..rules })
     }
 
-    /// For how long whoever takes over a key there assigns nothing: what another assigned may be in use, and others may not have heard
-    /// who came or went.
+    /// For how long whoever takes over a key there assigns nothing: what another assigned may be in use, and others may
+    /// not have heard who came or went.
     pub(crate) fn silence_among_nodes(&self) -> Option<Duration> {
         let rules = self.rules_among_nodes()?;
         Some(Duration::from_nanos(rules.hold_ns()) + UNHEARD)
     }
 }
 
-/// How long an assignment may be on its way from the owner of a key to the node that has the stream; a later one is not passed on.
+/// How long an assignment may be on its way from the owner of a key to the node that has the stream; a later one is not
+/// passed on.
 pub(crate) const QUOTA_HOP: Duration = Duration::from_secs(1);
 /// For so long others may not have heard who came or went.
 const UNHEARD: Duration = Duration::from_secs(1);

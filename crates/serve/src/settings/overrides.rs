@@ -367,8 +367,8 @@ fn memory(text: &str) -> Result<u64, String> {
 
 type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Nodes of a sidecar: `TOLLGATE_UPSTREAM`, a comma between them, with `TOLLGATE_UPSTREAM_TOKEN`, `TOLLGATE_ZONE` and, for TLS,
-/// `TOLLGATE_UPSTREAM_CA`, `TOLLGATE_UPSTREAM_CERT` and `TOLLGATE_UPSTREAM_KEY`.
+/// Nodes of a sidecar: `TOLLGATE_UPSTREAM`, a comma between them, with `TOLLGATE_UPSTREAM_TOKEN`, `TOLLGATE_ZONE` and,
+/// for TLS, `TOLLGATE_UPSTREAM_CA`, `TOLLGATE_UPSTREAM_CERT` and `TOLLGATE_UPSTREAM_KEY`.
 fn upstream(variable: &impl Fn(&str) -> Option<String>) -> Option<UpstreamSettings> {
     let nodes = variable("TOLLGATE_UPSTREAM").unwrap_or_default();
     let nodes = nodes

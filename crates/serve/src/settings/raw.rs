@@ -151,16 +151,16 @@ pub(crate) struct RawTls {
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Access")]
 pub(crate) struct RawAccess {
-    /// Secrets of which a caller must show one, each of at least 16 bytes; behind it, where it is not for everything and for ever,
-    /// ` scopes=check,write,observe` and ` expires=2027-01-01T00:00:00Z`.
+    /// Secrets of which a caller must show one, each of at least 16 bytes; behind it, where it is not for everything
+    /// and for ever, ` scopes=check,write,observe` and ` expires=2027-01-01T00:00:00Z`.
     #[schemars(with = "Vec<String>", length(max = 64))]
     pub(crate) tokens: Few<Text, TOKENS_MAX>,
     /// A file with one of the same on every line, which only its owner may read; read again when it changes.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) token_file: Option<Text>,
-    /// What becomes of a key that no contract binds, where the contract file does not say: `allow`, `warn` or `deny`; warn where
-    /// absent.
+    /// What becomes of a key that no contract binds, where the contract file does not say: `allow`, `warn` or `deny`;
+    /// warn where absent.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) unmatched: Option<Text>,
@@ -252,7 +252,8 @@ pub(crate) struct RawLimits {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) shutdown_delay: Option<Text>,
-    /// How old an HTTP connection may get, give or take a tenth, before its client is to connect again; any age where absent.
+    /// How old an HTTP connection may get, give or take a tenth, before its client is to connect again; any age where
+    /// absent.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) connection_age: Option<Text>,
@@ -283,7 +284,8 @@ pub(crate) struct RawMemory {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) max: Option<Text>,
-    /// What happens to a new key when it is taken: evict forgets the key closest to fresh, refuse turns the new one away.
+    /// What happens to a new key when it is taken: evict forgets the key closest to fresh, refuse turns the new one
+    /// away.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) when_full: Option<Text>,

@@ -1,4 +1,5 @@
-//! How imported rules of Envoy's rate limit service are counted among nodes and answered, and how their management server is reached.
+//! How imported rules of Envoy's rate limit service are counted among nodes and answered, and how their management
+//! server is reached.
 //!
 //! Not here: what rules mean (`tollgate_contract::envoy`).
 
@@ -76,7 +77,8 @@ impl Settings {
         }
     }
 
-    /// Says so where a contract file says of keys without a contract what no catalogue keeps, and settings say otherwise.
+    /// Says so where a contract file says of keys without a contract what no catalogue keeps, and settings say
+    /// otherwise.
     pub fn unmatched_note(&self) -> Option<String> {
         self.keeping.catalogue.as_ref()?;
         let said = self.contracts.read().ok()?.unmatched()?;
@@ -91,7 +93,8 @@ impl Settings {
         })
     }
 
-    /// Says so where rules that nodes should agree about are counted by each node alone; `is_imported` where there are such rules.
+    /// Says so where rules that nodes should agree about are counted by each node alone; `is_imported` where there are
+    /// such rules.
     pub fn rls_note(&self, is_imported: bool) -> Option<String> {
         let is_one_of_many = self.cluster.is_some() || self.keeping.store.is_some();
         let is_alone =
@@ -109,7 +112,8 @@ impl Settings {
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Rls")]
 pub(crate) struct RawRls {
-    /// How nodes agree about imported rules: `local`, `owner`, `store` or `gossip`; `owner` in a cluster where absent, else `local`.
+    /// How nodes agree about imported rules: `local`, `owner`, `store` or `gossip`; `owner` in a cluster where absent,
+    /// else `local`.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "String")]
     pub(crate) coordination: Option<Text>,
@@ -117,7 +121,8 @@ pub(crate) struct RawRls {
     #[serde(deserialize_with = "given")]
     #[schemars(with = "bool")]
     pub(crate) shadow: Option<Text>,
-    /// Whether every rule is in quota mode: a request is refused only when all its descriptors are; `false` where absent.
+    /// Whether every rule is in quota mode: a request is refused only when all its descriptors are; `false` where
+    /// absent.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "bool")]
     pub(crate) quota: Option<Text>,

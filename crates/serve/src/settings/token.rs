@@ -1,8 +1,9 @@
-//! Secrets that callers show, what each lets them do, and until when. Only digests are kept, so that no log and no core file can give a
-//! secret away.
+//! Secrets that callers show, what each lets them do, and until when. Only digests are kept, so that no log and no core
+//! file can give a secret away.
 //!
-//! A token is said in one form wherever it is said: the secret, and behind it what it is for and when it ends, where that is not
-//! everything for ever: `0f3c… scopes=check,observe expires=2027-01-01T00:00:00Z`. Not here: what a scope covers (`access`).
+//! A token is said in one form wherever it is said: the secret, and behind it what it is for and when it ends, where
+//! that is not everything for ever: `0f3c… scopes=check,observe expires=2027-01-01T00:00:00Z`. Not here: what a scope
+//! covers (`access`).
 
 use std::fmt;
 use std::fs::File;
@@ -152,7 +153,8 @@ impl Token {
     }
 }
 
-/// Secrets of which callers must show one: those that were said, and those of a file, which is read again when it changes.
+/// Secrets of which callers must show one: those that were said, and those of a file, which is read again when it
+/// changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
     said: Vec<Token>,

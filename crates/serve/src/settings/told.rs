@@ -16,7 +16,8 @@ use super::{ContractSource, Limits, Listener, RuntimeKind, Settings, Telemetry, 
 struct Words(BTreeMap<&'static str, String>);
 
 impl Settings {
-    /// The settings that are not as they come, as `name=value`. Where a value may hold a secret or is long, only its name is there.
+    /// The settings that are not as they come, as `name=value`. Where a value may hold a secret or is long, only its
+    /// name is there.
     pub fn told(&self) -> String {
         let default = Self::served_by_default();
         let usual = default.words();

@@ -1,7 +1,7 @@
 //! The thread that folds what others counted and writes it, once a second.
 //!
-//! A batch that failed is sent again as it was, so that it is added once. Writing takes at most a twentieth of the time: after a
-//! batch that took long the next one waits, unless somebody wants to read all. Not here: connections.
+//! A batch that failed is sent again as it was, so that it is added once. Writing takes at most a twentieth of the
+//! time: after a batch that took long the next one waits, unless somebody wants to read all. Not here: connections.
 
 use std::io;
 use std::pin::Pin;
@@ -28,8 +28,8 @@ pub struct Scribe {
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
-/// Where statistics are kept: in the catalogue's database. Where there is none and settings say that they are on all the same, in
-/// the database of durable counts, or else in a file in the data directory.
+/// Where statistics are kept: in the catalogue's database. Where there is none and settings say that they are on all
+/// the same, in the database of durable counts, or else in a file in the data directory.
 pub fn place(settings: &Settings) -> Option<Config> {
     let keeping = &settings.keeping;
     if let Some(catalogue) = &keeping.catalogue {

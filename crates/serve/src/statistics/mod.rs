@@ -1,7 +1,9 @@
-//! Request statistics of a server: counted by every thread for itself, folded once a second, kept in the catalogue's database.
+//! Request statistics of a server: counted by every thread for itself, folded once a second, kept in the catalogue's
+//! database.
 //!
-//! Nothing on the path of a decision waits: a thread writes on a sheet of its own, whose lock somebody else holds for as long as two
-//! sheets are swapped. Not here: what is counted and how much of it (`tollgate-stats`), tables (`tollgate-stats-sql`).
+//! Nothing on the path of a decision waits: a thread writes on a sheet of its own, whose lock somebody else holds for
+//! as long as two sheets are swapped. Not here: what is counted and how much of it (`tollgate-stats`), tables
+//! (`tollgate-stats-sql`).
 
 mod keep;
 mod show;

@@ -25,8 +25,8 @@ impl Tray {
         }
     }
 
-    /// Begins another minute. Whoever is late, as after waiting for another node, is counted in the minute there is; so is what
-    /// comes while the clock jumps more often than sheets are taken.
+    /// Begins another minute. Whoever is late, as after waiting for another node, is counted in the minute there is; so
+    /// is what comes while the clock jumps more often than sheets are taken.
     #[cold]
     pub(super) fn turn_to(&mut self, minute: u64, rows_max: usize) {
         let is_late = minute + 1 == self.sheet.minute();

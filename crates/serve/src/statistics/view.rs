@@ -90,8 +90,8 @@ impl Reader {
             .await
     }
 
-    /// What was counted from `from_s` until `until_s`, part by part: for an identity of a contract, for a contract where that is
-    /// empty, or for all where that is as well.
+    /// What was counted from `from_s` until `until_s`, part by part: for an identity of a contract, for a contract
+    /// where that is empty, or for all where that is as well.
     pub async fn series(
         &self,
         (contract, identity): (String, String),

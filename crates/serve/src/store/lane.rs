@@ -1,8 +1,8 @@
 //! The way to the engine: batches, the breaker, and debts that are paid when it is back.
 //!
-//! While as many batches as are allowed are under way, the next one collects; so asks for one key meet in one batch, and the
-//! engine makes one call of them. Bounded: past the bound nothing is asked. When the breaker opens, whoever waits is told at
-//! once. Not here: what is answered instead.
+//! While as many batches as are allowed are under way, the next one collects; so asks for one key meet in one batch,
+//! and the engine makes one call of them. Bounded: past the bound nothing is asked. When the breaker opens, whoever
+//! waits is told at once. Not here: what is answered instead.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Keys whose books are in the store: loaded, decided over at the store's time, swapped, and only then is anybody answered.
+//! Keys whose books are in the store: loaded, decided over at the store's time, swapped, and only then is anybody
+//! answered.
 //!
-//! While one swap of a key is under way, whoever asks for it waits and is decided with the next; so a hot key costs as many ways there and
-//! back as there are, however many ask. A swap that was lost to another node is decided again from the start, some times. Not here:
-//! deciding (`tollgate-node`), what is answered where there is no answer.
+//! While one swap of a key is under way, whoever asks for it waits and is decided with the next; so a hot key costs as
+//! many ways there and back as there are, however many ask. A swap that was lost to another node is decided again from
+//! the start, some times. Not here: deciding (`tollgate-node`), what is answered where there is no answer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -167,7 +168,8 @@ impl Lane {
         Ok(answer)
     }
 
-    /// The next that are decided together, all by one set of contracts; `None` where nobody waits, and nobody looks after the key any more.
+    /// The next that are decided together, all by one set of contracts; `None` where nobody waits, and nobody looks
+    /// after the key any more.
     fn next_group(&self, id: LedgerId) -> Option<Vec<Waiting>> {
         let mut keys = self.ledgers.keys.lock();
         let keys = &mut *keys;

@@ -1,9 +1,9 @@
 //! `coordination: store`: an engine that many nodes share decides.
 //!
-//! Questions are asked in batches by a thread of their own, so that no door waits for a socket. What has no answer by the
-//! deadline is answered by `on_failure`; after some failures nothing is asked at all for a while (`tollgate_store::Breaker`).
-//! What was admitted meanwhile by `on_failure: local` is owed, and charged when the engine is back. Not here: engines, which
-//! spots are asked of whom (`owner`).
+//! Questions are asked in batches by a thread of their own, so that no door waits for a socket. What has no answer by
+//! the deadline is answered by `on_failure`; after some failures nothing is asked at all for a while
+//! (`tollgate_store::Breaker`). What was admitted meanwhile by `on_failure: local` is owed, and charged when the engine
+//! is back. Not here: engines, which spots are asked of whom (`owner`).
 
 mod clock;
 mod connect;
@@ -177,7 +177,8 @@ impl Store {
         self.lane.ask(asks, within).await
     }
 
-    /// What is done without the store: by what policies say, and the answer by that; `None` where there is no other way.
+    /// What is done without the store: by what policies say, and the answer by that; `None` where there is no other
+    /// way.
     pub(crate) fn instead(&self, ask: &Ask, wish: OnFailure) -> (Option<Heard>, Option<OnFailure>) {
         match (ask.verb, wish) {
             (Asked::Check { .. }, OnFailure::Local) => {

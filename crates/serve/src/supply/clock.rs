@@ -1,7 +1,7 @@
 //! The clock on which terms are counted, the number of a start, and the log of what is admitted.
 //!
-//! The clock of the engine follows the time of day, which somebody may set; this one only ever goes on, also while the machine
-//! sleeps, and is common to all processes of a machine.
+//! The clock of the engine follows the time of day, which somebody may set; this one only ever goes on, also while the
+//! machine sleeps, and is common to all processes of a machine.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};

@@ -1,8 +1,10 @@
 //! What a node must not forget of divided rates: `supply.json` in the data directory, or the same text at its seat in a
 //! database; replaced as a whole.
 //!
-//! What was kept at a seat counts only where who had the seat before is surely gone, for that one may still use its home. What cannot be read, or was kept under another name, is as a disk that was lost, which is safe: the node has no home until every
-//! other vouches for it. What cannot be written is tried again; until then others count on what is written. Not here: what it means.
+//! What was kept at a seat counts only where who had the seat before is surely gone, for that one may still use its
+//! home. What cannot be read, or was kept under another name, is as a disk that was lost, which is safe: the node has
+//! no home until every other vouches for it. What cannot be written is tried again; until then others count on what is
+//! written. Not here: what it means.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -61,7 +61,8 @@ impl Supply {
     }
 }
 
-/// Contracts as a node of a cluster counts them, and the policies that are too small to be divided, whose owners decide.
+/// Contracts as a node of a cluster counts them, and the policies that are too small to be divided, whose owners
+/// decide.
 pub(crate) fn divided(
     mut contracts: Contracts,
     roster: Option<&Roster>,

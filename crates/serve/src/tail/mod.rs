@@ -1,7 +1,8 @@
 //! Decisions as they are made, for those who watch: what a filter admits, as lines.
 //!
-//! No decision waits for a watcher: each has a queue of its own, and what finds no room in it, or comes beyond so many lines a second, is
-//! counted and left out. Where nobody watches a decision pays one load. Not here: how lines are sent (`http`), nor who may watch.
+//! No decision waits for a watcher: each has a queue of its own, and what finds no room in it, or comes beyond so many
+//! lines a second, is counted and left out. Where nobody watches a decision pays one load. Not here: how lines are sent
+//! (`http`), nor who may watch.
 
 mod filter;
 

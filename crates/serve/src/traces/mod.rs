@@ -1,10 +1,10 @@
 //! Traces for OpenTelemetry, where they are asked for.
 //!
 //! Spans of requests off the hot path, and of a share of decisions, are sent to a collector by OTLP. A server without a
-//! collector pays nothing; one with it never waits for it: spans go into a bounded queue, and what finds no place there or
-//! no open ear at the collector is counted and dropped. The few messages of OTLP that are needed are written by hand, as
-//! the usual crates bring a second HTTP client and a queue of their own. Collectors behind TLS need one nearby that
-//! forwards. Not here: logs (`logs.rs`), metrics (`meter`).
+//! collector pays nothing; one with it never waits for it: spans go into a bounded queue, and what finds no place there
+//! or no open ear at the collector is counted and dropped. The few messages of OTLP that are needed are written by
+//! hand, as the usual crates bring a second HTTP client and a queue of their own. Collectors behind TLS need one nearby
+//! that forwards. Not here: logs (`logs.rs`), metrics (`meter`).
 
 mod otlp;
 mod parent;
@@ -35,8 +35,8 @@ pub struct TraceSettings {
     pub endpoint: String,
     /// How it is spoken to.
     pub protocol: TraceProtocol,
-    /// Of how many decisions one is traced; zero traces none, and only requests off the hot path. A busy thread traces at
-    /// most one of sixteen.
+    /// Of how many decisions one is traced; zero traces none, and only requests off the hot path. A busy thread traces
+    /// at most one of sixteen.
     pub one_in: u32,
 }
 

@@ -1,7 +1,8 @@
 //! A sidecar: a server whose contracts are decided by nodes elsewhere, from leases while it has them.
 //!
-//! It has the contracts of those nodes, to name policies in answers; what is counted is counted there. Checks of all contracts that bind a key are decided by
-//! leases, and settled where they were paid; everything else is passed on to a node. Not here: leases (`tollgate-client`), doors.
+//! It has the contracts of those nodes, to name policies in answers; what is counted is counted there. Checks of all
+//! contracts that bind a key are decided by leases, and settled where they were paid; everything else is passed on to a
+//! node. Not here: leases (`tollgate-client`), doors.
 
 mod stand;
 mod tickets;

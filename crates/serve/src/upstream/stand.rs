@@ -6,7 +6,8 @@ use tollgate_node::{Node, Spot, Violation};
 
 use crate::engine::{Question, Said, Verb};
 
-/// What a node said of each policy of each spot. A policy of which it said nothing is as if nobody had asked for the key.
+/// What a node said of each policy of each spot. A policy of which it said nothing is as if nobody had asked for the
+/// key.
 pub(super) fn said(node: &Node, question: &Question, stands: &[NodeStand]) -> Said {
     let each = question
         .spots
@@ -69,8 +70,8 @@ pub(super) fn passing(wait: Span) -> Verdict {
     }
 }
 
-/// The place of the contract and of the policy that a node named, and what it has left. A name that no contract here has is no policy's: the place
-/// is behind the last one of the first contract.
+/// The place of the contract and of the policy that a node named, and what it has left. A name that no contract here
+/// has is no policy's: the place is behind the last one of the first contract.
 pub(super) fn place(node: &Node, spots: &[Spot], said: &NodeAnswer) -> (Option<usize>, usize, u64) {
     let contracts = spots.iter();
     let contracts =

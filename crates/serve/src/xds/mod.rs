@@ -1,8 +1,8 @@
 //! Contracts from a management server: rules of Envoy's rate limit service as resources of xDS, state of the world.
 //!
-//! A thread of its own asks, and asks again when the stream ends. What cannot be used is refused with the reason, and what was in force
-//! stays. Before there is a first configuration the server is not ready. Not here: what rules mean (`contract`), and incremental
-//! discovery.
+//! A thread of its own asks, and asks again when the stream ends. What cannot be used is refused with the reason, and
+//! what was in force stays. Before there is a first configuration the server is not ready. Not here: what rules mean
+//! (`contract`), and incremental discovery.
 
 mod dialogue;
 mod text;
@@ -84,8 +84,8 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Follows the management server that contracts come from, where they do; `adopt` puts them into force, or remembers why there
-    /// are none.
+    /// Follows the management server that contracts come from, where they do; `adopt` puts them into force, or
+    /// remembers why there are none.
     pub(crate) fn of(
         shared: &Arc<Shared>,
         adopt: impl Fn(Result<Contracts, String>) -> Result<(), String> + Send + 'static,
@@ -134,7 +134,8 @@ impl Drop for Follower {
     }
 }
 
-/// Where the management server is. Files of certificates are read each time, so that others are used at the next stream.
+/// Where the management server is. Files of certificates are read each time, so that others are used at the next
+/// stream.
 fn endpoint(source: &XdsSource, tls: Option<&ClientTls>) -> Result<Endpoint, String> {
     let (at, _) = source.parts()?;
     let is_secure = source.is_secure();

@@ -1,4 +1,5 @@
-//! Alert rules and the dashboard: Prometheus takes them, they ask for nothing that a node does not tell, and fire when a node dies.
+//! Alert rules and the dashboard: Prometheus takes them, they ask for nothing that a node does not tell, and fire when
+//! a node dies.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

@@ -244,7 +244,8 @@ fn ahead() -> u64 {
     }
 }
 
-/// Requests that windows of the clock would not have let through. What came within a moment of a window's end may be of the next.
+/// Requests that windows of the clock would not have let through. What came within a moment of a window's end may be of
+/// the next.
 fn too_many_of_fixed(all: &[(u64, u64)], ahead: u64) -> u64 {
     let mut counts = BTreeMap::new();
     for (at, cost) in all {

@@ -1,7 +1,7 @@
 //! Any mix of commands in any pipeline gets one reply each, in order, wherever the keys are decided.
 //!
-//! Two real nodes count keys by every coordination. Each reply shows which command it answers: by a limit that only one command
-//! names, by the limit of a contract, by a word that was sent.
+//! Two real nodes count keys by every coordination. Each reply shows which command it answers: by a limit that only one
+//! command names, by the limit of a contract, by a word that was sent.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 

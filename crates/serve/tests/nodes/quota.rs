@@ -1,4 +1,5 @@
-//! Quotas of three real servers: data planes at nodes that do not own their key never admit a token too many, also when the owner dies.
+//! Quotas of three real servers: data planes at nodes that do not own their key never admit a token too many, also when
+//! the owner dies.
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
@@ -287,8 +288,8 @@ impl World {
         }
     }
 
-    /// How many of these admissions one bucket would have refused. What a node admitted is known up to `late` after it did, for
-    /// which a full bucket may have lost as much.
+    /// How many of these admissions one bucket would have refused. What a node admitted is known up to `late` after it
+    /// did, for which a full bucket may have lost as much.
     fn over(&mut self) -> usize {
         self.admitted.sort_unstable();
         let depth = 200.0 + 200.0 * self.late.as_secs_f64();

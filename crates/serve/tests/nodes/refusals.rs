@@ -39,7 +39,8 @@ fn asked(node: &mut Node, path: &str, body: &Value) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
 }
 
-/// Uses up two policies of each of some keys and asks all three; at the node that was told alone where others hear of it later.
+/// Uses up two policies of each of some keys and asks all three; at the node that was told alone where others hear of
+/// it later.
 fn refuses(mode: &str, asks_both: bool) {
     let (_folder, mut nodes) =
         nodes_of(|settings| settings.contracts = ContractSource::Text(contracts()));

@@ -301,8 +301,8 @@ fn a_sidecar_of_two_nodes_passes_every_calm_key_and_none_beyond_its_limit() {
     let at = nodes.iter().map(|node| node.resp().unwrap().to_string());
     let sidecar = sidecar_of(at.collect(), folder.path());
     let mut users = 0..;
-    // Questions about leases of keys of either node go out in one write, and checks behind them. On a busy machine a node may be
-    // late for a round, and new nodes lend nothing for a term.
+    // Questions about leases of keys of either node go out in one write, and checks behind them. On a busy machine a
+    // node may be late for a round, and new nodes lend nothing for a term.
     eventually("a hundred new keys pass at once", || {
         let users: Vec<u32> = users.by_ref().take(KEYS).collect();
         let checks = users.iter().flat_map(|user| {
@@ -392,7 +392,8 @@ fn what_is_asked_together_is_under_way_together() {
 fn a_client_leaves_a_connection_whose_replies_are_out_of_step() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
-    // The first connection answers a question about a lease as if it were a check; what is said on it after that is counted.
+    // The first connection answers a question about a lease as if it were a check; what is said on it after that is
+    // counted.
     let node = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());

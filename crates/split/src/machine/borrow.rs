@@ -1,7 +1,8 @@
 //! Tokens go where messages wait: asking, giving with a hold, and confirming.
 //!
-//! What is given leaves the giver's tokens at once, and its room stays taken until the receiver has said what it kept, or would not
-//! take it any more. So what all have and what is on its way is never more than the one bucket. Not here: whom to ask.
+//! What is given leaves the giver's tokens at once, and its room stays taken until the receiver has said what it kept,
+//! or would not take it any more. So what all have and what is on its way is never more than the one bucket. Not here:
+//! whom to ask.
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;

@@ -1,8 +1,9 @@
-//! Rate and depth go where messages come: parts of the bucket are hired from those who are asked for less, for a short term.
+//! Rate and depth go where messages come: parts of the bucket are hired from those who are asked for less, for a short
+//! term.
 //!
-//! A node that is short looks every period at what it is asked for, and asks the others one after the other. Each keeps what it is
-//! asked for itself, of the whole rate by all demand that is known, and lets the rest. What messages were promised is never
-//! let. Nobody decides for all, and nothing has to arrive. Not here: terms (`hires`).
+//! A node that is short looks every period at what it is asked for, and asks the others one after the other. Each keeps
+//! what it is asked for itself, of the whole rate by all demand that is known, and lets the rest. What messages were
+//! promised is never let. Nobody decides for all, and nothing has to arrive. Not here: terms (`hires`).
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
@@ -31,7 +32,8 @@ impl Machine {
         }
     }
 
-    /// What this node is asked for, in thousandths of a message per second; what waits counts as what comes within a horizon.
+    /// What this node is asked for, in thousandths of a message per second; what waits counts as what comes within a
+    /// horizon.
     pub(super) fn demand(&mut self) -> u64 {
         let Some((window, horizon)) = self.hiring().map(|hiring| (hiring.window, hiring.horizon))
         else {

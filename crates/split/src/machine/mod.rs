@@ -27,10 +27,11 @@ use follow::Follow;
 /// One node's part in one topic.
 ///
 /// `handle_arrival` for every message, with the time of its arrival, which may be before `now` but is best in order;
-/// `handle_frame` for every frame; `handle_timeout` when `poll_timeout` says, or at any other time. After each, `poll_departure`
-/// and `poll_send` until they are empty. Messages leave in the order in which they came. Departures say from when on a message
-/// may go; these times, of all nodes together, conform to the one bucket that was cut, whatever is lost, doubled, late or
-/// out of order, and whoever crashes, while clocks run no more wrong than the configuration says.
+/// `handle_frame` for every frame; `handle_timeout` when `poll_timeout` says, or at any other time. After each,
+/// `poll_departure` and `poll_send` until they are empty. Messages leave in the order in which they came. Departures
+/// say from when on a message may go; these times, of all nodes together, conform to the one bucket that was cut,
+/// whatever is lost, doubled, late or out of order, and whoever crashes, while clocks run no more wrong than the
+/// configuration says.
 #[derive(Debug)]
 pub struct Machine {
     me: NodeId,

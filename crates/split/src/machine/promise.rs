@@ -1,9 +1,9 @@
 //! Messages that are told at once when they may go, and then go without asking again.
 //!
-//! A promise counts on what comes back here and on nothing else, so that nobody can break it. Tokens that are borrowed later cannot
-//! hasten a message that was told its time; they let those go at once that come after it. A machine either promises or
-//! tells of departures, and one that promises has no adaptor: a rate that was promised cannot be taken away. It may hire some. Not
-//! here: how long is too long.
+//! A promise counts on what comes back here and on nothing else, so that nobody can break it. Tokens that are borrowed
+//! later cannot hasten a message that was told its time; they let those go at once that come after it. A machine either
+//! promises or tells of departures, and one that promises has no adaptor: a rate that was promised cannot be taken
+//! away. It may hire some. Not here: how long is too long.
 
 use tollgate_limit::{Instant, Span};
 

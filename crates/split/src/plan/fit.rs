@@ -1,7 +1,8 @@
-//! Fitting a placement to what is measured: the printed way, a search at every broker that is too slow, and ours, a model
-//! that is corrected by what it got wrong.
+//! Fitting a placement to what is measured: the printed way, a search at every broker that is too slow, and ours, a
+//! model that is corrected by what it got wrong.
 //!
-//! Both say what to measure next and are told what was measured; a round takes as long as whoever measures wants. Not here: measuring.
+//! Both say what to measure next and are told what was measured; a round takes as long as whoever measures wants. Not
+//! here: measuring.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +35,9 @@ pub enum Next {
     OutOfBrokers(Vec<Place>),
 }
 
-/// The printed fitting: whoever is too slow finds by halving how many publishers it can carry, and the others go on to more brokers.
-/// It takes for granted that fewer publishers are never slower, which holds with slack in the bucket only.
+/// The printed fitting: whoever is too slow finds by halving how many publishers it can carry, and the others go on to
+/// more brokers. It takes for granted that fewer publishers are never slower, which holds with slack in the bucket
+/// only.
 #[derive(Clone, Debug)]
 pub struct Search {
     task: Task,
@@ -228,8 +230,8 @@ impl Plan {
     }
 }
 
-/// The placement with the fewest brokers that is predicted to keep the bound; where none is, the one that comes closest. At least
-/// `brokers_min` brokers take part, if there are so many.
+/// The placement with the fewest brokers that is predicted to keep the bound; where none is, the one that comes
+/// closest. At least `brokers_min` brokers take part, if there are so many.
 pub fn plan(task: &Task, topic: &Topic, brokers_min: usize) -> Result<Plan, NoRoom> {
     let mut best: Option<Plan> = None;
     let least = brokers_min.clamp(1, task.brokers.len().max(1));
@@ -293,8 +295,8 @@ pub fn predict(task: &Task, topic: &Topic, place: &Place) -> Prediction {
     total(&stream, &part, &topic.costs, &beside, topic.late)
 }
 
-/// Our fitting: the model says how many brokers, one round verifies; where it was wrong its costs are corrected, and more
-/// brokers take part.
+/// Our fitting: the model says how many brokers, one round verifies; where it was wrong its costs are corrected, and
+/// more brokers take part.
 #[derive(Clone, Debug)]
 pub struct ModelFirst {
     task: Task,
@@ -440,7 +442,8 @@ mod tests {
         all == (0..task.publishers.len()).collect::<Vec<_>>()
     }
 
-    /// The figures of the independent reference, with a quarter more burst than its trace needs: brokers, and milliseconds.
+    /// The figures of the independent reference, with a quarter more burst than its trace needs: brokers, and
+    /// milliseconds.
     #[test]
     fn larger_groups_need_more_brokers_as_the_reference_says() {
         let table = [

@@ -1,8 +1,8 @@
 //! The unfinished work of a queue with random arrivals and equal jobs (M/D/1), which is a token bucket seen from below.
 //!
-//! With the work counted in jobs, `P(U > x) = (1-ρ) Σ_{n>x} [ρ(n-x)]^n / n! · e^{-ρ(n-x)}`: all terms are positive, so that nothing
-//! cancels. From a few jobs on it is `(1-ρ)/(ρe^θ-1) · e^{-θx}` with `θ = ρ(e^θ-1)` to more digits than a float has.
-//! Not here: what a job is.
+//! With the work counted in jobs, `P(U > x) = (1-ρ) Σ_{n>x} [ρ(n-x)]^n / n! · e^{-ρ(n-x)}`: all terms are positive, so
+//! that nothing cancels. From a few jobs on it is `(1-ρ)/(ρe^θ-1) · e^{-θx}` with `θ = ρ(e^θ-1)` to more digits than a
+//! float has. Not here: what a job is.
 
 /// A queue with random arrivals and equal jobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +74,8 @@ impl Md1 {
         sum
     }
 
-    /// The mean wait for tokens in a bucket of `depth` tokens, in units of the time that one token takes: exact for every depth.
+    /// The mean wait for tokens in a bucket of `depth` tokens, in units of the time that one token takes: exact for
+    /// every depth.
     pub fn mean_wait(&self, depth: f64) -> f64 {
         self.mean_beyond(depth - 1.0)
     }

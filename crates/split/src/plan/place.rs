@@ -1,7 +1,7 @@
 //! Which broker gets which publishers: how many brokers, how much each, and who goes where.
 //!
-//! Three principles, each of which can be turned off: few brokers (concentration), no small parts (max-min), and publishers that
-//! send together apart (correlation). Not here: whether a placement keeps its promise (`fit`).
+//! Three principles, each of which can be turned off: few brokers (concentration), no small parts (max-min), and
+//! publishers that send together apart (correlation). Not here: whether a placement keeps its promise (`fit`).
 
 use tollgate_kit::scramble;
 
@@ -144,8 +144,8 @@ pub fn quotas(
     Ok(places.filter(|place| place.quota > 0).collect())
 }
 
-/// Gives every publisher to the broker that is furthest behind its quota. Members of a group follow each other, so that they
-/// are spread over the brokers by their quotas.
+/// Gives every publisher to the broker that is furthest behind its quota. Members of a group follow each other, so that
+/// they are spread over the brokers by their quotas.
 fn assign(publishers: &[Publisher], places: &mut [Place], principles: Principles, seed: u64) {
     let mut order: Vec<usize> = (0..publishers.len()).collect();
     let publisher = |place: usize| publishers.get(place);

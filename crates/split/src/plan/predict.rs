@@ -1,7 +1,8 @@
 //! What a plan would cost: percentiles of the wait for tokens and of the service, before anything moves.
 //!
-//! Both are queues with random arrivals of bursts. A burst of `G` messages is one job of `G` tokens, or of the time that a broker
-//! takes for it; a message waits for the work it finds and for those of its burst before it. Not here: simulation.
+//! Both are queues with random arrivals of bursts. A burst of `G` messages is one job of `G` tokens, or of the time
+//! that a broker takes for it; a message waits for the work it finds and for those of its burst before it. Not here:
+//! simulation.
 
 use super::md1::Md1;
 
@@ -67,7 +68,8 @@ impl Stream {
     }
 }
 
-/// The percentile of the wait for tokens, in seconds; `p` is the part that may wait longer. Infinite where more comes than comes back.
+/// The percentile of the wait for tokens, in seconds; `p` is the part that may wait longer. Infinite where more comes
+/// than comes back.
 pub fn access(stream: &Stream, part: &Part, p: f64) -> f64 {
     if stream.rate <= 0.0 {
         return 0.0;

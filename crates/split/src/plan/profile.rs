@@ -1,7 +1,9 @@
-//! The bucket that a topic needs, from a trace: the least burst with which no more than a given part of the messages would wait.
+//! The bucket that a topic needs, from a trace: the least burst with which no more than a given part of the messages
+//! would wait.
 //!
-//! A percentile of one trace is a noisy number, the more so the burstier the traffic; so it comes with an interval, from
-//! busy periods, which are independent of each other, and with a word on whether the trace is long enough. Not here: models.
+//! A percentile of one trace is a noisy number, the more so the burstier the traffic; so it comes with an interval,
+//! from busy periods, which are independent of each other, and with a word on whether the trace is long enough. Not
+//! here: models.
 
 use super::place::float;
 
@@ -44,8 +46,9 @@ pub struct Profile {
     pub burst_low: u64,
     /// Its upper end; on a trace with too few busy periods, what no message would wait with.
     pub burst_high: u64,
-    /// The burst by the upper half of the trace: from the median on, waits are taken to fall by the same factor from message to message,
-    /// as they do where bursts come at random. It differs half as much from trace to trace; of traffic by the clock it says nothing.
+    /// The burst by the upper half of the trace: from the median on, waits are taken to fall by the same factor from
+    /// message to message, as they do where bursts come at random. It differs half as much from trace to trace; of
+    /// traffic by the clock it says nothing.
     pub burst_tail: u64,
     /// Times at which messages came.
     pub bursts: u64,

@@ -1,7 +1,7 @@
 //! Keys that have no need of others: at least half full, with nothing owed, held, hired or asked for.
 //!
-//! All that is to be known of such a key is its tokens. They come back as in a [`SubBucket`](crate::bucket::SubBucket) that nothing
-//! but time changes. Not here: any other key.
+//! All that is to be known of such a key is its tokens. They come back as in a [`SubBucket`](crate::bucket::SubBucket)
+//! that nothing but time changes. Not here: any other key.
 
 use tollgate_gossip::{Probe, Verdict};
 use tollgate_limit::{Instant, Span};

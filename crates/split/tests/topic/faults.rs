@@ -78,7 +78,8 @@ fn load(world: &mut World, plan: &Plan, end: u64) {
     }
 }
 
-/// Buckets fill up; one node is asked for more than it has, so that gifts are on their way; then all are emptied at once.
+/// Buckets fill up; one node is asked for more than it has, so that gifts are on their way; then all are emptied at
+/// once.
 fn tides(world: &mut World, plan: &Plan, end: u64) {
     let mut dice = Dice::new(plan.seed ^ 0x71de);
     let lasts = SECOND * plan.burst / plan.messages;

@@ -14,8 +14,8 @@ pub(crate) struct Ghost {
 pub(crate) type Left = (u128, u64);
 
 impl Ghost {
-    /// The first interval in which more left than the burst and what comes back in it, if any. `slack` is how much times may be
-    /// rounded wrong.
+    /// The first interval in which more left than the burst and what comes back in it, if any. `slack` is how much
+    /// times may be rounded wrong.
     pub(crate) fn violation(self, departures: &[Left], slack: u128) -> Option<(Left, Left)> {
         let mut sorted = departures.to_vec();
         sorted.sort_unstable();

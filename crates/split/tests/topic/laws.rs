@@ -1,4 +1,5 @@
-//! Laws of cutting: one bucket never makes more messages wait than its parts do, and what leaves the parts conforms to it.
+//! Laws of cutting: one bucket never makes more messages wait than its parts do, and what leaves the parts conforms to
+//! it.
 //!
 //! Not here: borrowing and adapting.
 
@@ -51,8 +52,8 @@ fn waiting(departures: &[Departure], at: Instant) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The document's proposition, by what its proof shows: at every instant no more messages wait in one bucket than in its
-    /// parts, and so the sum of their delays is no larger.
+    /// The document's proposition, by what its proof shows: at every instant no more messages wait in one bucket than
+    /// in its parts, and so the sum of their delays is no larger.
     #[test]
     fn one_bucket_never_makes_more_wait_than_its_parts(
         weights in prop::collection::vec(1..20_u64, 2..6),

@@ -159,8 +159,8 @@ fn one_who_does_not_want_to_wait_any_more_is_not_served() {
     assert!(world.percentile(1000, 0).abs_diff(100 * MS) <= 1);
 }
 
-/// 10,000 messages a second over four nodes; after two seconds the first gets two fifths of them. The 99th percentile of the next
-/// ten seconds.
+/// 10,000 messages a second over four nodes; after two seconds the first gets two fifths of them. The 99th percentile
+/// of the next ten seconds.
 fn jump(config: SplitConfig, adaptor: AdaptorConfig) -> u64 {
     let mut plan = Plan::new(4, 11_000, 25);
     (plan.config, plan.adaptor) = (config, Some(adaptor));

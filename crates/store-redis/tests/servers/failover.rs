@@ -19,8 +19,8 @@ pub(crate) fn much() -> Arc<Book> {
     book(&["name: much, limit: 100000000, per: month, algorithm: fixed-window"])
 }
 
-/// Kills the primary that has this key under load: answers keep coming in time, the other one takes over, and then counts
-/// are exact. Prints what it cost.
+/// Kills the primary that has this key under load: answers keep coming in time, the other one takes over, and then
+/// counts are exact. Prints what it cost.
 pub(crate) async fn survives(
     engine: &Arc<Redis>,
     name: u128,

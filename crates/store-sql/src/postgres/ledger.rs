@@ -1,6 +1,7 @@
 //! Ledgers in `PostgreSQL`: one statement loads one with the database's time, one swaps it if it is still what it was.
 //!
-//! Their table is made when one is first asked for, so that a database without them needs no new rights. Not here: what they mean.
+//! Their table is made when one is first asked for, so that a database without them needs no new rights. Not here: what
+//! they mean.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

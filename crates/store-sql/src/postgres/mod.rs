@@ -1,9 +1,10 @@
 //! `PostgreSQL`: one statement decides a batch, in the database.
 //!
-//! Checks, charges, refunds and settlements go through `tollgate_change`, key by key in one order, so that batches never lock each
-//! other out. Everything else is rare: rows are read, decided over here, and written if they are still the ones that were read. Whatever the database
-//! found is decided over again by [`Book::apply`](tollgate_store::Book::apply), and both must agree. Nothing is answered
-//! after the time given: what is under way then is finished, or given up, by a task of its own.
+//! Checks, charges, refunds and settlements go through `tollgate_change`, key by key in one order, so that batches
+//! never lock each other out. Everything else is rare: rows are read, decided over here, and written if they are still
+//! the ones that were read. Whatever the database found is decided over again by
+//! [`Book::apply`](tollgate_store::Book::apply), and both must agree. Nothing is answered after the time given: what is
+//! under way then is finished, or given up, by a task of its own.
 //!
 //! Not here: when not to ask at all, and what is answered instead.
 

@@ -1,7 +1,7 @@
 //! Connections: at most so many, made when they are needed, and left alone for a while when they cannot be.
 //!
-//! A connection that failed is dropped, never repaired. While none can be made, whoever asks is told so at once, and one
-//! from time to time tries again. Not here: statements.
+//! A connection that failed is dropped, never repaired. While none can be made, whoever asks is told so at once, and
+//! one from time to time tries again. Not here: statements.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};

@@ -82,7 +82,8 @@ const LEDGERS: Table = (
         AND fresh_s <= min(?, unixepoch()) AND touched_s <= unixepoch() - ?",
 );
 
-/// Drops what is fresh of the rows after a key, and says which the last of the page was; `None` where that was the last of all.
+/// Drops what is fresh of the rows after a key, and says which the last of the page was; `None` where that was the last
+/// of all.
 async fn page(
     connection: &mut SqliteConnection,
     (end, sweep): Table,

@@ -1,4 +1,5 @@
-//! A database that is restarted, held still, read-only, or does not let us in: each its answer, in time, and back to normal.
+//! A database that is restarted, held still, read-only, or does not let us in: each its answer, in time, and back to
+//! normal.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The borrower's side: asks for loans, counts on them, and keeps them alive.
 //!
-//! Whatever is granted counts from when it was asked for, on this node's clock; what is given back is booked before it is
-//! reported. Not here: the lender's side.
+//! Whatever is granted counts from when it was asked for, on this node's clock; what is given back is booked before it
+//! is reported. Not here: the lender's side.
 
 use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::{Instant, Span};

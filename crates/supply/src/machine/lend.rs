@@ -1,7 +1,7 @@
 //! The lender's side: says how it stands, lends of its home, and asks for it back when it is short.
 //!
-//! A lender books what it gives before it says so, keeps it booked until the borrower has reported it back or the term has
-//! surely ended, and never lends what it has borrowed. Not here: the borrower's side.
+//! A lender books what it gives before it says so, keeps it booked until the borrower has reported it back or the term
+//! has surely ended, and never lends what it has borrowed. Not here: the borrower's side.
 
 use tollgate_gossip::Key;
 use tollgate_limit::{Instant, Span};
@@ -153,7 +153,8 @@ impl Machine {
         if is_off || !ground.is_valid(now) {
             return false;
         }
-        // Who does not give back, as it promised what it has or will not, keeps it to the end of the term and no longer.
+        // Who does not give back, as it promised what it has or will not, keeps it to the end of the term and no
+        // longer.
         let is_overdrawn = lent
             .overdrawn
             .is_some_and(|since| since.saturating_add(patience) <= now);
@@ -204,8 +205,9 @@ impl Machine {
         Some(told(&lent, ask, lent.amount()))
     }
 
-    /// Gives back what was borrowed where an asker should have it: what is the asker's own first, which is an answer too, then so much
-    /// of others' as is not there to lend, for what is borrowed cannot be lent on. Says what is left to ask for.
+    /// Gives back what was borrowed where an asker should have it: what is the asker's own first, which is an answer
+    /// too, then so much of others' as is not there to lend, for what is borrowed cannot be lent on. Says what is left
+    /// to ask for.
     fn unwind(&mut self, from: Sender, ask: &Ask, now: Instant) -> Ask {
         let mut ask = *ask;
         let Some(cell) = self.cells.get(ask.key).filter(|_| ask.want > 0) else {

@@ -30,7 +30,8 @@ impl Machine {
         }
     }
 
-    /// Asks some peers how they stand: a few in a round, and others than a moment ago, more each time, as requests are `refused`.
+    /// Asks some peers how they stand: a few in a round, and others than a moment ago, more each time, as requests are
+    /// `refused`.
     pub(super) fn look(&mut self, key: Key, refused: bool, now: Instant) {
         let patience = self.patience();
         if self.has_left() {

@@ -1,7 +1,7 @@
 //! One node's part in one policy: what goes in and comes out, and what is kept in between.
 //!
-//! The rest of the machine is beside this: `decide` (requests), `lend`, `borrow`, `round` (what is due) and `stand` (changes,
-//! leases, restarts). Not here: membership, transport, clocks.
+//! The rest of the machine is beside this: `decide` (requests), `lend`, `borrow`, `round` (what is due) and `stand`
+//! (changes, leases, restarts). Not here: membership, transport, clocks.
 
 mod borrow;
 mod decide;
@@ -35,9 +35,9 @@ pub(crate) use stand::limits_number;
 
 /// One node's part in one policy, for many keys.
 ///
-/// After every call drain [`Self::poll_send`] (and [`Self::poll_kept`], where it is kept). Timeouts may come early or twice;
-/// frames may be lost, doubled, late, out of order or malformed. The clock must not jump, and must not run wrong by more than
-/// [`SupplyConfig::drift_ppm`]; it need not agree with any other. A time before the last is the last.
+/// After every call drain [`Self::poll_send`] (and [`Self::poll_kept`], where it is kept). Timeouts may come early or
+/// twice; frames may be lost, doubled, late, out of order or malformed. The clock must not jump, and must not run wrong
+/// by more than [`SupplyConfig::drift_ppm`]; it need not agree with any other. A time before the last is the last.
 #[derive(Debug)]
 pub struct Machine {
     own: Own,

@@ -113,7 +113,8 @@ impl Machine {
         }
     }
 
-    /// Renews what would end too soon after the next round, all of one lender at once; drops what is given back and reported.
+    /// Renews what would end too soon after the next round, all of one lender at once; drops what is given back and
+    /// reported.
     fn renew_due(&mut self, key: Key, now: Instant) {
         let soon = now.saturating_add(Span::from_nanos(self.own.config.round.as_nanos() / 2));
         let Some(cell) = self.cells.get_mut(key) else {

@@ -76,8 +76,8 @@ impl Machine {
             .retain(|node| node == AUTHORITY || home.party().any(|other| other == node));
     }
 
-    /// Hears how the rate is to be divided. Less counts at once, more when every node stands there. Under a lease homes are the
-    /// authority's, and this changes nothing.
+    /// Hears how the rate is to be divided. Less counts at once, more when every node stands there. Under a lease homes
+    /// are the authority's, and this changes nothing.
     pub fn handle_shares(&mut self, shares: Shares, now: Instant) {
         let now = self.at(now);
         if self.own.config.lease.is_none() {
@@ -110,8 +110,8 @@ impl Machine {
         self.post.flush(&self.peers, now);
     }
 
-    /// Hears that a node certainly does not run, by somebody who knows: it need not agree to a change, once what it may have lent has
-    /// ended. Being wrong about it can let more pass than the limit.
+    /// Hears that a node certainly does not run, by somebody who knows: it need not agree to a change, once what it may
+    /// have lent has ended. Being wrong about it can let more pass than the limit.
     pub fn handle_gone(&mut self, node: NodeId, now: Instant) {
         let now = self.at(now);
         let wait = quarantine(&self.own.config, self.own.waited);
@@ -140,7 +140,8 @@ impl Machine {
         self.tenure.stored = Some(kept.number);
     }
 
-    /// Gives back what is borrowed, stops using its home, and tells the others, as it is about to go. Send what there is afterwards.
+    /// Gives back what is borrowed, stops using its home, and tells the others, as it is about to go. Send what there
+    /// is afterwards.
     pub fn goodbye(&mut self, now: Instant) {
         let now = self.at(now);
         for key in self.cells.keys() {
@@ -269,8 +270,8 @@ impl Machine {
         self.post.push(from.node, here);
     }
 
-    /// Whether nothing is left of what was before the last change: loans beyond the home, promises, and after a restart whatever
-    /// the boot before lent.
+    /// Whether nothing is left of what was before the last change: loans beyond the home, promises, and after a restart
+    /// whatever the boot before lent.
     fn is_clear(&mut self, now: Instant) -> bool {
         if self.tenure.is_clear {
             return true;

@@ -1,5 +1,5 @@
-//! Limits and shares change while nodes crash, are cut off and hear of it one after the other: never more than the largest
-//! limit in force, and all of the last one in the end.
+//! Limits and shares change while nodes crash, are cut off and hear of it one after the other: never more than the
+//! largest limit in force, and all of the last one in the end.
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::Span;

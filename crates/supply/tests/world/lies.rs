@@ -1,6 +1,7 @@
 //! Nodes that lie about what they want, give or gave back: whoever is lied to keeps within its own bounds.
 //!
-//! Frames are taken apart and put together here by hand, with the plain numbers of gossip. Not here: noise, which `laws` has.
+//! Frames are taken apart and put together here by hand, with the plain numbers of gossip. Not here: noise, which
+//! `laws` has.
 
 use proptest::prelude::*;
 use tollgate_gossip::{Decoder, Encoder, Key, NodeId};

@@ -1,6 +1,8 @@
-//! A small world for machines: drifting clocks, lossy links, crashes and cuts, and a ghost that judges what was admitted.
+//! A small world for machines: drifting clocks, lossy links, crashes and cuts, and a ghost that judges what was
+//! admitted.
 //!
-//! Whatever a seed says happens happens again. The ghost shares no code with what it judges. Not here: which faults come when.
+//! Whatever a seed says happens happens again. The ghost shares no code with what it judges. Not here: which faults
+//! come when.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `tollgate bench`: asks a server, this one or another, as fast as it answers or at a fixed rate; `mqtt` loads brokers.
+//! `tollgate bench`: asks a server, this one or another, as fast as it answers or at a fixed rate; `mqtt` loads
+//! brokers.
 //!
 //! Not here: asking (`tollgate-load`), and comparisons of several servers (`bench/`).
 

@@ -1,7 +1,7 @@
 //! Nodes in network namespaces: each has two links of its own, one to the other nodes and one to clients.
 //!
-//! All of it is made inside a network namespace of this process alone, which has no way out: it goes with the process, and
-//! nothing of the machine is touched. That needs root, `unshare` and `ip`. Not here: what runs in the namespaces.
+//! All of it is made inside a network namespace of this process alone, which has no way out: it goes with the process,
+//! and nothing of the machine is touched. That needs root, `unshare` and `ip`. Not here: what runs in the namespaces.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -118,8 +118,8 @@ impl Nets {
         ip("-batch", &format!("link set cluster{node} {way}"))
     }
 
-    /// Puts some nodes on an island: they reach each other and no other node. Whoever is not named is, or comes back, on the
-    /// mainland. Clients reach all of them.
+    /// Puts some nodes on an island: they reach each other and no other node. Whoever is not named is, or comes back,
+    /// on the mainland. Clients reach all of them.
     pub fn set_island(&self, island: &[u16]) -> io::Result<()> {
         let lines = (0..self.nodes).map(|node| {
             let switch = if island.contains(&node) {

@@ -110,7 +110,8 @@ pub struct SupplyOptions {
     #[arg(value_name = "CONTRACT")]
     pub contract: String,
 
-    /// An entry of the key, as `user=42`, where the contract counts by one; may be given again. All keys together unless given
+    /// An entry of the key, as `user=42`, where the contract counts by one; may be given again. All keys together
+    /// unless given
     #[arg(long, value_name = "ENTRY=VALUE")]
     pub key: Vec<String>,
 

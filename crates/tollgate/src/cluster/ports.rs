@@ -1,7 +1,7 @@
 //! Ports that stay free until a process opens them, and again when it is started anew.
 //!
-//! A port that the system picks may be picked for somebody else as soon as it is let go. Those taken here are outside the
-//! range it picks from, and claimed, so that clusters that start at the same time take different ones.
+//! A port that the system picks may be picked for somebody else as soon as it is let go. Those taken here are outside
+//! the range it picks from, and claimed, so that clusters that start at the same time take different ones.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};

@@ -1,4 +1,5 @@
-//! What several nodes say to one question: asked, printed as JSON, and what stands at the end whatever the question was.
+//! What several nodes say to one question: asked, printed as JSON, and what stands at the end whatever the question
+//! was.
 //!
 //! Not here: tables (`supply`, and `status` of gateways).
 

@@ -1,4 +1,5 @@
-//! `tollgate gateway`: puts settings together, starts a server and the gateway that is its door, and listens to signals.
+//! `tollgate gateway`: puts settings together, starts a server and the gateway that is its door, and listens to
+//! signals.
 //!
 //! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 

@@ -36,7 +36,8 @@ pub struct GatewayOptions {
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
 
-    /// What happens where the protocol has no words for a refusal: to messages that are not acknowledged, and in MQTT 3.1.1
+    /// What happens where the protocol has no words for a refusal: to messages that are not acknowledged, and in MQTT
+    /// 3.1.1
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Quiet::Drop)]
     pub on_quiet_refusal: Quiet,
 

@@ -1,4 +1,5 @@
-//! `tollgate gateway plan`: how many brokers a topic needs, what each gets, and what messages would wait, before anything moves.
+//! `tollgate gateway plan`: how many brokers a topic needs, what each gets, and what messages would wait, before
+//! anything moves.
 //!
 //! Not here: the model (`tollgate-split`), and measuring.
 

@@ -46,11 +46,13 @@ pub struct LiveOptions {
     #[arg(long)]
     pub together: bool,
 
-    /// What goes wrong when, live and in the lab: a file of lines such as `at 0s delay 5ms`; see `tollgate cluster dev --help`
+    /// What goes wrong when, live and in the lab: a file of lines such as `at 0s delay 5ms`; see `tollgate cluster dev
+    /// --help`
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
 
-    /// Each process in a network namespace with links of its own, instead of all on loopback; needs root, without faults
+    /// Each process in a network namespace with links of its own, instead of all on loopback; needs root, without
+    /// faults
     #[arg(long, conflicts_with = "faults")]
     pub namespaces: bool,
 

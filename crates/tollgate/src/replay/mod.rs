@@ -1,8 +1,8 @@
 //! `tollgate replay`: contracts over recorded traffic, offline.
 //!
 //! One node decides every request at the time the trace says, so that the answers are those of a single exact node,
-//! whatever coordination the contracts ask for; or a store does, where one is given. Memory does not depend on the length
-//! of the trace.
+//! whatever coordination the contracts ask for; or a store does, where one is given. Memory does not depend on the
+//! length of the trace.
 
 mod store;
 

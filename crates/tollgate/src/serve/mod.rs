@@ -121,8 +121,8 @@ pub(crate) fn read(said: &Overrides) -> Result<Option<Settings>, Failure> {
     read.transpose().map_err(|error| Failure::settings(&error))
 }
 
-/// Without a file of settings: data in the platform's folder, and there, unless something else is named, a catalogue that
-/// begins with a sample of contracts.
+/// Without a file of settings: data in the platform's folder, and there, unless something else is named, a catalogue
+/// that begins with a sample of contracts.
 fn at_home(
     settings: &mut Settings,
     variable: impl Fn(&str) -> Option<String>,

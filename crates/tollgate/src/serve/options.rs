@@ -19,8 +19,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Contract file, or an envoyproxy/ratelimit descriptor file or folder of such, read again when it changes; or a management server to
-    /// follow, `xds://host:port?node=NAME`, with TLS `xdss://`
+    /// Contract file, or an envoyproxy/ratelimit descriptor file or folder of such, read again when it changes; or a
+    /// management server to follow, `xds://host:port?node=NAME`, with TLS `xdss://`
     #[arg(long, value_name = "FILE|xds://…")]
     pub contracts: Option<PathBuf>,
 
@@ -94,11 +94,13 @@ pub struct ServeCommand {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Sidecar")]
 pub struct SidecarFlags {
-    /// Decide by leases of the nodes of --upstream, on Unix sockets unless told otherwise: ./tollgate.sock and ./tollgate-resp.sock
+    /// Decide by leases of the nodes of --upstream, on Unix sockets unless told otherwise: ./tollgate.sock and
+    /// ./tollgate-resp.sock
     #[arg(long, requires = "upstream")]
     pub sidecar: bool,
 
-    /// The RESP door of a node, `10.0.0.7:6380`, `tls://node.example:6380`, `unix:/run/node.sock`, or `zone=10.0.0.7:6380`; may be given again. Contracts must be those of the nodes
+    /// The RESP door of a node, `10.0.0.7:6380`, `tls://node.example:6380`, `unix:/run/node.sock`, or
+    /// `zone=10.0.0.7:6380`; may be given again. Contracts must be those of the nodes
     #[arg(long, value_name = "ADDR", requires = "sidecar", conflicts_with_all = ["cluster", "store"])]
     pub upstream: Vec<String>,
 
@@ -193,7 +195,8 @@ pub struct ClusterFlags {
     #[arg(long, value_name = "ON|OFF", value_parser = tollgate_serve::settings::lends)]
     pub lend: Option<bool>,
 
-    /// Whether parts of buckets that are cut follow traffic (`coordination: split`), the same on all nodes; `printed`: by ten seconds, to compare with
+    /// Whether parts of buckets that are cut follow traffic (`coordination: split`), the same on all nodes; `printed`:
+    /// by ten seconds, to compare with
     #[arg(long, value_name = "ON|OFF|PRINTED")]
     pub adapt: Option<Adapt>,
 

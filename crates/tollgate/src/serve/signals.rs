@@ -53,8 +53,8 @@ impl Signals {
 
     /// Keeps the server until a signal says to stop. Whatever else must stop does before it.
     ///
-    /// SIGTERM comes of whoever runs many servers: clients are sent elsewhere first. SIGINT comes of a person at a terminal, who does
-    /// not want to wait.
+    /// SIGTERM comes of whoever runs many servers: clients are sent elsewhere first. SIGINT comes of a person at a
+    /// terminal, who does not want to wait.
     pub(crate) fn obey(mut self, running: Running, before: impl FnOnce()) -> Result<(), Failure> {
         let mut watched = running.fatal();
         let (fatal, leaves) = loop {

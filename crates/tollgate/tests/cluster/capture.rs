@@ -1,5 +1,5 @@
-//! What somebody hears who listens to the network between nodes: `tcpdump` on loopback, while they gossip, forward, hand over
-//! and join. Needs root and `tcpdump`; where one is missing the test says so and ends.
+//! What somebody hears who listens to the network between nodes: `tcpdump` on loopback, while they gossip, forward,
+//! hand over and join. Needs root and `tcpdump`; where one is missing the test says so and ends.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

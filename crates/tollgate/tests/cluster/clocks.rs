@@ -1,7 +1,7 @@
 //! Nodes whose clocks are wrong, or jump while they run: by libfaketime (Debian's package `faketime`).
 //!
-//! Where that is missing the test says so and ends. Only the wall clock is wrong: what measures time runs on, as it does on a
-//! machine whose clock is set.
+//! Where that is missing the test says so and ends. Only the wall clock is wrong: what measures time runs on, as it
+//! does on a machine whose clock is set.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -209,7 +209,8 @@ fn a_clock_that_stays_where_it_was_set_is_followed_by_a_node_which_gives_nothing
             });
         }
     };
-    // One node's clock goes wrong, and comes right: it is followed within a minute both times, and then all count as one again.
+    // One node's clock goes wrong, and comes right: it is followed within a minute both times, and then all count as
+    // one again.
     assert_eq!(clocks.spend(0, "ann"), 50);
     known("ann");
     for (offset, seen) in [(3_456_000, 1), (0, 3)] {

@@ -1,10 +1,10 @@
-//! What the lab says of a run: the same requests at the same nodes and instants, the same faults, messages as late as answers
-//! were. Its nodes draw other phases and neighbours, so that it gives a spread, and the spread gives the bound.
+//! What the lab says of a run: the same requests at the same nodes and instants, the same faults, messages as late as
+//! answers were. Its nodes draw other phases and neighbours, so that it gives a spread, and the spread gives the bound.
 //!
-//! Let m be the median of what the seeds give and w the worst. If the odds of more fall exponentially, w of n seeds is where
-//! they are 1/n, and m + 3 (w - m) where they are about 1/n^3: for 40 seeds one phase in 64,000. Designs whose odds fall
-//! faster, as `segments` and `home`, which have w near m, are further from it. Not here: what a bucket that saw everything
-//! says, which `judge` has for the lab's answers and the processes' alike.
+//! Let m be the median of what the seeds give and w the worst. If the odds of more fall exponentially, w of n seeds is
+//! where they are 1/n, and m + 3 (w - m) where they are about 1/n^3: for 40 seeds one phase in 64,000. Designs whose
+//! odds fall faster, as `segments` and `home`, which have w near m, are further from it. Not here: what a bucket that
+//! saw everything says, which `judge` has for the lab's answers and the processes' alike.
 
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,9 @@ pub(crate) struct Bound {
 impl Bound {
     /// The same where news and answers may be that late.
     ///
-    /// Each of the other nodes may be asked once more than its rate says in any time, and all of it may be admitted by nodes
-    /// that do not know of each other yet; and the judge takes a decision for as late as its answer, so that the bucket seems
-    /// to have refilled for as long.
+    /// Each of the other nodes may be asked once more than its rate says in any time, and all of it may be admitted by
+    /// nodes that do not know of each other yet; and the judge takes a decision for as late as its answer, so that the
+    /// bucket seems to have refilled for as long.
     pub(crate) fn later_by(self, late: Duration) -> Self {
         let others = f64::from(NODES - 1);
         let client = f64::from(RATE) / f64::from(NODES);

@@ -1,8 +1,8 @@
 //! What a bucket that saw everything would say of what was admitted.
 //!
-//! An answer was decided at some instant between the question and its arrival. Where that matters the judge gives the benefit
-//! of the doubt, so that a slow machine looks no worse than a fast one. Not here: anything that decides. This bucket is
-//! written anew, so that it can judge.
+//! An answer was decided at some instant between the question and its arrival. Where that matters the judge gives the
+//! benefit of the doubt, so that a slow machine looks no worse than a fast one. Not here: anything that decides. This
+//! bucket is written anew, so that it can judge.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,8 @@ pub(crate) struct Found {
 struct Level {
     tokens: f64,
     at: Option<Instant>,
-    /// What may have drained since then although it is counted, as the first charge may have come later than it is taken for.
+    /// What may have drained since then although it is counted, as the first charge may have come later than it is
+    /// taken for.
     doubt: f64,
 }
 
@@ -131,8 +132,8 @@ fn unders(
     doubtful: &impl Fn(&Answer) -> bool,
     found: &mut [Found],
 ) {
-    // A charge was there from the moment it was asked for, and is drained from when it was answered on; a refusal is judged by
-    // what the bucket had when it was asked.
+    // A charge was there from the moment it was asked for, and is drained from when it was answered on; a refusal is
+    // judged by what the bucket had when it was asked.
     let mut charges: Vec<&Answer> = answers
         .iter()
         .filter(|it| it.said != Said::Refused)

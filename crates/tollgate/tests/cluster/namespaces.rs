@@ -1,7 +1,7 @@
 //! Nodes in network namespaces of their own, whose links are taken down: the kernel's own faults, without a proxy.
 //!
-//! Needs root, `unshare` and `ip`; where one is missing the test says so and ends. It runs itself again inside a network that is its
-//! own, so that nothing of the machine is touched and nothing is left behind.
+//! Needs root, `unshare` and `ip`; where one is missing the test says so and ends. It runs itself again inside a
+//! network that is its own, so that nothing of the machine is touched and nothing is left behind.
 
 use std::time::{Duration, Instant};
 

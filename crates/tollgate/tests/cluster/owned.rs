@@ -4,16 +4,17 @@
 //!
 //! | | beyond the bucket | why |
 //! |---|---|---|
-//! | always | one for each answer that took as long as the deadline | the node that asked decided by itself; in a cut this is the side without the owner, and in a pause everybody |
+//! | always | one for each answer that took as long as the deadline | the node that asked decided by itself |
 //! | killed | c | nobody else had the count; who follows starts afresh, once |
 //! | returned | c | it owns the key again, and knows nothing until the state comes |
-//! | cut | k a T, at most k (c + r T) | each of the k nodes on the side without the owner decides by itself until it has noticed |
+//! | cut | k a T, at most k (c + r T) | each of the k nodes without the owner decides by itself until it has noticed |
 //! | healed | 3 a t | the same for the time t that both sides need to find each other |
 //! | paused | 5 a T, at most 4 (c + r T) | the owner is there and silent: each of the others decides by itself |
 //! | resumed | r times the pause, at most c | the owner knows nothing of the pause, in which its bucket refilled |
 //! | replaced | 2 c | killed and returned |
 //! | rolled | c | a stop hands over; of the starts only that of the node which ranks first moves the key |
 //!
+//! By itself decides, in a cut, the side without the owner, and in a pause every other node.
 //! Which node owns the key is left to the hash, so that a run may cost nothing at all. Not here: anything measured.
 
 use std::time::Duration;

@@ -1,9 +1,10 @@
 //! Five nodes under load while one is killed, the network is cut and healed, one stands still, one loses its disk, and
 //! all are restarted one by one: what each design admitted too much and too little, beside the bound.
 //!
-//! All designs run at once, each under a contract of its own. Bounds of the gossip designs are what the lab says of the very
-//! same run (`foretell`), those of `owner` follow from its rules (`owned`); docs/rolling-restart.md has the table. For the
-//! figures: `cargo test -p tollgate --test cluster phases -- --nocapture`, and with `--ignored` for phases four times as long.
+//! All designs run at once, each under a contract of its own. Bounds of the gossip designs are what the lab says of the
+//! very same run (`foretell`), those of `owner` follow from its rules (`owned`); docs/rolling-restart.md has the table.
+//! For the figures: `cargo test -p tollgate --test cluster phases -- --nocapture`, and with `--ignored` for phases four
+//! times as long.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

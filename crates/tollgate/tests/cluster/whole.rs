@@ -1,5 +1,5 @@
-//! Three nodes are killed at once and started again: what durable policies counted together is there again, in every design,
-//! from their disks, or from a database after these are lost as well.
+//! Three nodes are killed at once and started again: what durable policies counted together is there again, in every
+//! design, from their disks, or from a database after these are lost as well.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -139,8 +139,9 @@ fn remembers(flags: &[&str], is_empty: bool) {
         }
         fleet.gather().unwrap();
         let spent = LIMIT - 3 * EACH;
-        // A home leaves untold what decides nothing: nodes may think that more is left, but never more than before. Whose disk
-        // was lost is another node to the others, and another one may be home: somebody knows what somebody knew.
+        // A home leaves untold what decides nothing: nodes may think that more is left, but never more than before.
+        // Whose disk was lost is another node to the others, and another one may be home: somebody knows what somebody
+        // knew.
         let knows = |now: &[u64]| {
             let mut each = now.iter().zip(&home_before);
             is_empty && now.iter().min() <= home_before.iter().min()

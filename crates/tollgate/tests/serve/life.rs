@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::kit::{CONTRACTS, DEADLINE, Server, file, until};
 
-/// A connection on which the server has read a part of a request: it came in one piece with a whole one, which is answered.
+/// A connection on which the server has read a part of a request: it came in one piece with a whole one, which is
+/// answered.
 fn begin(server: &Server, part: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.http).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();

@@ -1,9 +1,9 @@
-//! A million assignments behind a real server: how soon it serves, how much memory it takes, how long a key waits that nobody
-//! asked for before, what a key costs that somebody did, and what counting requests costs.
+//! A million assignments behind a real server: how soon it serves, how much memory it takes, how long a key waits that
+//! nobody asked for before, what a key costs that somebody did, and what counting requests costs.
 //!
-//! `cargo test --release -p tollgate --test serve million -- --ignored --nocapture`, alone on the machine. With a path in
-//! `CATALOGUE_MILLION` the catalogue is kept there, and used again by the next run; `CATALOGUE_COUNT` says how many instead of
-//! a million.
+//! `cargo test --release -p tollgate --test serve million -- --ignored --nocapture`, alone on the machine. With a path
+//! in `CATALOGUE_MILLION` the catalogue is kept there, and used again by the next run; `CATALOGUE_COUNT` says how many
+//! instead of a million.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -149,7 +149,8 @@ fn furnish(path: &Path, contracts: &str) {
     });
 }
 
-/// What share of the rate of the first server each of the others has, one after the other and again; the medians of all rounds.
+/// What share of the rate of the first server each of the others has, one after the other and again; the medians of all
+/// rounds.
 fn warm(servers: &[Server; 4]) -> [f64; 3] {
     for server in servers {
         let mut wire = Wire::new(server.http);

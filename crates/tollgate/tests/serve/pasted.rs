@@ -1,9 +1,10 @@
-//! Commands that people paste: in README and the docs, in `--help`, and on the screens of `serve` and `cluster dev`. Each runs here as it
-//! stands there.
+//! Commands that people paste: in README and the docs, in `--help`, and on the screens of `serve` and `cluster dev`.
+//! Each runs here as it stands there.
 //!
-//! A fenced block `sh` or `console` runs unless the words behind that say why not, as in `sh not run: needs a broker`; so does every
-//! example of `--help` but those of [`HELP_NOT_RUN`]. Of what does not run, calls of `tollgate` are parsed. Blocks of one file run in
-//! order, in a network and among processes of their own, beside a server without settings.
+//! A fenced block `sh` or `console` runs unless the words behind that say why not, as in `sh not run: needs a broker`;
+//! so does every example of `--help` but those of [`HELP_NOT_RUN`]. Of what does not run, calls of `tollgate` are
+//! parsed. Blocks of one file run in order, in a network and among processes of their own, beside a server without
+//! settings.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

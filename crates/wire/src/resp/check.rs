@@ -1,4 +1,5 @@
-//! `TOLLGATE.CHECK`: one request against the contracts a server was given; and commands of the same form that do not decide.
+//! `TOLLGATE.CHECK`: one request against the contracts a server was given; and commands of the same form that do not
+//! decide.
 //!
 //! ```text
 //! TOLLGATE.CHECK [COST n] [CONTRACT id] [ID operation] KEY value

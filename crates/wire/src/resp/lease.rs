@@ -5,8 +5,8 @@
 //! TOLLGATE.LEASE inquiry KEY name value [name value ...]
 //! ```
 //!
-//! The inquiry and the answer are bytes of `tollgate-lease`. In RESP3 a client that should speak is pushed `tollgate.nudge` and the bytes of a
-//! hint. Not here: what the bytes mean.
+//! The inquiry and the answer are bytes of `tollgate-lease`. In RESP3 a client that should speak is pushed
+//! `tollgate.nudge` and the bytes of a hint. Not here: what the bytes mean.
 
 use super::check::{Entries, entries};
 use super::error::CommandError;

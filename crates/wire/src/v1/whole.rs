@@ -1,7 +1,7 @@
 //! Whole numbers in JSON, which knows one kind of number: `1` and `1.0` are the same.
 //!
-//! Many readers of JSON have nothing but doubles, which hold every whole number up to 2^53 and not every one beyond. So larger ones are
-//! neither read, as they may not be what was meant, nor written.
+//! Many readers of JSON have nothing but doubles, which hold every whole number up to 2^53 and not every one beyond. So
+//! larger ones are neither read, as they may not be what was meant, nor written.
 
 use std::{fmt, io};
 

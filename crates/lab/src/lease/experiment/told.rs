@@ -284,7 +284,8 @@ pub(super) const GRID: [((u64, u64), ByClients); 12] = [
     ),
 ];
 
-/// Where leases pay: tokens of the limit per client and term, depth per client; messages and waited at 0.9x, then at 2x.
+/// Where leases pay: tokens of the limit per client and term, depth per client; messages and waited at 0.9x, then at
+/// 2x.
 #[rustfmt::skip]
 pub(super) const WORTH: [(u64, u64, [[f64; 2]; 2]); 23] = [
     (4, 1, [[2.0, 0.92], [1.8, 0.81]]),

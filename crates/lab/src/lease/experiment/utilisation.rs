@@ -1,4 +1,5 @@
-//! How much of the limit is used beside one central bucket: limits, bursts, rivals, skew, moving demand, distance, loss.
+//! How much of the limit is used beside one central bucket: limits, bursts, rivals, skew, moving demand, distance,
+//! loss.
 //!
 //! Not here: what it costs, and faults.
 

@@ -1,6 +1,7 @@
 //! Requests that are decided elsewhere, one by one: at an owner, who is one of the clients, or at a store.
 //!
-//! Also what lies in the parts of a bucket that is cut. A question or an answer that is lost is not repeated: the request is refused. Not here: leases.
+//! Also what lies in the parts of a bucket that is cut. A question or an answer that is lost is not repeated: the
+//! request is refused. Not here: leases.
 
 use tollgate_lease::{Key, Need, Question, Stamp};
 use tollgate_limit::Instant;

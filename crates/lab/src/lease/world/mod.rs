@@ -1,4 +1,5 @@
-//! A grantor and its clients: requests, clocks that drift and step, messages that are lost, doubled and late, crashes, cuts.
+//! A grantor and its clients: requests, clocks that drift and step, messages that are lost, doubled and late, crashes,
+//! cuts.
 //!
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 

@@ -177,7 +177,8 @@ fn compare(one: &Ran, many: &Ran) -> Found {
     }
 }
 
-/// One publisher sends 0.8 % of the messages, 400 at once; in one bucket with the others, and in a small one of its own.
+/// One publisher sends 0.8 % of the messages, 400 at once; in one bucket with the others, and in a small one of its
+/// own.
 fn rogue(seed: u64) -> (Figures, Figures) {
     let mut dice = Dice::new(seed, Purpose::Worlds);
     let (end, mut bursts) = (600.0 * SECOND as f64, Vec::new());

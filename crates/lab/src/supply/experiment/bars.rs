@@ -1,6 +1,7 @@
 //! What must hold of supply, and whether it does.
 //!
-//! Not here: the experiments that show it at length, and bugs planted in the protocol itself, which `cargo xtask mutants` hunts.
+//! Not here: the experiments that show it at length, and bugs planted in the protocol itself, which `cargo xtask
+//! mutants` hunts.
 
 use super::convergence;
 use super::faults::{self, TUNING, leased};

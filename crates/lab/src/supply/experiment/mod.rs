@@ -32,7 +32,8 @@ fn cell(scenario: Scenario, design: Design, nodes: u16) -> Cell {
 /// A design in a scenario in a setting.
 fn cell_in(scenario: Scenario, design: Design, setting: &Setting) -> Cell {
     let nodes = setting.nodes;
-    // A look takes as long as there are nodes, and comparing books as long as there are loans; of many it is done less often.
+    // A look takes as long as there are nodes, and comparing books as long as there are loans; of many it is done less
+    // often.
     let setting = Setting {
         sample_us: 100 * MILLI,
         look_every: (u64::from(nodes) / 10).pow(2).max(1),

@@ -1,5 +1,5 @@
-//! The algorithm of Ramsden's directed study as printed, and with sign and units made sound: a ring, two neighbours each, ratios
-//! queried every round, half a transfer applied here and half told to the neighbour.
+//! The algorithm of Ramsden's directed study as printed, and with sign and units made sound: a ring, two neighbours
+//! each, ratios queried every round, half a transfer applied here and half told to the neighbour.
 //!
 //! Nothing here survives a lost message, a crash or a cut; that is the point. Not here: any repair of that.
 

@@ -1,7 +1,7 @@
 //! Supply and weights of all nodes, and how far they are from equal fill ratios.
 //!
-//! Floating point: these are models of rules, not rules that decide; only roots and the four operations are used, which are alike
-//! on every machine. Not here: the rules.
+//! Floating point: these are models of rules, not rules that decide; only roots and the four operations are used, which
+//! are alike on every machine. Not here: the rules.
 
 use crate::dice::Dice;
 

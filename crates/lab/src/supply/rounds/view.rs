@@ -7,8 +7,8 @@ use super::graph::{below, others, shuffled};
 use super::state::State;
 use crate::dice::Dice;
 
-/// Every node passes half of its estimate of the level on each round (push-sum), and asks three others for what they have above it
-/// while it has less.
+/// Every node passes half of its estimate of the level on each round (push-sum), and asks three others for what they
+/// have above it while it has less.
 pub(super) fn push_sum(mut state: State, rounds_max: u64, dice: &mut Dice) -> Tally {
     let nodes = state.nodes();
     let (mut sums, mut weights) = (state.supply.clone(), state.weight.clone());
@@ -65,7 +65,8 @@ fn spread(sums: &mut [f64], peers: &[usize], weights: &mut [f64]) -> u64 {
     peers.len() as u64
 }
 
-/// Every node swaps tables with another each round; when all know all, each sends what the same sums tell everybody to send.
+/// Every node swaps tables with another each round; when all know all, each sends what the same sums tell everybody to
+/// send.
 pub(super) fn full_view(state: &State, rounds_max: u64, dice: &mut Dice) -> Tally {
     let nodes = state.nodes();
     let words = nodes.div_ceil(64);

@@ -77,7 +77,8 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// A waiting time of mean one, in 2^-32, by comparisons alone (von Neumann's way), so that it is alike on every machine.
+/// A waiting time of mean one, in 2^-32, by comparisons alone (von Neumann's way), so that it is alike on every
+/// machine.
 fn exponential(dice: &mut Dice) -> u64 {
     let mut whole = 0;
     loop {

@@ -23,8 +23,8 @@ pub(crate) trait Member {
     fn poll_timeout(&self) -> Option<u64>;
     /// The next message to send, and to whom.
     fn poll_send(&mut self) -> Option<(u16, Self::Message)>;
-    /// The supply it would spend from at this moment, in thousand-millionths of a request per second, which is as fine as any
-    /// design counts.
+    /// The supply it would spend from at this moment, in thousand-millionths of a request per second, which is as fine
+    /// as any design counts.
     fn usable(&self, now: u64) -> i128;
 }
 

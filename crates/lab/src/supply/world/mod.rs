@@ -1,4 +1,5 @@
-//! A world of nodes that pass supply: requests, clocks that drift, messages that are lost, doubled and late, crashes, cuts.
+//! A world of nodes that pass supply: requests, clocks that drift, messages that are lost, doubled and late, crashes,
+//! cuts.
 //!
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 

@@ -1,7 +1,8 @@
-//! Requests of a trace decided by others or from what others lend: leases, copies synchronised now and then, an owner, a store.
+//! Requests of a trace decided by others or from what others lend: leases, copies synchronised now and then, an owner,
+//! a store.
 //!
-//! Every key has a home, the node that lends, decides or keeps count; a store is none of the nodes. Not here: nodes that count
-//! together, and failures of nodes.
+//! Every key has a home, the node that lends, decides or keeps count; a store is none of the nodes. Not here: nodes
+//! that count together, and failures of nodes.
 
 mod desk;
 mod sim;

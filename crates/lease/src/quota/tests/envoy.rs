@@ -1,4 +1,5 @@
-//! A data plane as Envoy's: a bucket that starts full whenever it is another one, and lives for so long from its receipt.
+//! A data plane as Envoy's: a bucket that starts full whenever it is another one, and lives for so long from its
+//! receipt.
 //!
 //! Levels are in 2^-40 of a token, times are true ones. Not here: what the server makes of it.
 

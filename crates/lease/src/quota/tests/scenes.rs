@@ -70,7 +70,8 @@ fn who_comes_later_gets_a_share_when_the_first_is_cut() {
     assert_eq!(world.ghost.over, 0);
 }
 
-/// How long after demand has moved from one data plane to another, which used 8 % before, that one passes 0.8 of what it asks for.
+/// How long after demand has moved from one data plane to another, which used 8 % before, that one passes 0.8 of what
+/// it asks for.
 fn moved_after(rules: QuotaRules, report_every: u64) -> u64 {
     let mut world = World::new(1, (1_000, 1_000), rules, CALM);
     for rate in [2_000, 80] {
@@ -183,7 +184,8 @@ fn smaller_limits_are_told_and_hold_once_what_was_out_has_ended() {
     assert!((600..=1_100).contains(&admitted), "{admitted}");
 }
 
-/// How much passes in the 20 s before and in those after the grantor fell, while so much is asked for; and what passed too many.
+/// How much passes in the 20 s before and in those after the grantor fell, while so much is asked for; and what passed
+/// too many.
 fn around_a_fall(per_second: [u64; 2]) -> (u64, u64, u64) {
     let mut world = world(2);
     for (side, rate) in world.sides.iter_mut().zip(per_second) {

@@ -1,4 +1,5 @@
-//! Random schedules: whatever is late, lost or dead, nothing is admitted too much as long as deliveries are as promised.
+//! Random schedules: whatever is late, lost or dead, nothing is admitted too much as long as deliveries are as
+//! promised.
 
 use super::envoy::Envoy;
 use super::world::{Faults, Ghost, MS, Mood, SECOND, World};
@@ -84,7 +85,8 @@ fn run_cut(seed: u64) -> World {
     world
 }
 
-/// The grantor falls or is succeeded while a bucket is full, and everything is used as soon as a lease would have ended.
+/// The grantor falls or is succeeded while a bucket is full, and everything is used as soon as a lease would have
+/// ended.
 fn run_fall(seed: u64, nodes: usize, fall: fn(&mut World)) -> World {
     let mut world = slow(seed, 1).among(nodes);
     world.run(15 * SECOND);

@@ -1,8 +1,10 @@
-//! A grantor, or nodes of which one grants at a time; some data planes that are a stream away, and requests that ask the grantor itself.
+//! A grantor, or nodes of which one grants at a time; some data planes that are a stream away, and requests that ask
+//! the grantor itself.
 //!
-//! Messages of a stream come in order, each as late as the schedule says. Streams break, reports get lost and come twice, the
-//! grantor falls, is away for a while, and is succeeded; what it answers gets lost. A bucket of its own arithmetic is charged at each admission. Streams end at nodes
-//! that stay: the way from there to the grantor is a part of that of a message.
+//! Messages of a stream come in order, each as late as the schedule says. Streams break, reports get lost and come
+//! twice, the grantor falls, is away for a while, and is succeeded; what it answers gets lost. A bucket of its own
+//! arithmetic is charged at each admission. Streams end at nodes that stay: the way from there to the grantor is a part
+//! of that of a message.
 
 use std::collections::VecDeque;
 
@@ -229,7 +231,8 @@ impl World {
         self.nodes.pass_to(owner, self.at());
     }
 
-    /// Whoever grants is not there for so long, and the next one grants in its place; one that fell has no books when it is back.
+    /// Whoever grants is not there for so long, and the next one grants in its place; one that fell has no books when
+    /// it is back.
     pub(super) fn stand_in(&mut self, time: u64, falls: bool) {
         let until = Instant::from_nanos(self.at().as_nanos() + time);
         self.nodes.stand_in(until, falls);

@@ -1,10 +1,10 @@
 //! Holding the seat, and what nodes that are gone left behind of owned keys.
 //!
-//! Where a node of the cluster is gone and its seat silent, whoever owns its keys now takes their rows: they become heirs of
-//! this seat, are added to what is counted here, and are let go of in the statement that writes the sum. So each is counted
-//! once. A node that was taken for gone and is not begins anew with what is left at its seat. All of this is done beside
-//! decisions: a key that is asked before its row came counts from nothing, and the row is added to that. Not here: SQL
-//! (`seat`), who owns a key (`owner`).
+//! Where a node of the cluster is gone and its seat silent, whoever owns its keys now takes their rows: they become
+//! heirs of this seat, are added to what is counted here, and are let go of in the statement that writes the sum. So
+//! each is counted once. A node that was taken for gone and is not begins anew with what is left at its seat. All of
+//! this is done beside decisions: a key that is asked before its row came counts from nothing, and the row is added to
+//! that. Not here: SQL (`seat`), who owns a key (`owner`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

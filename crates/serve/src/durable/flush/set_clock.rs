@@ -1,10 +1,10 @@
 //! Rows go with the clock where it is set ahead.
 //!
-//! What is in memory is moved by the engine. A row of a key that left memory would say nothing by the time that is followed, and
-//! its key would get a second bucket: so all rows are moved first, and none is read or written until the clock was followed. One
-//! that was moved and then not followed is brought back when it is read, as every row of a time to come is. Rows of the time
-//! before a clock was set back are brought back likewise. Not here: rows of policies that nodes count together, and of contracts
-//! that are not loaded.
+//! What is in memory is moved by the engine. A row of a key that left memory would say nothing by the time that is
+//! followed, and its key would get a second bucket: so all rows are moved first, and none is read or written until the
+//! clock was followed. One that was moved and then not followed is brought back when it is read, as every row of a time
+//! to come is. Rows of the time before a clock was set back are brought back likewise. Not here: rows of policies that
+//! nodes count together, and of contracts that are not loaded.
 
 use std::sync::{Arc, mpsc};
 

@@ -1,7 +1,7 @@
 //! Writing what durable policies that nodes count together must not lose.
 //!
-//! The same promise as for cells, and the same way: keys that changed here are written twice in an interval, and those of a
-//! failed flush with the next. Not here: what is kept of a key, which its design says.
+//! The same promise as for cells, and the same way: keys that changed here are written twice in an interval, and those
+//! of a failed flush with the next. Not here: what is kept of a key, which its design says.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! One connection at a time, and the fence under which it writes.
 //!
-//! A connection that failed is dropped, never repaired: the database may have done what was asked, or do it later, and a new
-//! fence makes sure that it does not do it after what is asked next.
+//! A connection that failed is dropped, never repaired: the database may have done what was asked, or do it later, and
+//! a new fence makes sure that it does not do it after what is asked next.
 
 use std::sync::Arc;
 use std::time::Duration;

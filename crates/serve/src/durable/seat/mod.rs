@@ -1,9 +1,9 @@
 //! The journal in a database that many servers use: each has a *seat*, and only who holds a seat writes its rows.
 //!
-//! Whoever starts under a seat holds it from then on: the seat's fence grows, and a statement that writes names the fence
-//! it was made under. The database compares in that statement, so that a process which stood still and goes on cannot
-//! overwrite what its successor wrote. Each connection has a fence of its own, since the database may still work on what
-//! came by the one before. Not here: rows (`rows.rs`), and what is written when.
+//! Whoever starts under a seat holds it from then on: the seat's fence grows, and a statement that writes names the
+//! fence it was made under. The database compares in that statement, so that a process which stood still and goes on
+//! cannot overwrite what its successor wrote. Each connection has a fence of its own, since the database may still work
+//! on what came by the one before. Not here: rows (`rows.rs`), and what is written when.
 
 mod desk;
 mod moving;
@@ -40,9 +40,9 @@ pub struct Seat {
 /// A cell on its way: its number, its contract, and what was kept.
 type Heir = (i64, i64, Found);
 
-/// Takes a seat in a database and hands out its secrets, drawn at the first time. In a cluster the secret of the table is
-/// `given`; a seat with counts under another is refused. Where there is a data directory, it tells whether who had the
-/// seat before is surely gone.
+/// Takes a seat in a database and hands out its secrets, drawn at the first time. In a cluster the secret of the table
+/// is `given`; a seat with counts under another is refused. Where there is a data directory, it tells whether who had
+/// the seat before is surely gone.
 pub fn open_seat(
     settings: &DatabaseSettings,
     name: &str,
@@ -179,8 +179,8 @@ impl Seat {
         self.run(async move |at| moving::left_seats(at, &contracts, &alive, now).await)
     }
 
-    /// Takes a seat for left that is silent, and of its next cells of a contract, after `after`, those that are `mine` for
-    /// heirs. Says how many, and how far it came; `None` at the end.
+    /// Takes a seat for left that is silent, and of its next cells of a contract, after `after`, those that are `mine`
+    /// for heirs. Says how many, and how far it came; `None` at the end.
     pub(super) fn take_cells(
         &self,
         (left, contract): (&str, i64),

@@ -1,7 +1,8 @@
 //! Rows of owned keys, on their way from the seat of a node that is gone to that of the one that owns them now.
 //!
-//! A row leaves a seat only in the statement that sees that nobody holds it, and is an heir of the other until its count is in a
-//! row there. So it is counted once, whoever stops in between. Not here: which keys go where (`estate.rs`).
+//! A row leaves a seat only in the statement that sees that nobody holds it, and is an heir of the other until its
+//! count is in a row there. So it is counted once, whoever stops in between. Not here: which keys go where
+//! (`estate.rs`).
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;

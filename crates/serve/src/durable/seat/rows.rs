@@ -1,7 +1,8 @@
 //! Rows of a seat: secrets, contracts, shapes, cells and what is counted together, read and written.
 //!
-//! Every statement that writes rows of a seat begins with [`mine`]: where the fence is another's by now, it does nothing, and
-//! says so. A statement that waits for a take-over to end sees the fence after it. Not here: what is written when.
+//! Every statement that writes rows of a seat begins with [`mine`]: where the fence is another's by now, it does
+//! nothing, and says so. A statement that waits for a take-over to end sees the fence after it. Not here: what is
+//! written when.
 
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
@@ -59,8 +60,8 @@ pub(super) async fn secret<const N: usize>(
         .map_err(|_| StoreError::Damaged("a secret of another length".into()))
 }
 
-/// The secret of the table, which a cluster gives to all its nodes. A seat that has another keeps it, unless nothing was
-/// counted under it yet; whoever is given it must look.
+/// The secret of the table, which a cluster gives to all its nodes. A seat that has another keeps it, unless nothing
+/// was counted under it yet; whoever is given it must look.
 pub(super) async fn table_secret(
     connection: &mut PgConnection,
     seat: &str,
@@ -264,8 +265,8 @@ impl Keys {
     }
 }
 
-/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came, `None`
-/// at the end, and how many went.
+/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came,
+/// `None` at the end, and how many went.
 pub(in crate::durable) async fn drop_fresh(
     at: &mut At,
     from: Kept,

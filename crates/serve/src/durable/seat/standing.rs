@@ -1,7 +1,8 @@
 //! How surely a process holds its seat.
 //!
-//! Whether it does, only the database knows; a process knows when it last heard so. Others may take what was left at a seat
-//! from which nothing came for [`SILENT`]; so a process that heard nothing for half of that no longer counts on it.
+//! Whether it does, only the database knows; a process knows when it last heard so. Others may take what was left at a
+//! seat from which nothing came for [`SILENT`]; so a process that heard nothing for half of that no longer counts on
+//! it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

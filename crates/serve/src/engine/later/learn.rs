@@ -1,8 +1,8 @@
 //! What nobody has told the node yet of keys: it is asked for before the key is decided about.
 //!
-//! An operation waits where terms of its key are missed, or counts of it are on disk, and goes on once they are there. Who has
-//! no terms in time is counted by the policies of the contract; who has no counts is denied. Not here: where they are written
-//! (`Registrar`).
+//! An operation waits where terms of its key are missed, or counts of it are on disk, and goes on once they are there.
+//! Who has no terms in time is counted by the policies of the contract; who has no counts is denied. Not here: where
+//! they are written (`Registrar`).
 
 use std::future::Future;
 use std::pin::Pin;

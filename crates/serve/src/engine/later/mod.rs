@@ -1,7 +1,8 @@
 //! Operations in which another node or a store has a part, or of whose key something must be learnt first.
 //!
-//! [`Turn::start`] carries out what can be done here, and gives a [`Ticket`] for the rest: it owns what the operation needs, and
-//! keeps its place among others. All that wait together are asked together ([`Waiting`]); nothing is read or begun twice.
+//! [`Turn::start`] carries out what can be done here, and gives a [`Ticket`] for the rest: it owns what the operation
+//! needs, and keeps its place among others. All that wait together are asked together ([`Waiting`]); nothing is read or
+//! begun twice.
 //!
 //! Contracts that are decided here pay one look at a flag for all this. Not here: who decides instead (`owner`).
 

@@ -15,8 +15,9 @@ pub struct Question {
     pub spots: Spots,
     /// For how much.
     pub cost: Cost,
-    /// The values that identify the key at each spot, for whoever has to look up its terms; empty where nobody has to. For somebody who
-    /// decides about all contracts, the key as the request brought it: one value, or names and values by turns.
+    /// The values that identify the key at each spot, for whoever has to look up its terms; empty where nobody has to.
+    /// For somebody who decides about all contracts, the key as the request brought it: one value, or names and values
+    /// by turns.
     pub names: Vec<Vec<String>>,
 }
 

@@ -47,8 +47,8 @@ impl Waiting {
         }
     }
 
-    /// Asks for what operations wait for until none waits any more: first for what must be learnt of their keys, then for what is
-    /// decided elsewhere.
+    /// Asks for what operations wait for until none waits any more: first for what must be learnt of their keys, then
+    /// for what is decided elsewhere.
     pub async fn wait(&mut self, engine: &Engine, mut tickets: Vec<&mut Ticket>) {
         while tickets.iter_mut().any(|one| !one.is_done()) {
             let mut unknown = Vec::new();

@@ -1,7 +1,7 @@
 //! Keys that other nodes own: what is asked about them for one stream, all at once.
 //!
-//! An answer counts only if it is there in time, as an assignment must not be under way for longer than its owner thinks. Not
-//! here: who owns what, and what is done about an answer that is missing.
+//! An answer counts only if it is there in time, as an assignment must not be under way for longer than its owner
+//! thinks. Not here: who owns what, and what is done about an answer that is missing.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Which pool a bucket of Envoy is about: its names and values are the entries of a key, in the order of the names.
 //!
-//! Contracts of the contract file bind it in every domain, imported rules in theirs, as for Envoy's rate limit service. Not here: what
-//! is assigned.
+//! Contracts of the contract file bind it in every domain, imported rules in theirs, as for Envoy's rate limit service.
+//! Not here: what is assigned.
 
 use crate::engine::Turn;
 use crate::value::text;

@@ -1,8 +1,8 @@
 //! Envoy's rate limit quota service: data planes report what they use and are assigned buckets to decide by.
 //!
-//! What is assigned to whom is decided by `tollgate-lease`, out of the pools that leases and requests of the other doors come out of. Here
-//! are the stream, whose messages and buckets are bounded, which key a bucket is, and who is asked about it. Not here: the rules
-//! (`docs/rlqs.md`).
+//! What is assigned to whom is decided by `tollgate-lease`, out of the pools that leases and requests of the other
+//! doors come out of. Here are the stream, whose messages and buckets are bounded, which key a bucket is, and who is
+//! asked about it. Not here: the rules (`docs/rlqs.md`).
 
 mod away;
 mod bind;

@@ -1,7 +1,7 @@
 //! One stream of a data plane: reports come, assignments go, and what is due is done in between.
 //!
-//! A stream is polled by whoever sends its answers, so that one who does not take them is not listened to either. Where other nodes own
-//! keys they are asked, and nothing is listened to meanwhile. Not here: what is assigned.
+//! A stream is polled by whoever sends its answers, so that one who does not take them is not listened to either. Where
+//! other nodes own keys they are asked, and nothing is listened to meanwhile. Not here: what is assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -116,8 +116,8 @@ impl Session {
         self.asking = std::mem::take(&mut self.line).ask(&self.shared);
     }
 
-    /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may have said is
-    /// not what the data plane has.
+    /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may
+    /// have said is not what the data plane has.
     fn hear(&mut self, asking: Asking) -> Option<RateLimitQuotaResponse> {
         let mut actions = Vec::new();
         for (id, number, heard) in asking.heard() {
@@ -161,7 +161,8 @@ impl Session {
         }
     }
 
-    /// What is said of one bucket. One that cannot be served has an answer of its own, so that it costs no other bucket anything.
+    /// What is said of one bucket. One that cannot be served has an answer of its own, so that it costs no other bucket
+    /// anything.
     fn judge(&mut self, turn: &Turn<'_>, usage: &BucketQuotaUsage) -> Option<BucketAction> {
         let nothing = BucketId::default();
         let bucket = usage.bucket_id.as_ref().unwrap_or(&nothing);

@@ -1,4 +1,5 @@
-//! An answer without an end: lines as they come, until the client goes, the server stops, or the client takes none in time.
+//! An answer without an end: lines as they come, until the client goes, the server stops, or the client takes none in
+//! time.
 
 use std::time::Duration;
 

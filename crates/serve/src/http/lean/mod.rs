@@ -1,8 +1,8 @@
 //! HTTP/1, whose requests nearly always come whole.
 //!
-//! A connection is read into one buffer; every whole request in it is answered into another, which is written at once. A request whose
-//! body or answer takes time is answered by itself (`alone`), and the connection goes on behind it. Not here: paths and answers
-//! (`route`).
+//! A connection is read into one buffer; every whole request in it is answered into another, which is written at once.
+//! A request whose body or answer takes time is answered by itself (`alone`), and the connection goes on behind it. Not
+//! here: paths and answers (`route`).
 
 mod alone;
 mod answer;

@@ -1,7 +1,8 @@
 //! Whether the system's clock was set: told at once, and followed when it has stood so for a while.
 //!
-//! Until then time goes on as it did, so a clock that jumps and comes back changes nothing. When it is followed, every key
-//! is moved along, so that nothing is regained. Not here: how a step is told from what NTP steers (`tollgate-client`).
+//! Until then time goes on as it did, so a clock that jumps and comes back changes nothing. When it is followed, every
+//! key is moved along, so that nothing is regained. Not here: how a step is told from what NTP steers
+//! (`tollgate-client`).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Envoy's rate limit quota service, asked by a client made of Envoy's own types, and by data planes that decide as Envoy does.
+//! Envoy's rate limit quota service, asked by a client made of Envoy's own types, and by data planes that decide as
+//! Envoy does.
 
 mod plane;
 

@@ -1,4 +1,5 @@
-//! A descriptor file with one rule of each kind, as a user of envoyproxy/ratelimit knows it: what it decides, counts and hands back.
+//! A descriptor file with one rule of each kind, as a user of envoyproxy/ratelimit knows it: what it decides, counts
+//! and hands back.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

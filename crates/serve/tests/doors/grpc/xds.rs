@@ -1,4 +1,5 @@
-//! Contracts from a management server made of Envoy's own types: what is asked, what is accepted, what is refused and why.
+//! Contracts from a management server made of Envoy's own types: what is asked, what is accepted, what is refused and
+//! why.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

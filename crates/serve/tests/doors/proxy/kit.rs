@@ -226,7 +226,8 @@ fn read(text: &str) -> Answer {
     }
 }
 
-/// Asks until [`THREE_A_MINUTE`] refuses: what clients of a proxy are told, and that the page answers until then. Gives the refusal.
+/// Asks until [`THREE_A_MINUTE`] refuses: what clients of a proxy are told, and that the page answers until then. Gives
+/// the refusal.
 #[track_caller]
 pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Answer {
     for left in [2, 1, 0] {

@@ -1,5 +1,5 @@
-//! Proxies that ask Tollgate first: real nginx, Caddy, `HAProxy` and Envoy with the files that are shipped, and the paths they
-//! ask, asked by hand.
+//! Proxies that ask Tollgate first: real nginx, Caddy, `HAProxy` and Envoy with the files that are shipped, and the
+//! paths they ask, asked by hand.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! Two Envoys that decide by buckets they are assigned, by `deploy/envoy/rlqs.yaml`, and a server that is killed and begins again.
+//! Two Envoys that decide by buckets they are assigned, by `deploy/envoy/rlqs.yaml`, and a server that is killed and
+//! begins again.
 //!
 //! Each takes most of a minute, as Envoy reports every five seconds, and what a server assigned before must be over.
 
@@ -137,8 +138,9 @@ fn debt(mut admitted: Vec<Instant>) -> f64 {
     debt
 }
 
-/// Runs two Envoys with clients that ask so often. When both are served there are `more` clients, and the server is killed and begins
-/// again. Gives what became of the requests from when both were served until what was assigned before would have ended.
+/// Runs two Envoys with clients that ask so often. When both are served there are `more` clients, and the server is
+/// killed and begins again. Gives what became of the requests from when both were served until what was assigned before
+/// would have ended.
 fn around_a_restart(
     per_second: u32,
     more: impl FnOnce(&Proxy) -> Vec<Client>,

@@ -6,8 +6,8 @@ use crate::cluster::kit::{Ears, Ground, Node, all_know, until};
 
 const LIMIT: u32 = 50;
 
-/// Asks all nodes in turn, no sooner than the last answer is known to all, until nobody lets anything pass; says how many
-/// passed.
+/// Asks all nodes in turn, no sooner than the last answer is known to all, until nobody lets anything pass; says how
+/// many passed.
 fn spend(nodes: &mut [Node], user: &str) -> u32 {
     let ears = Ears::new(nodes);
     let (mut passed, mut refused) = (0, 0);

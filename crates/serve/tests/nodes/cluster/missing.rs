@@ -1,4 +1,5 @@
-//! Nodes that die stay named: at every node, in every place where a node says how its cluster is, until they are back or forgotten.
+//! Nodes that die stay named: at every node, in every place where a node says how its cluster is, until they are back
+//! or forgotten.
 
 use tollgate_serve::cluster::RollView;
 use tollgate_serve::settings::roster;

@@ -1,5 +1,5 @@
-//! Crowds at the port of the cluster: connections that say nothing, too little or no end of it; and what the cap on bytes holds
-//! back.
+//! Crowds at the port of the cluster: connections that say nothing, too little or no end of it; and what the cap on
+//! bytes holds back.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -70,8 +70,8 @@ fn a_greeting_without_an_end_ends_and_one_of_a_stranger_waits_in_vain() {
     let ground = Ground::new();
     let nodes = ground.nodes(2);
     let before = nodes[0].view().streams.refused;
-    // Under the right key, but: a frame as long as there can be, of which nothing comes; a frame longer than there can be; a
-    // greeting by a node that is no member; a message before any greeting.
+    // Under the right key, but: a frame as long as there can be, of which nothing comes; a frame longer than there can
+    // be; a greeting by a node that is no member; a message before any greeting.
     let mut long = vec![1, 0, 0, 0x40, 0];
     long.extend([0; 8]);
     let words = [

@@ -1,5 +1,5 @@
-//! Nodes that have the whole bucket each and synchronise now and then: what they admit too much is within what they say, is told, and is
-//! paid back.
+//! Nodes that have the whole bucket each and synchronise now and then: what they admit too much is within what they
+//! say, is told, and is paid back.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,7 +85,8 @@ fn what_is_admitted_too_much_is_within_the_bound_is_told_and_is_paid_back() {
     assert!(worst > 0 && worst <= bound + BURST, "{worst} of {bound}");
     assert!(over >= worst - 1);
     assert!(before <= 3 * PER_SECOND + BURST + bound, "{before}");
-    // Whatever was too much at first is paid back: from then on no more than the limit, but for what is owed at either end.
+    // Whatever was too much at first is paid back: from then on no more than the limit, but for what is owed at either
+    // end.
     let percent = after * 100 / (6 * PER_SECOND);
     assert!((85..=112).contains(&percent), "{percent} %");
     let key = "/v1/cluster/sync?contract=users&key=user=ada";

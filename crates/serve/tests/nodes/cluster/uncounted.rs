@@ -1,4 +1,5 @@
-//! Policies that no machine can count: an error when contracts are loaded, never a count per node that nobody asked for.
+//! Policies that no machine can count: an error when contracts are loaded, never a count per node that nobody asked
+//! for.
 
 use tollgate_node::Roster;
 use tollgate_serve::run::start;

@@ -1,4 +1,5 @@
-//! Keys with terms of their own that a store or an owner counts, or whose counts are kept: real servers, real databases.
+//! Keys with terms of their own that a store or an owner counts, or whose counts are kept: real servers, real
+//! databases.
 
 use std::path::Path;
 use std::time::Duration;

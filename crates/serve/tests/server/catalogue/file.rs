@@ -1,4 +1,5 @@
-//! A catalogue in a file: what is put into a new one, what cannot be opened, and what a server does with a contract file.
+//! A catalogue in a file: what is put into a new one, what cannot be opened, and what a server does with a contract
+//! file.
 
 use tollgate_catalogue::Kind;
 use tollgate_catalogue_sql::Source;

@@ -14,7 +14,8 @@ use tollgate_serve::settings::{
 /// Nothing here takes as long unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
-/// What the first server finds: everybody has ten, none of which come back while a test runs, on the plan `pro` a thousand.
+/// What the first server finds: everybody has ten, none of which come back while a test runs, on the plan `pro` a
+/// thousand.
 pub(crate) const CONTRACTS: &str = "
 plans:
   - { id: free, policies: [{ name: long, limit: 10, per: 1000d }] }

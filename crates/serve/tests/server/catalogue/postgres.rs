@@ -56,8 +56,8 @@ fn a_change_is_in_force_on_both_and_both_go_on_without_the_database() {
     }
 }
 
-/// A poll every second would be in force after more than one, now and then. What the machine itself kept threads from running is
-/// taken off, and one change of all may be late for a reason that no thread sees, as a disk that hangs.
+/// A poll every second would be in force after more than one, now and then. What the machine itself kept threads from
+/// running is taken off, and one change of all may be late for a reason that no thread sees, as a disk that hangs.
 #[test]
 fn a_change_is_in_force_on_both_within_a_second() {
     let database = Postgres::start();

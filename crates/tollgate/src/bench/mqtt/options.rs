@@ -66,7 +66,8 @@ pub struct PlaceOptions {
     #[arg(long, value_enum, default_value_t = AssignWay::Spread)]
     pub assign: AssignWay,
 
-    /// Where subscribers wait for the messages; each target unless given. With several gateways before one broker: that broker
+    /// Where subscribers wait for the messages; each target unless given. With several gateways before one broker: that
+    /// broker
     #[arg(long, value_name = "ADDR")]
     pub subscribe: Vec<Address>,
 

@@ -1,7 +1,7 @@
 //! One client process: asks for one key at random times, and writes down what it admits by itself.
 //!
-//! An admission is written before the request hears of it, so that the log is whole when the process is killed. Not here: what nodes
-//! admit, which they write themselves.
+//! An admission is written before the request hears of it, so that the log is whole when the process is killed. Not
+//! here: what nodes admit, which they write themselves.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};

@@ -1,7 +1,9 @@
-//! `tollgate cluster prove-lease`: one limit lent by two real nodes to three real clients, judged by what they admitted.
+//! `tollgate cluster prove-lease`: one limit lent by two real nodes to three real clients, judged by what they
+//! admitted.
 //!
-//! Clients write down what they admit by themselves, nodes what they admit for those who wait, all by a clock that the processes of a machine
-//! share. All logs together are replayed through one bucket. Not here: the protocol (`tollgate-lease`).
+//! Clients write down what they admit by themselves, nodes what they admit for those who wait, all by a clock that the
+//! processes of a machine share. All logs together are replayed through one bucket. Not here: the protocol
+//! (`tollgate-lease`).
 
 mod lessee;
 mod show;

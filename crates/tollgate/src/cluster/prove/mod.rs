@@ -1,9 +1,10 @@
 //! `tollgate cluster prove`: a divided rate on five real processes, judged by what they admitted.
 //!
-//! Twice as much is asked as there is, most of it of another node every second, while nodes are killed, cut off, stopped and
-//! restarted. A node writes an admission down before it answers, with the time by which it decided, on a clock that all processes of
-//! a machine share; so the log is whole whenever a process dies. All logs together are replayed through one bucket. Beside
-//! the use of the limit stands that of the same phases simulated. Not here: what the protocol may do (`tollgate-supply`).
+//! Twice as much is asked as there is, most of it of another node every second, while nodes are killed, cut off,
+//! stopped and restarted. A node writes an admission down before it answers, with the time by which it decided, on a
+//! clock that all processes of a machine share; so the log is whole whenever a process dies. All logs together are
+//! replayed through one bucket. Beside the use of the limit stands that of the same phases simulated. Not here: what
+//! the protocol may do (`tollgate-supply`).
 
 // The checker of `bench`, which shares no code with what it judges.
 #[path = "../../../../../bench/src/bin/admissions/judge.rs"]

@@ -1,7 +1,7 @@
 //! The same phases in one process: the same nodes, frames that take half a millisecond, and time that passes when told.
 //!
-//! A process that is restarted is away for as long as it was live, and everybody knows at once who is there; a node that stands
-//! still hears nothing and is asked nothing. Not here: processes, threads, and what a busy machine costs.
+//! A process that is restarted is away for as long as it was live, and everybody knows at once who is there; a node
+//! that stands still hears nothing and is asked nothing. Not here: processes, threads, and what a busy machine costs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

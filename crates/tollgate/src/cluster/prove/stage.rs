@@ -1,7 +1,7 @@
 //! The processes, what is between them, and what is done to both.
 //!
-//! Where network namespaces can be had, nodes are cut off by moving their links to another switch of the kernel's; otherwise a
-//! proxy between them lets nothing pass. Not here: what happens when (`story`), and who asks (`load`).
+//! Where network namespaces can be had, nodes are cut off by moving their links to another switch of the kernel's;
+//! otherwise a proxy between them lets nothing pass. Not here: what happens when (`story`), and who asks (`load`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

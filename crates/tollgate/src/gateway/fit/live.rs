@@ -35,7 +35,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The time that such a part of the messages does not take longer than: for tokens and at the broker, one behind the other.
+    /// The time that such a part of the messages does not take longer than: for tokens and at the broker, one behind
+    /// the other.
     pub(super) fn total_ns(&self, part: f64) -> u64 {
         let [access, service] = [&self.access, &self.service].map(|of| of.percentile(part));
         access.saturating_add(service)

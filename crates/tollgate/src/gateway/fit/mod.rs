@@ -1,7 +1,9 @@
-//! `tollgate gateway fit`: measures at gateways that run how few of them keep an objective, and leaves clients placed so.
+//! `tollgate gateway fit`: measures at gateways that run how few of them keep an objective, and leaves clients placed
+//! so.
 //!
-//! A round is a list of who belongs where with other weights, clients that go where they belong, and what was counted while a while passed.
-//! Whatever goes wrong, the old list is put back. Not here: which number is next (`search`), and the model (`tollgate-split`).
+//! A round is a list of who belongs where with other weights, clients that go where they belong, and what was counted
+//! while a while passed. Whatever goes wrong, the old list is put back. Not here: which number is next (`search`), and
+//! the model (`tollgate-split`).
 
 mod list;
 mod live;
@@ -31,7 +33,8 @@ pub struct FitOptions {
     #[arg(long, value_name = "FILE")]
     placement: PathBuf,
 
-    /// Where a gateway says how it stands, its --metrics or --http: `http://host:port`; give it again for every gateway of the list
+    /// Where a gateway says how it stands, its --metrics or --http: `http://host:port`; give it again for every gateway
+    /// of the list
     #[arg(long = "server", value_name = "URL", required = true)]
     at: Vec<Address>,
 

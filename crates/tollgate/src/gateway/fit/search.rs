@@ -1,7 +1,7 @@
 //! Which gateways to try next, given what was measured: by the model first, or by halving.
 //!
-//! A search says what to run and is told the percentile of every gateway; a round takes as long as whoever measures wants. Not here:
-//! the model (`tollgate-split`), and measuring (`live`).
+//! A search says what to run and is told the percentile of every gateway; a round takes as long as whoever measures
+//! wants. Not here: the model (`tollgate-split`), and measuring (`live`).
 
 use tollgate_split::plan::fit::{ModelFirst, Next as Fitted, Task, Topic, predict};
 use tollgate_split::plan::place::{NoRoom, Place, distribute};
@@ -59,7 +59,8 @@ impl Search {
         (Self::Binary(binary), next)
     }
 
-    /// Takes the percentiles of gateways in nanoseconds; one that takes part and is not named did not keep the objective.
+    /// Takes the percentiles of gateways in nanoseconds; one that takes part and is not named did not keep the
+    /// objective.
     pub(super) fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
         match self {
             Self::Model(model) => model.handle_measured(measured),

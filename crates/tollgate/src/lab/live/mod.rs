@@ -171,8 +171,8 @@ fn row(
     })
 }
 
-/// The same in the lab, where messages take as long as they took. Processes draw the phases of their rounds anew, so the
-/// lab does too, a number of times.
+/// The same in the lab, where messages take as long as they took. Processes draw the phases of their rounds anew, so
+/// the lab does too, a number of times.
 fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
     let mut cluster = lane.cluster.clone();
     let is_delayed = |fault: &Fault| matches!(fault, Fault::Delay { .. });

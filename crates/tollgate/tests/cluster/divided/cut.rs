@@ -1,5 +1,5 @@
-//! Buckets that are cut: nodes that are asked for more than there is, die, are started again and stand still, and together admit
-//! what one bucket would have.
+//! Buckets that are cut: nodes that are asked for more than there is, die, are started again and stand still, and
+//! together admit what one bucket would have.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A few nodes that divide a rate, each with files of its own, asked for more than there is; and a judge of what they admitted.
+//! A few nodes that divide a rate, each with files of its own, asked for more than there is; and a judge of what they
+//! admitted.
 
 use std::collections::BTreeMap;
 use std::fs;

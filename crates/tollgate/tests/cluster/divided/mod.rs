@@ -1,4 +1,5 @@
-//! Divided rates while files change, disks fail, names are doubled and clocks run wrong: what is refused, told, and never admitted.
+//! Divided rates while files change, disks fail, names are doubled and clocks run wrong: what is refused, told, and
+//! never admitted.
 //!
 //! Not here: processes that die and networks that are cut (`supply`).
 

@@ -1,4 +1,5 @@
-//! What cannot be divided is refused before a port opens, with what to change; what is decided otherwise than written is told.
+//! What cannot be divided is refused before a port opens, with what to change; what is decided otherwise than written
+//! is told.
 
 use std::process::{Command, Output};
 

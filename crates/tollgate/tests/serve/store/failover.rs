@@ -1,4 +1,5 @@
-//! Primaries that are killed, or give way, while servers are asked: answers keep coming in time, and are exact afterwards.
+//! Primaries that are killed, or give way, while servers are asked: answers keep coming in time, and are exact
+//! afterwards.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Permanent transfers with a ledger: a service writes down every give before it is sent and every credit before it is confirmed.
+//! Permanent transfers with a ledger: a service writes down every give before it is sent and every credit before it is
+//! confirmed.
 //!
 //! Cumulative flows make loss, copies and disorder harmless. In the lab only, to be compared with. Not here: loans.
 

@@ -1,4 +1,5 @@
-//! The register that every give and every credit is written into before it counts elsewhere. One stands for several that agree.
+//! The register that every give and every credit is written into before it counts elsewhere. One stands for several
+//! that agree.
 //!
 //! Not here: how several agree.
 
@@ -207,8 +208,8 @@ impl Service {
         }
     }
 
-    /// Sends what fenced incarnations and the service itself have sent and nobody confirmed; what was sent to the fenced comes
-    /// back at once, in whichever order giver and taker were fenced.
+    /// Sends what fenced incarnations and the service itself have sent and nobody confirmed; what was sent to the
+    /// fenced comes back at once, in whichever order giver and taker were fenced.
     fn resend(&mut self) {
         let me = self.me;
         let open = |from: Id, book: &Book, got: &BTreeMap<Id, u64>| -> Vec<(Id, Id, Flow)> {

@@ -9,8 +9,8 @@ use tollgate_wire::native::{CheckRequest, CheckResponse, Entry};
 use super::{Link, Said, said, usage};
 use crate::grpc::server::Server;
 
-/// How many of these admissions the bucket that was cut into quotas would have refused. What the server admitted itself is known up to
-/// `late` after it did, for which a full bucket may have lost as much.
+/// How many of these admissions the bucket that was cut into quotas would have refused. What the server admitted itself
+/// is known up to `late` after it did, for which a full bucket may have lost as much.
 pub(super) fn over(mut admitted: Vec<Instant>, late: Duration) -> usize {
     admitted.sort_unstable();
     let depth = 200.0 + 200.0 * late.as_secs_f64();
