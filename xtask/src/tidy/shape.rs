@@ -2,7 +2,7 @@
 //!
 //! A file's production lines are those above its `#[cfg(test)] mod … {`. A function's lines run
 //! from `fn` to its closing brace. Arguments include `self`, as clippy counts them; those of a function that a trait
-//! asks for are counted where the trait is.
+//! asks for are counted where the trait is. Two arguments in one tuple are two arguments: they get names in a struct.
 
 use super::Finding;
 use super::files::File;
@@ -38,7 +38,10 @@ pub(crate) fn check(file: &File) -> Vec<Finding> {
             "fn" => function(from)
                 .map(|found| found.complaints(at < asked_for))
                 .unwrap_or_default(),
-            "struct" => fields(from).map(complain_of_fields).unwrap_or_default(),
+            "struct" => fields(from)
+                .and_then(|fields| fields.complaint())
+                .into_iter()
+                .collect(),
             _ => continue,
         };
         findings.extend(
@@ -69,6 +72,8 @@ struct Function<'a> {
     name: &'a str,
     lines: usize,
     arguments: usize,
+    /// How many of them are tuples that are taken apart at once.
+    tuples: usize,
 }
 
 impl Function<'_> {
@@ -78,6 +83,7 @@ impl Function<'_> {
             name,
             lines,
             arguments,
+            tuples,
         } = self;
         let mut whats = Vec::new();
         if *lines > FUNCTION_LINES_MAX {
@@ -90,6 +96,11 @@ impl Function<'_> {
             let limit = ARGUMENTS_MAX;
             whats.push(format!(
                 "`{name}` takes {arguments} arguments, limit {limit}; pass a struct"
+            ));
+        }
+        if *tuples > 0 && !is_asked_for {
+            whats.push(format!(
+                "`{name}` packs arguments in a tuple; pass a struct"
             ));
         }
         whats
@@ -114,17 +125,45 @@ fn function<'a>(from: &[Token<'a>]) -> Option<Function<'a>> {
         return None;
     }
     let close = closing(from, open)?;
-    let arguments = count_items(&from[open + 1..close]);
+    let inside = &from[open + 1..close];
     let end = body_end(from, close + 1)?;
     Some(Function {
         name,
         lines: from[end].line - from[0].line + 1,
-        arguments,
+        arguments: count_items(inside),
+        tuples: count_tuples(inside),
     })
 }
 
+/// How many arguments are patterns in parentheses. What stands before `in` is drawn by proptest.
+fn count_tuples(inside: &[Token<'_>]) -> usize {
+    let mut depth = 0_usize;
+    let mut is_first = true;
+    let mut count = 0;
+    for (at, token) in inside.iter().enumerate() {
+        let is_tuple = is_first && depth == 0 && token.text == "(";
+        let end = closing(inside, at).filter(|_| is_tuple);
+        let after = end.and_then(|end| inside.get(end + 1));
+        count += usize::from(after.is_some_and(|token| token.text == ":"));
+        is_first &= matches!(token.text, "&" | "mut");
+        match token.text {
+            "(" | "[" | "{" | "<" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            ">" if !ends_arrow(inside, at) => depth = depth.saturating_sub(1),
+            "," if depth == 0 => is_first = true,
+            _ => {}
+        }
+    }
+    count
+}
+
+struct Fields<'a> {
+    name: &'a str,
+    count: usize,
+}
+
 /// The name and field count of the struct whose keyword comes first.
-fn fields<'a>(from: &[Token<'a>]) -> Option<(&'a str, usize)> {
+fn fields<'a>(from: &[Token<'a>]) -> Option<Fields<'a>> {
     let name = from.get(1).filter(|token| is_name(token.text))?.text;
     let mut open = skip_generics(from, 2);
     if from.get(open)?.text == "where" {
@@ -132,25 +171,26 @@ fn fields<'a>(from: &[Token<'a>]) -> Option<(&'a str, usize)> {
             .iter()
             .position(|token| matches!(token.text, "{" | ";"))?;
     }
-    match from[open].text {
-        "{" | "(" => Some((name, count_items(&from[open + 1..closing(from, open)?]))),
-        _ => Some((name, 0)),
-    }
+    let count = match from[open].text {
+        "{" | "(" => count_items(&from[open + 1..closing(from, open)?]),
+        _ => 0,
+    };
+    Some(Fields { name, count })
 }
 
-fn complain_of_fields((name, count): (&str, usize)) -> Vec<String> {
-    // What is read from a file has the fields of the file.
-    let max = if name.starts_with("Raw") {
-        RAW_FIELDS_MAX
-    } else {
-        FIELDS_MAX
-    };
-    if count <= max {
-        return Vec::new();
+impl Fields<'_> {
+    fn complaint(&self) -> Option<String> {
+        let Self { name, count } = self;
+        // What is read from a file has the fields of the file.
+        let max = if name.starts_with("Raw") {
+            RAW_FIELDS_MAX
+        } else {
+            FIELDS_MAX
+        };
+        (*count > max).then(|| {
+            format!("`{name}` has {count} fields, limit {max}; group those that change together")
+        })
     }
-    vec![format!(
-        "`{name}` has {count} fields, limit {max}; group those that change together"
-    )]
 }
 
 /// Where the body's closing brace is, or the semicolon of a function without a body.
@@ -248,7 +288,7 @@ mod tests {
         let masked = mask(source);
         let all = tokens(&masked);
         let at = all.iter().position(|token| token.text == "struct").unwrap();
-        fields(&all[at..]).unwrap().1
+        fields(&all[at..]).unwrap().count
     }
 
     #[test]
@@ -267,6 +307,18 @@ mod tests {
             measure("fn a(#[cfg(any(x, y))] b: u8, c: fn(u8, u8) -> u8);").1,
             2
         );
+    }
+
+    #[test]
+    fn arguments_in_tuples_are_named() {
+        let tuples = |source: &str| {
+            let masked = mask(source);
+            function(&tokens(&masked)).unwrap().tuples
+        };
+        assert_eq!(tuples("fn a(b: (u8, u8), c: impl Fn((u8, u8))) {}"), 0);
+        assert_eq!(tuples("fn a<T: Fn(u8)>((b, c): (u8, u8)) {}"), 1);
+        assert_eq!(tuples("fn a((b, c) in pairs()) {}"), 0);
+        assert_eq!(tuples("fn a(&self, &(b, c): &(u8, u8), (d, _): E) {}"), 2);
     }
 
     #[test]
