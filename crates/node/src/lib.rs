@@ -44,7 +44,7 @@ pub use ids::IdError;
 pub use key::Key;
 pub use known::Stranger;
 pub use node::{Node, NodeConfig};
-pub use tollgate_mode::{Figure, Metric, MetricKind, Value};
+pub use tollgate_mode::{Figure, Metric, MetricKind, ModeKind, Value};
 pub use tollgate_split::{Adapt, Split as SplitSettings};
 pub use tollgate_supply::{BadLimits, SupplyConfig, limits as supply_limits};
 

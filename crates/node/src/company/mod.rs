@@ -72,6 +72,8 @@ pub struct Membership {
     pub seed: u64,
     /// What may be tuned.
     pub knobs: Knobs,
+    /// Modes besides those of this build; they are asked first whether they count a policy.
+    pub modes: Vec<Arc<dyn ModeKind>>,
     /// Its part in dividing rates; without one it counts those alone.
     pub share: Option<Share>,
     /// Its part in lending; without one it decides what would be lent.
@@ -93,6 +95,7 @@ impl Membership {
                 delay: DELAY,
                 ..Knobs::default()
             },
+            modes: Vec::new(),
             share: None,
             lend: None,
         }
@@ -103,7 +106,7 @@ impl Membership {
 #[derive(Debug)]
 pub(crate) struct Company {
     /// The modes that this node takes part in.
-    kinds: Vec<Box<dyn ModeKind>>,
+    kinds: Vec<Arc<dyn ModeKind>>,
     membership: Mutex<Membership>,
     outbox: Outbox,
     /// When everybody is asked for what a newcomer should know; never is the greatest.
@@ -138,7 +141,7 @@ impl Company {
         config: &NodeConfig,
         budget: Arc<Budget>,
     ) -> Self {
-        let kinds = modes::of(&membership);
+        let kinds = modes::of(&mut membership);
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
         let (bytes_max, waiting_max) = room::parts(config.bytes_max);

@@ -1,6 +1,9 @@
-//! The registry: every way to agree that this build has. A mode is added by one line here.
+//! The registry: every way to agree that this build has. A mode is added by one line here, or by the caller
+//! ([`Membership::modes`]).
 //!
 //! Not here: modes, and which of them a node takes part in, which its membership says.
+
+use std::sync::Arc;
 
 use tollgate_gossip::Gossip;
 use tollgate_lease::{Lease, Sync};
@@ -10,23 +13,23 @@ use tollgate_supply::Supply;
 
 use super::Membership;
 
-/// The modes that a node takes part in.
-pub(super) fn of(membership: &Membership) -> Vec<Box<dyn ModeKind>> {
-    let mut kinds: Vec<Box<dyn ModeKind>> = Vec::new();
+/// The modes that a node takes part in; the first that counts a policy is the one that does.
+pub(super) fn of(membership: &mut Membership) -> Vec<Arc<dyn ModeKind>> {
+    let mut kinds = std::mem::take(&mut membership.modes);
     let lend = membership.lend.as_ref();
     // A node that only lends is alone.
     if lend.is_none_or(|lend| lend.has_successors) {
         let knobs = membership.knobs.clone();
-        kinds.push(Box::new(Gossip { knobs }));
-        kinds.push(Box::new(Sync));
+        kinds.push(Arc::new(Gossip { knobs }));
+        kinds.push(Arc::new(Sync));
     }
     if let Some(share) = &membership.share {
         let config = share.config.clone();
-        kinds.push(Box::new(Supply { config }));
-        kinds.push(Box::new(share.split));
+        kinds.push(Arc::new(Supply { config }));
+        kinds.push(Arc::new(share.split));
     }
     if let Some(lend) = lend {
-        kinds.push(Box::new(Lease {
+        kinds.push(Arc::new(Lease {
             generation: lend.generation,
             has_successors: lend.has_successors,
             quota: lend.quota,
