@@ -145,17 +145,19 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[KIT, LIMIT, GOSSIP],
     },
-    // Drives the others, so that it must be as pure as they are.
-    Room {
-        package: LAB,
-        pure: true,
-        uses: &[LIMIT, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM],
-    },
     Room {
         package: NODE,
         pure: true,
         uses: &[
             KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE,
+        ],
+    },
+    // Drives the others, so that it must be as pure as they are; whole nodes are driven as the daemon drives them.
+    Room {
+        package: LAB,
+        pure: true,
+        uses: &[
+            LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.

@@ -24,7 +24,7 @@ pub(crate) enum Purpose {
 
 /// A stream of numbers: xoshiro256++ by Blackman and Vigna, in the public domain.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice {
+pub struct Dice {
     state: [u64; 4],
 }
 

@@ -11,6 +11,7 @@ mod check;
 mod dice;
 mod lease;
 mod membership;
+pub mod nodes;
 mod report;
 mod run;
 mod sets;

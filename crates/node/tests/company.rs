@@ -14,7 +14,7 @@ mod world;
 
 use tollgate_limit::{Cost, Verdict};
 use tollgate_node::{Key, RefusedBy, Scope};
-use world::{SECOND, World, contracts};
+use world::{SECOND, World, bounce, contracts, standing};
 
 const MIXED: &str = "contracts:
   - id: mixed
@@ -48,7 +48,7 @@ fn every_design_admits_the_limit_and_no_more_when_news_is_instant() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
-        let mut world = World::new(5, &text);
+        let mut world = world::of(5, &text);
         assert_eq!(admitted(&mut world, "ada", 200), 30, "{design}");
         let refused = world.check(3, "ada", 1);
         let by = RefusedBy::Policy {
@@ -73,7 +73,7 @@ fn windows_and_leaking_buckets_are_shared_too() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, policies: [{policy}] }}]"
         );
-        let mut world = World::new(4, &text);
+        let mut world = world::of(4, &text);
         assert_eq!(admitted(&mut world, "ada", 100), 30, "{policy}");
     }
 }
@@ -81,7 +81,7 @@ fn windows_and_leaking_buckets_are_shared_too() {
 #[test]
 fn a_leaking_bucket_says_how_long_to_wait_wherever_requests_came() {
     let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 10, per: 1s, algorithm: leaky-bucket }] }]";
-    let mut world = World::new(3, text);
+    let mut world = world::of(3, text);
     let waits: Vec<_> = (0..4)
         .map(|turn| world.check(turn % 3, "ada", 1).verdict)
         .collect();
@@ -104,7 +104,7 @@ fn the_other_designs_agree_after_a_few_rounds() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
-        let mut world = World::new(3, &text);
+        let mut world = world::of(3, &text);
         for _ in 0..30 {
             let _ = world.check(0, "ada", 1);
         }
@@ -116,7 +116,7 @@ fn the_other_designs_agree_after_a_few_rounds() {
 #[test]
 fn a_refusal_anywhere_charges_nothing_anywhere() {
     for design in ["segments", "home"] {
-        let mut world = World::new(2, &MIXED.replace("DESIGN", design));
+        let mut world = world::of(2, &MIXED.replace("DESIGN", design));
         for _ in 0..5 {
             assert!(world.check(0, "ada", 1).is_allowed());
         }
@@ -129,13 +129,13 @@ fn a_refusal_anywhere_charges_nothing_anywhere() {
             };
             assert_eq!(refused.refused_by, Some(by));
         }
-        let status = world.status(0, "ada");
+        let status = standing(&world, 0, "ada");
         assert_eq!(status, [(0, vec![0, 3]), (1, vec![95])]);
         // The shared policy refuses at node 1: neither its cells nor the ceiling may be charged.
         for _ in 0..3 {
             assert!(world.check(1, "ada", 1).is_allowed());
         }
-        let before = world.status(1, "ada");
+        let before = standing(&world, 1, "ada");
         assert_eq!(before[0], (0, vec![2, 0]));
         for _ in 0..20 {
             let refused = world.check(1, "ada", 1);
@@ -146,7 +146,7 @@ fn a_refusal_anywhere_charges_nothing_anywhere() {
             assert_eq!(refused.refused_by, Some(by));
             assert_eq!((refused.contract, refused.policy), (Some(0), 1));
         }
-        assert_eq!(world.status(1, "ada"), before);
+        assert_eq!(standing(&world, 1, "ada"), before);
     }
 }
 
@@ -159,7 +159,7 @@ fn a_shared_policy_in_shadow_mode_counts_and_never_refuses() {
       - { name: here, limit: 50, per: 1h }
       - { name: watch, limit: 3, per: 1h, coordination: gossip, mode: shadow }
 ";
-    let mut world = World::new(2, text);
+    let mut world = world::of(2, text);
     for turn in 0..3 {
         let answer = world.check(turn % 2, "ada", 1);
         assert!(answer.is_allowed() && !answer.shadowed);
@@ -168,13 +168,13 @@ fn a_shared_policy_in_shadow_mode_counts_and_never_refuses() {
     assert!(answer.is_allowed() && answer.shadowed);
     // What only watches does not say what is left.
     assert_eq!((answer.policy, answer.limit), (0, 50));
-    assert_eq!(world.status(0, "ada"), [(0, vec![47, 0])]);
+    assert_eq!(standing(&world, 0, "ada"), [(0, vec![47, 0])]);
 }
 
 #[test]
 fn refused_requests_count_where_they_should() {
     let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3600, burst: 2, per: 1h, count_refused: true, max_debt: 2 }] }]";
-    let mut world = World::new(2, text);
+    let mut world = world::of(2, text);
     for _ in 0..2 {
         assert!(world.check(0, "ada", 1).is_allowed());
     }
@@ -188,36 +188,36 @@ fn refused_requests_count_where_they_should() {
 
 #[test]
 fn receipts_settle_where_they_were_charged() {
-    let mut world = World::new(2, &MIXED.replace("DESIGN", "segments"));
+    let mut world = world::of(2, &MIXED.replace("DESIGN", "segments"));
     let answer = world.check(0, "ada", 4);
     assert_eq!(answer.receipt.bookings().len(), 2);
     let now = world.now();
     world.nodes[0].settle(&answer.receipt, cost(1), now);
-    assert_eq!(world.status(0, "ada"), [(0, vec![4, 7]), (1, vec![99])]);
+    assert_eq!(standing(&world, 0, "ada"), [(0, vec![4, 7]), (1, vec![99])]);
     let answer = world.check(0, "ada", 1);
     world.nodes[0].settle(&answer.receipt, cost(3), now);
-    assert_eq!(world.status(0, "ada"), [(0, vec![1, 4]), (1, vec![96])]);
+    assert_eq!(standing(&world, 0, "ada"), [(0, vec![1, 4]), (1, vec![96])]);
     // What was given back stays with the node that gave it; what was charged more is told.
     world.run(20 * SECOND);
-    let seen = world.status(1, "ada");
+    let seen = standing(&world, 1, "ada");
     assert!(seen[0].1[1] <= 4, "{seen:?}");
 }
 
 #[test]
 fn charges_refunds_peeks_and_resets_reach_every_policy() {
-    let mut world = World::new(2, &MIXED.replace("DESIGN", "home"));
+    let mut world = world::of(2, &MIXED.replace("DESIGN", "home"));
     let (key, now) = ("ada", world.now());
     let entries = [("user", "ada")];
     let key_of = || Key::Entries(&entries);
     assert!(world.nodes[0].charge(key_of(), cost(3), now));
-    assert_eq!(world.status(0, key), [(0, vec![2, 5]), (1, vec![97])]);
+    assert_eq!(standing(&world, 0, key), [(0, vec![2, 5]), (1, vec![97])]);
     world.nodes[0].refund(key_of(), cost(1), now);
-    assert_eq!(world.status(0, key), [(0, vec![3, 6]), (1, vec![98])]);
+    assert_eq!(standing(&world, 0, key), [(0, vec![3, 6]), (1, vec![98])]);
     let peek = world.check(0, "ada", 0);
     assert!(peek.is_allowed());
-    assert_eq!(world.status(0, key), [(0, vec![3, 6]), (1, vec![98])]);
+    assert_eq!(standing(&world, 0, key), [(0, vec![3, 6]), (1, vec![98])]);
     world.nodes[0].reset(key_of());
-    assert_eq!(world.status(0, key), [(0, vec![5, 8]), (1, vec![100])]);
+    assert_eq!(standing(&world, 0, key), [(0, vec![5, 8]), (1, vec![100])]);
     let within = world.nodes[0].within(Scope::All).unwrap();
     let told = within.foresee(key_of(), cost(9), now).each;
     let verdicts: Vec<_> = told.iter().flat_map(|(_, each)| each).collect();
@@ -228,7 +228,7 @@ fn charges_refunds_peeks_and_resets_reach_every_policy() {
 
 #[test]
 fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
-    let mut world = World::new(2, &MIXED.replace("DESIGN", "segments"));
+    let mut world = world::of(2, &MIXED.replace("DESIGN", "segments"));
     for _ in 0..4 {
         assert!(world.check(0, "ada", 1).is_allowed());
     }
@@ -239,26 +239,32 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
     let next = world.nodes[0].succeed(contracts(&other), now);
     assert!(std::ptr::eq(world.nodes[0].newest(), &raw const *next));
     world.nodes[0].node = next;
-    assert_eq!(world.status(0, "ada"), [(0, vec![46, 4]), (1, vec![96])]);
+    assert_eq!(
+        standing(&world, 0, "ada"),
+        [(0, vec![46, 4]), (1, vec![96])]
+    );
     // And a policy with other numbers begins anew, as does one that nobody else has.
     let other = other.replace("limit: 8,", "limit: 9,");
     world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
-    assert_eq!(world.status(0, "ada"), [(0, vec![46, 9]), (1, vec![96])]);
+    assert_eq!(
+        standing(&world, 0, "ada"),
+        [(0, vec![46, 9]), (1, vec![96])]
+    );
     // From gossip to counting alone, and back.
     let alone = other
         .replace(", coordination: gossip", "")
         .replace(", design: segments", "");
     world.nodes[0].node = world.nodes[0].succeed(contracts(&alone), now);
-    assert_eq!(world.status(0, "ada")[0], (0, vec![46, 9]));
+    assert_eq!(standing(&world, 0, "ada")[0], (0, vec![46, 9]));
     assert!(world.check(0, "ada", 1).is_allowed());
-    assert_eq!(world.status(0, "ada")[0], (0, vec![45, 8]));
+    assert_eq!(standing(&world, 0, "ada")[0], (0, vec![45, 8]));
     world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
-    assert_eq!(world.status(0, "ada")[0], (0, vec![45, 9]));
+    assert_eq!(standing(&world, 0, "ada")[0], (0, vec![45, 9]));
 }
 
 #[test]
 fn a_receipt_outlives_a_change_of_contracts() {
-    let mut world = World::new(2, &MIXED.replace("DESIGN", "segments"));
+    let mut world = world::of(2, &MIXED.replace("DESIGN", "segments"));
     let answer = world.check(0, "ada", 4);
     let other = MIXED
         .replace("DESIGN", "segments")
@@ -267,12 +273,15 @@ fn a_receipt_outlives_a_change_of_contracts() {
     world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
     assert!(world.nodes[0].knows(&answer.receipt));
     world.nodes[0].settle(&answer.receipt, cost(1), now);
-    assert_eq!(world.status(0, "ada"), [(0, vec![49, 7]), (1, vec![99])]);
+    assert_eq!(
+        standing(&world, 0, "ada"),
+        [(0, vec![49, 7]), (1, vec![99])]
+    );
 }
 
 #[test]
 fn garbage_is_refused_and_counted() {
-    let world = World::new(2, &MIXED.replace("DESIGN", "home"));
+    let world = world::of(2, &MIXED.replace("DESIGN", "home"));
     let node = &world.nodes[0];
     let status = node.gossip_status();
     let (from, now) = (world.nodes[1].id.0, world.now());
@@ -296,11 +305,11 @@ fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
-        let mut world = World::new(3, &text);
+        let mut world = world::of(3, &text);
         for key in 0..50 {
             assert_eq!(admitted(&mut world, &format!("k{key}"), 40), 30);
         }
-        let newcomer = world.join(&text);
+        let newcomer = world.join("newcomer");
         assert!(!world.nodes[newcomer].caught_up(), "{design}");
         let waited = world.run_until(10 * SECOND, |world| world.nodes[newcomer].caught_up());
         assert!(waited < 5 * SECOND, "{design}: {waited}");
@@ -317,7 +326,7 @@ fn who_leaves_tells_the_others_everything() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
-        let mut world = World::new(3, &text);
+        let mut world = world::of(3, &text);
         for key in 0..20 {
             let key = format!("k{key}");
             // Less than its share, so that it would keep silent.
@@ -344,10 +353,10 @@ fn a_restarted_node_gets_back_what_it_had_not_told() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
-        let mut world = World::new(3, &text);
+        let mut world = world::of(3, &text);
         assert!(world.check(1, "ada", 5).is_allowed());
         world.run(SECOND);
-        world.crash(1, &text);
+        bounce(&mut world, 1);
         world.run(6 * SECOND);
         assert_eq!(admitted(&mut world, "ada", 90), 25, "{design}");
     }
@@ -358,7 +367,7 @@ fn whoever_sends_is_woken() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }]";
-    let world = World::new(2, text);
+    let world = world::of(2, text);
     let woken = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&woken);
     world.nodes[0].set_waker(Arc::new(move || {
@@ -376,7 +385,7 @@ fn whoever_sends_is_woken() {
 #[test]
 fn numbers_that_are_taken_are_changed_without_loss() {
     let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
-    let mut world = World::new(3, text);
+    let mut world = world::of(3, text);
     assert_eq!(admitted(&mut world, "ada", 20), 20);
     world.run(SECOND);
     world.renumber(1);
@@ -393,7 +402,7 @@ fn threads_reloads_and_frames_get_along() {
         .replace("limit: 8,", "limit: 700,")
         .replace("limit: 100,", "limit: 1000,");
     let other = text.replace("limit: 100000,", "limit: 100001,");
-    let world = World::new(2, &text);
+    let world = world::of(2, &text);
     let (first, second) = (&world.nodes[0], &world.nodes[1]);
     let (now, ids) = (world.now(), [world.nodes[0].id.0, world.nodes[1].id.0]);
     let stop = AtomicBool::new(false);

@@ -12,7 +12,6 @@
 mod world;
 
 use proptest::prelude::*;
-use world::World;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -47,7 +46,7 @@ proptest! {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 12, per: 60s }}] }}]"
         );
-        let mut world = World::new(4, &text);
+        let mut world = world::of(4, &text);
         world::against_one_bucket(&mut world, &text, &steps, |step| match step {
             Step::Check { node, key, cost } => world::Act::Check(*node, *key, *cost),
             Step::Charge { node, key, cost } => world::Act::Charge(*node, *key, *cost),

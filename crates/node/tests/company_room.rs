@@ -17,7 +17,7 @@ use world::{SECOND, World};
 #[test]
 fn machines_keep_to_their_part_of_the_bytes() {
     let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }]";
-    let mut world = World::small(2, text, 1 << 20);
+    let mut world = world::small(2, text, 1 << 20);
     for key in 0..5_000 {
         let _ = world.check(0, &format!("k{key}"), 1);
     }
@@ -43,7 +43,7 @@ fn a_flood_at_one_node_leaves_used_up_keys_refused_and_others_decided_at_both() 
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, policies: [{policy}] }}]"
         );
-        let mut world = World::small(2, &text, 1 << 20);
+        let mut world = world::small(2, &text, 1 << 20);
         for node in 0..2 {
             for key in 0..50 {
                 assert!(
@@ -102,7 +102,7 @@ fn a_flood_of_used_up_keys_brings_no_durable_key_a_second_bucket() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, policies: [{policy}] }}]"
         );
-        let mut world = World::small(2, &text, 1 << 20);
+        let mut world = world::small(2, &text, 1 << 20);
         let tag = world.nodes[0].durable_tags()[0];
         let flush = |world: &World| world.nodes[0].take_dirty_of(tag, &mut Vec::new());
         flush(&world);

@@ -22,7 +22,7 @@ use std::time::Instant as Clock;
 use tollgate_limit::Cost;
 use tollgate_node::{Key, Membership, Node, NodeConfig};
 use tollgate_table::Seed;
-use world::{SECOND, World, at, contracts};
+use world::{SECOND, World, at, contracts, standing};
 
 const KEYS: u32 = 100_000;
 
@@ -33,7 +33,7 @@ fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 40, per: 1h }}] }}]"
         );
-        let mut world = World::small(10, &text, 4 << 30);
+        let mut world = world::small(10, &text, 4 << 30);
         let began = Clock::now();
         for key in 0..KEYS {
             let name = format!("k{key}");
@@ -47,7 +47,7 @@ fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
             all.map(|policy| policy.said.bytes).sum()
         };
         let before = sent(&world);
-        let newcomer = world.join(&text);
+        let newcomer = world.join("newcomer");
         let began = Clock::now();
         let waited = world.run_until(10 * SECOND, |world| world.nodes[newcomer].caught_up());
         let worked = began.elapsed();
@@ -55,7 +55,10 @@ fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
         let mut worse = 0;
         for key in 0..KEYS {
             let name = format!("k{key}");
-            let (here, there) = (world.status(newcomer, &name), world.status(3, &name));
+            let (here, there) = (
+                standing(&world, newcomer, &name),
+                standing(&world, 3, &name),
+            );
             worse += u32::from(here[0].1[0] > there[0].1[0] + 4);
         }
         let known = world.nodes[newcomer].gossip_status()[0].keys;

@@ -8,17 +8,15 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-#[path = "whole/mod.rs"]
-mod whole;
-
 use std::collections::BTreeMap;
 
 use tollgate_kit::Dice;
-use tollgate_limit::Cost;
+use tollgate_lab::nodes::{Decision, Observer, OneBucket, World, contracts};
 use tollgate_node::Key;
 use tollgate_sim::{Clock, Weather};
-use whole::{MS, SECOND, World};
 
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
 const NODES: u64 = 5;
 const KEYS: u64 = 300;
 /// Half of all requests are for as many of them.
@@ -27,42 +25,35 @@ const PER_SECOND: u64 = 20;
 const BURST: u64 = 10;
 const STORM: u64 = 8 * SECOND;
 
-/// One bucket that sees all that is admitted, in billionths of a token; below zero is debt.
-#[derive(Clone, Copy)]
-struct Bucket {
-    level: i128,
-    at: u64,
-}
-
-const TOKEN: i128 = SECOND as i128;
-const FULL: i128 = BURST as i128 * TOKEN;
-
-impl Bucket {
-    fn full(at: u64) -> Self {
-        Self { level: FULL, at }
-    }
-
-    fn has(&mut self, now: u64) -> bool {
-        self.level += i128::from(PER_SECOND * (now - self.at));
-        (self.level, self.at) = (self.level.min(FULL), now);
-        self.level >= TOKEN
-    }
-
-    fn take(&mut self) {
-        self.level -= TOKEN;
-    }
-}
-
-/// What came of a storm.
-struct Seen {
-    world: World,
+/// What came of a storm, by one bucket for each user that sees all that is admitted.
+#[derive(Default)]
+struct Judge {
+    buckets: BTreeMap<String, OneBucket>,
     admitted: u64,
     refused: u64,
     /// Refused although the bucket of all that was admitted had a token.
     falsely: u64,
 }
 
-fn world(coordination: &str, seed: u64) -> (World, String) {
+impl Observer for Judge {
+    fn decided(&mut self, decision: &Decision<'_>) {
+        let Key::Entries([(_, user)]) = decision.key else {
+            panic!("asked otherwise");
+        };
+        let bucket = self.buckets.entry((*user).to_owned());
+        let bucket = bucket.or_insert(OneBucket::full(PER_SECOND, BURST, decision.at));
+        let has = bucket.has(1, decision.at);
+        if decision.is_allowed {
+            self.admitted += 1;
+            bucket.take(1);
+        } else {
+            self.refused += 1;
+            self.falsely += u64::from(has);
+        }
+    }
+}
+
+fn world(coordination: &str, seed: u64) -> World<Judge> {
     let text = format!(
         "contracts: [{{ id: a, key: [user], policies: [{{ name: p, limit: {PER_SECOND}, per: 1s, burst: {BURST}, coordination: {coordination} }}] }}]"
     );
@@ -73,19 +64,15 @@ fn world(coordination: &str, seed: u64) -> (World, String) {
         late_max: SECOND,
         ..Weather::between(MS / 4, 20 * MS)
     };
-    (World::empty(storm, seed, 1 << 26), text)
+    let mut world = World::watched(storm, seed, 1 << 26, Judge::default());
+    world.contracts = contracts(&text);
+    world
 }
 
 /// Requests for keys of which some are far above their limit, and faults, as a seed says; then a calm.
-fn run(mut world: World, text: &str, seed: u64) -> Seen {
-    for node in 0..NODES as usize {
-        world.add(&format!("n{node}"), text, BTreeMap::new());
-    }
-    world.tell();
-    world.run(3 * SECOND);
+fn run(world: &mut World<Judge>, seed: u64) {
+    world.start(NODES as usize, 3 * SECOND);
     let mut dice = Dice::new(seed ^ 0x57);
-    let mut buckets = BTreeMap::new();
-    let (mut admitted, mut refused, mut falsely) = (0, 0, 0);
     let mut back = BTreeMap::new();
     let end = world.sim.now() + STORM;
     while world.sim.now() < end {
@@ -93,39 +80,19 @@ fn run(mut world: World, text: &str, seed: u64) -> Seen {
         for _ in 0..2 {
             let node = dice.below(NODES) as usize;
             let hot = dice.below(2) == 0;
-            let name = dice.below(if hot { HOT } else { KEYS });
-            if !world.nodes[node].is_up {
-                continue;
+            let user = dice.below(if hot { HOT } else { KEYS });
+            if world.nodes[node].is_up {
+                let _ = world.check(node, &format!("u{user}"), 1);
             }
-            let (user, one) = (format!("u{name}"), &world.nodes[node]);
-            let entries = [("user", user.as_str())];
-            let answer = one.check(Key::Entries(&entries), Cost::ONE, world.local(node));
-            let now = world.sim.now();
-            let bucket = buckets.entry(name).or_insert(Bucket::full(now));
-            let has = bucket.has(now);
-            if answer.is_allowed() {
-                admitted += 1;
-                bucket.take();
-            } else {
-                refused += 1;
-                falsely += u64::from(has);
-            }
-            world.pump();
         }
-        shake(&mut world, &mut dice, text, &mut back);
+        shake(world, &mut dice, &mut back);
     }
     world.sim.links.heal();
     world.sim.links.weather = Weather::between(MS / 4, MS);
-    Seen {
-        world,
-        admitted,
-        refused,
-        falsely,
-    }
 }
 
 /// Now and then a link is cut one way, or a node falls for a while.
-fn shake(world: &mut World, dice: &mut Dice, text: &str, back: &mut BTreeMap<usize, u64>) {
+fn shake(world: &mut World<Judge>, dice: &mut Dice, back: &mut BTreeMap<usize, u64>) {
     let now = world.sim.now();
     if dice.below(500) == 0 {
         let (from, to) = (dice.below(NODES) as u16, dice.below(NODES) as u16);
@@ -134,12 +101,11 @@ fn shake(world: &mut World, dice: &mut Dice, text: &str, back: &mut BTreeMap<usi
     }
     if dice.below(1_500) == 0 && back.is_empty() {
         let node = dice.below(NODES) as usize;
-        world.nodes[node].is_up = false;
-        world.tell();
+        world.crash(node);
         back.insert(node, now + dice.below(SECOND));
     }
     if let Some((node, _)) = back.pop_first().filter(|(_, at)| *at <= now) {
-        world.restart(node, text);
+        world.restart(node);
         world.tell();
     }
 }
@@ -148,8 +114,9 @@ fn shake(world: &mut World, dice: &mut Dice, text: &str, back: &mut BTreeMap<usi
 fn nobody_is_refused_what_one_bucket_has() {
     for seed in 0..4 {
         for design in ["segments", "home"] {
-            let (world, text) = world(&format!("gossip, design: {design}"), seed);
-            let seen = run(world, &text, seed);
+            let mut world = world(&format!("gossip, design: {design}"), seed);
+            run(&mut world, seed);
+            let seen = world.observer;
             assert_eq!(seen.falsely, 0, "{design}: seed {seed}");
             assert!(seen.admitted > 3_000, "{design}: {}", seen.admitted);
             assert!(seen.refused > 1_000, "{design}: {}", seen.refused);
@@ -161,34 +128,35 @@ fn nobody_is_refused_what_one_bucket_has() {
 fn divided_limits_never_let_one_too_many_pass() {
     for seed in 0..4 {
         for coordination in ["supply", "split"] {
-            let (mut world, text) = world(coordination, seed);
-            let names = (0..NODES).map(|node| (format!("n{node}"), 1));
-            world.roster = names.collect();
+            let mut world = world(coordination, seed);
+            world.divide(NODES as usize);
             let mut dice = Dice::new(seed ^ 0xc1);
             for node in 0..NODES as u16 {
                 let ahead = dice.below(20 * SECOND) as i64 - 10 * SECOND as i64;
                 let drift = dice.below(401) as i64 - 200;
                 world.sim.set_clock(node, Clock { ahead, drift });
             }
-            let mut seen = run(world, &text, seed);
-            seen.world.run(10 * SECOND);
-            let log = seen.world.log.lock().unwrap();
+            run(&mut world, seed);
+            world.run(10 * SECOND);
+            let log = world.log();
             let mut passes: Vec<_> = log
                 .iter()
                 .map(|(node, admitted)| {
                     let at = admitted.at.saturating_add(admitted.wait);
-                    let at = seen.world.sim.clock(*node as u16).world(at.as_nanos());
+                    let at = world.sim.clock(*node as u16).world(at.as_nanos());
                     (at, admitted.key)
                 })
                 .collect();
             passes.sort_unstable();
             let mut buckets = BTreeMap::new();
             for (at, key) in passes {
-                let bucket = buckets.entry(key).or_insert(Bucket::full(at));
-                assert!(bucket.has(at), "{coordination}: seed {seed} at {at}");
-                bucket.take();
+                let full = OneBucket::full(PER_SECOND, BURST, at);
+                let bucket = buckets.entry(key).or_insert(full);
+                assert!(bucket.has(1, at), "{coordination}: seed {seed} at {at}");
+                bucket.take(1);
             }
-            assert!(seen.admitted > 1_000, "{coordination}: {}", seen.admitted);
+            let admitted = world.observer.admitted;
+            assert!(admitted > 1_000, "{coordination}: {admitted}");
         }
     }
 }

@@ -1,20 +1,16 @@
 //! Nodes that count together: frames arrive at once and in order, time passes when told.
 
-#[path = "../whole/mod.rs"]
-mod whole;
-
-use std::collections::BTreeMap;
-
 use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
 use tollgate_gossip::{Bucket, Key as GossipKey, Kind, Machine, NodeId, Setup, Writer};
+use tollgate_lab::nodes::START;
+pub(crate) use tollgate_lab::nodes::{World, contracts};
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Key, Membership, Node, NodeConfig};
 use tollgate_sim::Weather;
 use tollgate_table::Seed;
 
-use whole::START;
-pub(crate) use whole::{SECOND, World, contracts};
+pub(crate) const SECOND: u64 = 1_000_000_000;
 
 pub(crate) fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
@@ -24,70 +20,37 @@ fn seed() -> Seed {
     Seed::new([7, 9])
 }
 
-impl World {
-    pub(crate) fn new(count: usize, text: &str) -> Self {
-        Self::small(count, text, 1 << 26)
-    }
+/// So many nodes.
+pub(crate) fn of(count: usize, text: &str) -> World {
+    small(count, text, 1 << 26)
+}
 
-    /// A world of nodes with so many bytes each.
-    pub(crate) fn small(count: usize, text: &str, bytes_max: u64) -> Self {
-        let mut world = Self::empty(Weather::default(), 1, bytes_max);
-        for place in 0..count {
-            world.add(&format!("n{place}"), text, BTreeMap::new());
-        }
-        world.tell();
-        world.run(5 * SECOND);
-        world
-    }
+/// A world of nodes with so many bytes each.
+pub(crate) fn small(count: usize, text: &str, bytes_max: u64) -> World {
+    let mut world = World::empty(Weather::default(), 1, bytes_max);
+    world.contracts = contracts(text);
+    world.start(count, 5 * SECOND);
+    world
+}
 
-    /// Another node comes.
-    pub(crate) fn join(&mut self, text: &str) -> usize {
-        let place = self.add("newcomer", text, BTreeMap::new());
-        self.tell();
-        place
-    }
+/// A node is gone and comes back without its memory.
+pub(crate) fn bounce(world: &mut World, node: usize) {
+    world.crash(node);
+    world.restart(node);
+    world.tell();
+}
 
-    /// A node goes, having said so.
-    pub(crate) fn leave(&mut self, node: usize) {
-        self.nodes[node].handle_leave(self.now());
-        self.pump();
-        self.nodes[node].is_up = false;
-        self.tell();
-    }
-
-    /// A node is gone and comes back without its memory.
-    pub(crate) fn crash(&mut self, node: usize, text: &str) {
-        self.nodes[node].is_up = false;
-        self.tell();
-        self.restart(node, text);
-        self.tell();
-    }
-
-    pub(crate) fn check(&mut self, node: usize, key: &str, cost: u32) -> Answer {
-        let node = if self.nodes[node].is_up {
-            node
-        } else {
-            (node + 1) % self.nodes.len()
-        };
-        let entries = [("user", key)];
-        let answer =
-            self.nodes[node].check(Key::Entries(&entries), Cost::from_u32(cost), self.now());
-        self.pump();
-        answer
-    }
-
-    /// What is left in each policy of each contract.
-    pub(crate) fn status(&self, node: usize, key: &str) -> Vec<(usize, Vec<u64>)> {
-        let entries = [("user", key)];
-        let all = self.nodes[node].status(Key::Entries(&entries), self.now());
-        let left = |(contract, each): (usize, Vec<tollgate_limit::Status>)| {
-            (
-                contract,
-                each.iter().map(|status| status.remaining).collect(),
-            )
-        };
-        all.into_iter().map(left).collect()
-    }
+/// What is left in each policy of each contract.
+pub(crate) fn standing(world: &World, node: usize, key: &str) -> Vec<(usize, Vec<u64>)> {
+    let entries = [("user", key)];
+    let all = world.nodes[node].status(Key::Entries(&entries), world.now());
+    let left = |(contract, each): (usize, Vec<tollgate_limit::Status>)| {
+        (
+            contract,
+            each.iter().map(|status| status.remaining).collect(),
+        )
+    };
+    all.into_iter().map(left).collect()
 }
 
 /// What happens next.

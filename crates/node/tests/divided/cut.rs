@@ -6,7 +6,7 @@ use tollgate_contract::Coordination;
 use tollgate_limit::{Cost, Verdict};
 use tollgate_node::{Key, Value};
 
-use crate::world::{MS, SECOND, World};
+use crate::world::{Divided, MS, SECOND, World, of};
 
 fn cut(rest: &str) -> String {
     format!(
@@ -24,12 +24,12 @@ fn shown(world: &World, node: usize, name: &str) -> f64 {
 #[test]
 fn a_cut_bucket_is_one_bucket_and_nobody_waits_long() {
     let text = cut("on_limit: delay, max_wait: 500ms");
-    let mut world = World::new(4, &text);
+    let mut world = of(4, &text);
     // All that there is, and a little more, at one of four nodes: the others lend.
-    let before = world.log.lock().unwrap().len();
+    let before = world.log().len();
     let passed = world.load(2 * SECOND, &[1], 1);
     assert!(passed >= 1990, "{passed}");
-    let log = world.log.lock().unwrap().clone();
+    let log = world.log().clone();
     let longest = log[before..]
         .iter()
         .map(|(_, admitted)| admitted.wait.as_nanos())
@@ -49,7 +49,7 @@ fn a_cut_bucket_is_one_bucket_and_nobody_waits_long() {
 fn keys_are_cut_for_themselves_and_queues_leak_at_the_rate() {
     let text = "contracts: [{ id: api, key: [user], policies: [\
         { name: all, limit: 1000, per: 1s, burst: 40, algorithm: leaky-bucket, coordination: split }] }]";
-    let mut world = World::new(2, text);
+    let mut world = of(2, text);
     let ask = |world: &World, user: &str| {
         let entries = [("user", user)];
         let node = world.nodes[0].node.newest();
@@ -76,11 +76,11 @@ fn keys_are_cut_for_themselves_and_queues_leak_at_the_rate() {
 #[test]
 fn a_restarted_node_waits_for_what_it_may_have_promised() {
     let text = cut("on_limit: delay, max_wait: 300ms");
-    let mut world = World::new(3, &text);
+    let mut world = of(3, &text);
     world.load(SECOND / 2, &[0, 1, 2], 2);
     world.crash(1);
     world.run(20 * MS);
-    let again = world.add("n1", &text, BTreeMap::new());
+    let again = world.add("n1", BTreeMap::new());
     world.tell();
     world.load(SECOND, &[0, 2, again], 2);
     world.replay(1000, 50);
@@ -89,8 +89,8 @@ fn a_restarted_node_waits_for_what_it_may_have_promised() {
 #[test]
 fn a_message_that_no_part_is_sure_to_hold_is_refused() {
     let text = cut("on_limit: delay, max_wait: 1s");
-    let mut world = World::new(4, &text);
-    assert!(world.ask(0, 3));
-    assert!(!world.ask(0, 4));
+    let mut world = of(4, &text);
+    assert!(world.pass(0, 3));
+    assert!(!world.pass(0, 4));
     assert!((shown(&world, 0, "cost_max") - 3.0).abs() < f64::EPSILON);
 }

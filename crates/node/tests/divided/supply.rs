@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use tollgate_limit::{Cost, Verdict};
 use tollgate_node::Key;
 
-use crate::world::{MS, SECOND, World, ceiling, roster};
+use crate::world::{Divided, MS, SECOND, World, ceiling, contracts, of};
 
 #[test]
 fn nodes_that_begin_together_share_the_rate_and_lend_it() {
-    let mut world = World::new(4, &ceiling(1000));
+    let mut world = of(4, &ceiling(1000));
     assert_eq!(world.usable(), 1000 * SECOND);
     let passed = world.load(4 * SECOND, &[2], 4);
     assert!(passed > 3_500, "{passed} of 4,000 passed");
@@ -22,16 +22,16 @@ fn nodes_that_begin_together_share_the_rate_and_lend_it() {
 
 #[test]
 fn nothing_is_used_before_everybody_is_there() {
-    let mut world = World::new(3, &ceiling(1000));
+    let mut world = of(3, &ceiling(1000));
     world.roster.push(("n9".to_owned(), 1));
-    let mut other = World::new(0, "");
+    let mut other = of(0, &ceiling(1000));
     other.roster = world.roster.clone();
     for name in ["n0", "n1", "n2"] {
-        other.add(name, &ceiling(1000), BTreeMap::new());
+        other.add(name, BTreeMap::new());
     }
     other.tell();
     assert_eq!(other.load(3 * SECOND, &[0, 1, 2], 1), 0);
-    other.add("n9", &ceiling(1000), BTreeMap::new());
+    other.add("n9", BTreeMap::new());
     other.tell();
     other.run(3 * SECOND);
     assert_eq!(other.usable(), 1000 * SECOND);
@@ -39,9 +39,9 @@ fn nothing_is_used_before_everybody_is_there() {
 
 #[test]
 fn a_node_that_is_cut_off_has_its_home_and_no_more() {
-    let mut world = World::new(4, &ceiling(1000));
+    let mut world = of(4, &ceiling(1000));
     world.load(2 * SECOND, &[3], 4);
-    world.cut(3);
+    world.cut_off(3);
     world.tell();
     world.load(2 * SECOND, &[0, 3], 4);
     assert_eq!(world.seen(3, "usable"), 250 * SECOND);
@@ -55,13 +55,13 @@ fn a_node_that_is_cut_off_has_its_home_and_no_more() {
 
 #[test]
 fn a_killed_node_has_its_home_back_by_what_it_kept() {
-    let mut world = World::new(3, &ceiling(900));
+    let mut world = of(3, &ceiling(900));
     world.load(SECOND, &[0, 1, 2], 1);
     let disk = world.crash(1);
     // Whoever is gone stays gone, and another must not be asked to agree.
     let gone = world.crash(2);
     assert_eq!(gone.len(), 1);
-    let back = world.add("n1", &ceiling(900), disk);
+    let back = world.add("n1", disk);
     world.tell();
     world.load(SECOND, &[0, back], 1);
     world.run(2 * SECOND);
@@ -72,14 +72,14 @@ fn a_killed_node_has_its_home_back_by_what_it_kept() {
 
 #[test]
 fn without_its_disk_it_waits_until_all_vouch_for_it() {
-    let mut world = World::new(3, &ceiling(900));
+    let mut world = of(3, &ceiling(900));
     world.crash(2);
     world.crash(1);
-    let back = world.add("n1", &ceiling(900), BTreeMap::new());
+    let back = world.add("n1", BTreeMap::new());
     world.tell();
     world.load(4 * SECOND, &[0, back], 1);
     assert_eq!(world.seen(back, "home"), 0);
-    world.add("n2", &ceiling(900), BTreeMap::new());
+    world.add("n2", BTreeMap::new());
     world.tell();
     world.load(4 * SECOND, &[0, back], 1);
     assert_eq!(world.usable(), 900 * SECOND);
@@ -88,31 +88,27 @@ fn without_its_disk_it_waits_until_all_vouch_for_it() {
 
 #[test]
 fn another_limit_is_the_same_machine_and_less_counts_at_once() {
-    let mut world = World::new(3, &ceiling(900));
+    let mut world = of(3, &ceiling(900));
     world.load(SECOND, &[0], 2);
-    world.reload(&ceiling(300));
+    world.reload(contracts(&ceiling(300)));
     assert!(world.usable() <= 900 * SECOND);
     world.run(3 * SECOND);
     assert_eq!(world.usable(), 300 * SECOND);
-    world.log.lock().unwrap().clear();
+    world.log().clear();
     world.load(3 * SECOND, &[0, 2], 1);
     world.replay(300, 50);
-    world.reload(&ceiling(1200));
+    world.reload(contracts(&ceiling(1200)));
     world.run(3 * SECOND);
     assert_eq!(world.usable(), 1200 * SECOND);
 }
 
 #[test]
 fn a_roster_grows_and_shrinks_while_it_runs() {
-    let mut world = World::new(3, &ceiling(1200));
+    let mut world = of(3, &ceiling(1200));
     let set = |world: &mut World, names: &[(&str, u32)]| {
-        world.roster = names.iter().map(|(n, w)| ((*n).to_owned(), *w)).collect();
-        for one in &world.nodes {
-            one.node.set_roster(roster(&world.roster), world.now());
-        }
-        world.pump();
+        world.set_roster(names.iter().map(|(n, w)| ((*n).to_owned(), *w)).collect());
     };
-    world.add("n3", &ceiling(1200), BTreeMap::new());
+    world.add("n3", BTreeMap::new());
     set(&mut world, &[("n0", 1), ("n1", 1), ("n2", 1), ("n3", 1)]);
     world.tell();
     world.load(3 * SECOND, &[0, 3], 2);
@@ -127,9 +123,9 @@ fn a_roster_grows_and_shrinks_while_it_runs() {
 
 #[test]
 fn the_younger_of_two_with_one_name_has_no_home() {
-    let mut world = World::new(2, &ceiling(1000));
+    let mut world = of(2, &ceiling(1000));
     let disk = world.nodes[1].disk.clone();
-    let twin = world.add("n1", &ceiling(1000), disk);
+    let twin = world.add("n1", disk);
     let said = world.tell();
     assert!(said.iter().all(|names| names == &["n1"]), "{said:?}");
     world.load(4 * SECOND, &[1, twin], 2);
@@ -144,7 +140,7 @@ fn the_younger_of_two_with_one_name_has_no_home() {
 
 #[test]
 fn who_leaves_gives_back_and_uses_nothing() {
-    let mut world = World::new(3, &ceiling(900));
+    let mut world = of(3, &ceiling(900));
     world.load(2 * SECOND, &[1], 3);
     assert!(world.seen(1, "borrowed") > 0);
     world.nodes[1].node.handle_leave(world.now());
@@ -164,7 +160,7 @@ fn who_leaves_gives_back_and_uses_nothing() {
 fn delays_are_promised_within_the_rate() {
     let text = "contracts: [{ id: api, policies: [{ name: all, limit: 100, per: 1s, burst: 30, \
         on_limit: delay, max_wait: 500ms, coordination: supply }] }]";
-    let mut world = World::new(3, text);
+    let mut world = of(3, text);
     let mut waits = 0;
     for _ in 0..2000 {
         let now = world.now();
@@ -185,7 +181,7 @@ fn all_or_nothing_holds_with_policies_beside_it() {
     let text = "contracts: [{ id: api, key: [user], policies: [\
         { name: few, limit: 5, per: 1h, algorithm: fixed-window }, \
         { name: all, limit: 900, per: 1s, coordination: supply }] }]";
-    let mut world = World::new(3, text);
+    let mut world = of(3, text);
     let user = [("user", "a")];
     let one = Cost::new(1).unwrap();
     let passed = (0..20)
@@ -197,14 +193,14 @@ fn all_or_nothing_holds_with_policies_beside_it() {
         })
         .count();
     assert_eq!(passed, 5);
-    assert_eq!(world.log.lock().unwrap().len(), 5);
+    assert_eq!(world.log().len(), 5);
     world.run(10 * MS);
 }
 
 #[test]
 fn a_stranger_outside_the_roster_borrows() {
-    let mut world = World::new(2, &ceiling(1000));
-    let guest = world.add("guest", &ceiling(1000), BTreeMap::new());
+    let mut world = of(2, &ceiling(1000));
+    let guest = world.add("guest", BTreeMap::new());
     world.tell();
     let passed = world.load(4 * SECOND, &[guest], 2);
     assert_eq!(world.seen(guest, "home"), 0);

@@ -1,0 +1,17 @@
+//! The one world: whole nodes as the daemon runs them, under everything that the simulator can do to them.
+//!
+//! [`World`] has nodes, which count, lend and divide by the contracts that it is given. They come, crash, restart with
+//! or without their disk, change numbers and contracts; clocks, links and pauses are those of `sim`. Judges are
+//! [`Observer`]s: they hear every decision and share no code with what decides. [`Net`] is what carries messages
+//! between members of any kind, for designs that exist in the lab alone. Not here: experiments.
+
+mod judge;
+mod net;
+mod whole;
+mod world;
+
+pub use crate::dice::Dice;
+pub use judge::{Decision, Observer, OneBucket};
+pub use net::{Member, Net, Sent};
+pub use whole::{Frame, Whole};
+pub use world::{Prepare, START, World, contracts};

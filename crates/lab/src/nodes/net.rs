@@ -1,0 +1,250 @@
+//! What carries messages between members, lets their time pass and counts what they say.
+//!
+//! Not here: what members are, how they come and go, and who asks them.
+
+use tollgate_sim::{Event, Links, Sim, Weather};
+
+use crate::dice::{Dice, links};
+use crate::world::hash::EventHash;
+
+/// What a world drives: a whole node, or part of a design that exists in the lab alone. Times are what its own clock
+/// shows, in the unit of its world.
+pub trait Member {
+    /// What members say to each other.
+    type Message: Clone;
+
+    /// Whether it runs; one that does not hears nothing.
+    fn is_up(&self) -> bool {
+        true
+    }
+    /// Takes a message.
+    fn handle_message(&mut self, from: u16, message: &Self::Message, now: u64);
+    /// Does what is due.
+    fn handle_timeout(&mut self, now: u64);
+    /// When it wants to be woken.
+    fn poll_timeout(&self) -> Option<u64>;
+    /// Stores what must not be forgotten, before anything that depends on it is said.
+    fn store(&mut self, _now: u64) {}
+    /// The next message to send, and to whom.
+    fn poll_send(&mut self) -> Option<(u16, Self::Message)>;
+    /// A message as it is on the wire, where it is bytes.
+    fn bytes(_message: &Self::Message) -> &[u8] {
+        &[]
+    }
+}
+
+/// A member that is not there yet, or no more.
+impl<M: Member> Member for Option<M> {
+    type Message = M::Message;
+
+    fn is_up(&self) -> bool {
+        self.as_ref().is_some_and(M::is_up)
+    }
+
+    fn handle_message(&mut self, from: u16, message: &M::Message, now: u64) {
+        if let Some(member) = self {
+            member.handle_message(from, message, now);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        if let Some(member) = self {
+            member.handle_timeout(now);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        self.as_ref()?.poll_timeout()
+    }
+
+    fn store(&mut self, now: u64) {
+        if let Some(member) = self {
+            member.store(now);
+        }
+    }
+
+    fn poll_send(&mut self) -> Option<(u16, M::Message)> {
+        self.as_mut()?.poll_send()
+    }
+
+    fn bytes(message: &M::Message) -> &[u8] {
+        M::bytes(message)
+    }
+}
+
+/// What a member put on the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Messages, whether they arrived or not.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Members and their surroundings.
+#[derive(Debug)]
+pub struct Net<M: Member> {
+    /// The members; each one's address is its place.
+    pub nodes: Vec<M>,
+    /// Time, links, clocks and pauses. What is planned has a number.
+    pub sim: Sim<M::Message, u64, Dice>,
+    /// What each member sent, by address.
+    pub sent: Vec<Sent>,
+    /// A member that was woken is not woken again before that, however often it asks.
+    pub wake_gap: u64,
+    hash: EventHash,
+}
+
+/// What happened to members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happened {
+    /// A message reached one that runs, or its time came.
+    Member(u16),
+    /// Nothing that anybody could see.
+    Nothing,
+    /// Something planned, by its number.
+    Plan(u64),
+}
+
+impl<M: Member> Net<M> {
+    /// A world without members at a time.
+    pub fn new(start: u64, weather: Weather, seed: u64) -> Self {
+        Self::on(start, links(weather, seed))
+    }
+
+    pub(crate) fn on(start: u64, links: Links<Dice>) -> Self {
+        Self {
+            nodes: Vec::new(),
+            sim: Sim::new(start, links),
+            sent: Vec::new(),
+            wake_gap: 1_000,
+            hash: EventHash::new(),
+        }
+    }
+
+    /// A fingerprint of everything that happened so far.
+    pub fn hash(&self) -> u64 {
+        self.hash.value()
+    }
+
+    /// Adds to the fingerprint what only the world saw.
+    pub(crate) fn note(&mut self, word: u64) {
+        self.hash.word(word);
+    }
+
+    /// What a member's clock shows.
+    pub(crate) fn clock(&self, node: usize) -> u64 {
+        self.sim.local(address(node))
+    }
+
+    /// What all members sent together.
+    pub fn sent(&self) -> Sent {
+        let add = |sum: Sent, one: &Sent| Sent {
+            messages: sum.messages + one.messages,
+            bytes: sum.bytes + one.bytes,
+        };
+        self.sent.iter().fold(Sent::default(), add)
+    }
+
+    /// Cuts a member off from all others, and heals every other such cut.
+    pub fn cut_off(&mut self, node: usize) {
+        let sides = (0..=node).map(|at| u8::from(at == node));
+        self.sim.links.split(sides.collect());
+    }
+
+    /// Carries out what happens next at `until` or before; `None` where nothing does.
+    pub(crate) fn step(&mut self, until: u64) -> Option<Happened> {
+        let event = self.sim.next(until)?;
+        let (to, now) = match &event {
+            Event::Message { to, .. } | Event::Wake { node: to } => (*to, self.sim.local(*to)),
+            Event::Plan(number) => return Some(Happened::Plan(*number)),
+        };
+        let member = self.nodes.get_mut(usize::from(to));
+        let Some(member) = member.filter(|member| member.is_up()) else {
+            return Some(Happened::Nothing);
+        };
+        let gap = match &event {
+            Event::Message { from, message, .. } => {
+                self.hash.word(self.sim.now());
+                self.hash.word(u64::from(*from) << 16 | u64::from(to));
+                self.hash.bytes(M::bytes(message));
+                member.handle_message(*from, message, now);
+                0
+            }
+            _ if member.poll_timeout().is_some_and(|due| due <= now) => {
+                self.hash.word(self.sim.now());
+                self.hash.word(1 << 32 | u64::from(to));
+                member.handle_timeout(now);
+                self.wake_gap
+            }
+            // It was woken for a time that it has changed since.
+            _ => {
+                self.arm(to, 0);
+                return Some(Happened::Nothing);
+            }
+        };
+        self.send_all(to);
+        self.arm(to, gap);
+        Some(Happened::Member(to))
+    }
+
+    /// Stores and sends what a member wants stored and sent, and wakes it when it wants to be: after every call to it.
+    pub fn follow_up(&mut self, node: usize) {
+        self.send_all(address(node));
+        self.arm(address(node), 0);
+    }
+
+    fn send_all(&mut self, from: u16) {
+        let (place, now) = (usize::from(from), self.sim.local(from));
+        let Some(member) = self.nodes.get_mut(place) else {
+            return;
+        };
+        member.store(now);
+        if self.sent.len() <= place {
+            self.sent.resize(place + 1, Sent::default());
+        }
+        while let Some((to, message)) = member.poll_send() {
+            if let Some(sent) = self.sent.get_mut(place).filter(|_| member.is_up()) {
+                sent.messages += 1;
+                sent.bytes += M::bytes(&message).len() as u64;
+                self.sim.post(from, to, message);
+            }
+        }
+    }
+
+    /// Sees to it that a member is woken when it wants to be, but not before `after` has passed.
+    fn arm(&mut self, node: u16, after: u64) {
+        let member = self.nodes.get(usize::from(node));
+        let due = member.filter(|member| member.is_up());
+        if let Some(due) = due.and_then(Member::poll_timeout) {
+            let at = self.sim.clock(node).world(due);
+            self.sim.wake_at(node, at.max(self.sim.now() + after));
+        }
+    }
+
+    /// Carries out what is asked of all members, and what happens at once.
+    pub fn pump(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.follow_up(node);
+        }
+        self.settle();
+    }
+
+    /// Carries out what happens at once.
+    pub fn settle(&mut self) {
+        while self.step(self.sim.now()).is_some() {}
+    }
+
+    /// Lets time pass.
+    pub fn run(&mut self, span: u64) {
+        self.pump();
+        let end = self.sim.now() + span;
+        while self.step(end).is_some() {}
+        self.sim.pass(end);
+    }
+}
+
+/// A place among members as an address.
+pub(crate) fn address(place: usize) -> u16 {
+    u16::try_from(place).unwrap_or(u16::MAX)
+}
