@@ -412,8 +412,7 @@ void tollgate_close(struct tollgate_limiter *limiter);
 
  Safety: `options` points at options as they say of themselves, `limiter` at room for a pointer.
  */
-tollgate_code tollgate_connect(const struct tollgate_client_options *options,
-                               struct tollgate_limiter **limiter);
+tollgate_code tollgate_connect(const struct tollgate_client_options *options, struct tollgate_limiter **limiter);
 
 /*
  May this key spend `cost` now? It is charged where it may. A cost of zero only asks. A limiter by leases waits for a
