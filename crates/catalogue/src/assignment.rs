@@ -105,7 +105,7 @@ impl Assignment {
             instant(&mut raw.from, problems),
             instant(&mut raw.until, problems),
         );
-        raw.check_times((from, until), problems);
+        raw.check_times(from, until, problems);
         let Some(identity) = parse_identity(&mut raw.identity, problems) else {
             return Ok(None);
         };
@@ -187,11 +187,7 @@ impl Raw {
         check_note(self.note.as_ref(), "the note", problems);
     }
 
-    fn check_times(
-        &self,
-        (from, until): (Option<Instant>, Option<Instant>),
-        problems: &mut Problems,
-    ) {
+    fn check_times(&self, from: Option<Instant>, until: Option<Instant>, problems: &mut Problems) {
         if let Some(text) = &self.until
             && let Some((from, until)) = from.zip(until)
             && until <= from

@@ -55,7 +55,7 @@ impl Catalogue {
                 .chain(after)
                 .filter(|(_, shape)| !suits(shape));
             for (deal, _) in asked {
-                self.check_deal((entry, contract), deal, &mut problems);
+                self.check_deal(entry, contract, deal, &mut problems);
             }
         }
         match parsed {
@@ -76,8 +76,8 @@ impl Catalogue {
             plain: false,
         });
         let deal = Deal::new(plan, &overrides, place, &mut problems);
-        let to = (&*shape.entry, shape.contract.as_deref());
-        self.check_deal(to, &deal, &mut problems);
+        let contract = shape.contract.as_deref();
+        self.check_deal(&shape.entry, contract, &deal, &mut problems);
         let told: Vec<&str> = problems.messages().collect();
         if told.is_empty() {
             Ok(())
@@ -87,12 +87,7 @@ impl Catalogue {
     }
 
     /// Checks a deal in every contract that it is about.
-    fn check_deal(
-        &self,
-        (entry, only): (&str, Option<&str>),
-        deal: &Deal,
-        problems: &mut Problems,
-    ) {
+    fn check_deal(&self, entry: &str, only: Option<&str>, deal: &Deal, problems: &mut Problems) {
         let mut names: BTreeSet<String> = BTreeSet::new();
         if let Some(plan) = deal.plan() {
             if !self.plans().has(&plan.value) {

@@ -62,7 +62,8 @@ impl Roll {
     /// Takes note of who is there; `heard` says when something last came from a boot. What changed.
     pub(crate) fn update(
         &mut self,
-        (me, active): (&Peer, &[(Peer, MemberState)]),
+        me: &Peer,
+        active: &[(Peer, MemberState)],
         heard: impl Fn(u64) -> u64,
     ) -> Vec<Event> {
         let now = active.iter().map(|(peer, _)| (peer.id, peer.clone()));

@@ -72,7 +72,7 @@ fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Outcome>) {
         let tokens = (dice >> 8) % 4;
         let now = SUNDAY + (dice >> 16) % 30 * SECOND_NS;
         batch.push(ask(book, *name, check(tokens), now));
-        let (outcome, _) = compare::expected(model, ("", tokens, now));
+        let (outcome, _) = compare::expected(model, "", tokens, now);
         expected.push(outcome);
     }
     (batch, expected)

@@ -6,7 +6,9 @@ use tollgate_oracle::{Answer, Model, Policy, PolicyAnswer};
 /// What the model says to a check, which it charges.
 pub(crate) fn expected(
     model: &mut Model,
-    (key, cost, now_ns): (&str, u64, u64),
+    key: &str,
+    cost: u64,
+    now_ns: u64,
 ) -> (Outcome, Option<tollgate_oracle::Receipt>) {
     let newest = model.keys.get(key).and_then(|state| state.newest_ns);
     let at = newest.map_or(now_ns, |newest| newest.max(now_ns));

@@ -31,7 +31,7 @@ pub async fn staged(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault>
         let mut model = Staged::new(&policies, &percents, lot);
         for (step, request) in requests.iter().enumerate() {
             case.step = step;
-            play(&case, &book, name, (&mut model, request)).await?;
+            play(&case, &book, name, &mut model, request).await?;
         }
     }
     Ok(())
@@ -41,7 +41,8 @@ async fn play<E: Engine>(
     case: &Case<'_, E>,
     book: &Arc<Book>,
     name: tollgate_store::Name,
-    (model, request): (&mut Staged, &Request),
+    model: &mut Staged,
+    request: &Request,
 ) -> Result<(), Fault> {
     let lot = Lot::from_hash(model.lot);
     let cost = cost(request.cost);

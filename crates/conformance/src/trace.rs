@@ -155,8 +155,7 @@ impl<E: Engine> Player<'_, E> {
         let Said::Outcome { outcome, after } = said else {
             return Err(self.case.fault(format!("a check is answered by {said:?}")));
         };
-        let asked = (key, tokens, now_ns);
-        let (expected, receipt) = compare::expected(&mut self.model, asked);
+        let (expected, receipt) = compare::expected(&mut self.model, key, tokens, now_ns);
         let charged = outcome.receipt;
         self.case.same("the outcome", outcome, expected)?;
         if let Some(receipt) = receipt {

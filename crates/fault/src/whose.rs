@@ -18,8 +18,8 @@ pub(crate) fn node_of(
     } else {
         "/proc/net/tcp6"
     };
-    let ports = (peer.port(), here.port());
-    let inode = inode(&fs::read_to_string(table).ok()?, ports)?;
+    let table = fs::read_to_string(table).ok()?;
+    let inode = inode(&table, peer.port(), here.port())?;
     let wanted = format!("socket:[{inode}]");
     let holds = |pid: u32| {
         let folder = fs::read_dir(format!("/proc/{pid}/fd")).ok();
@@ -32,7 +32,7 @@ pub(crate) fn node_of(
 
 /// The number of the socket that is connected from one port to the other, by the system's table. Others may have the
 /// first port as well, towards elsewhere; those that are closing have no number.
-fn inode(table: &str, (from, to): (u16, u16)) -> Option<u64> {
+fn inode(table: &str, from: u16, to: u16) -> Option<u64> {
     let port = |address: &str| u16::from_str_radix(address.rsplit_once(':')?.1, 16).ok();
     table.lines().skip(1).find_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
@@ -68,8 +68,8 @@ mod tests {
    2: 0100007F:8000 0100007F:0050 06 00000000:00000000 03:00000000 00000000     0        0 0 3
    3: 0100007F:8000 0100007F:0050 01 00000000:00000000 00:00000000 00000000     0        0 13 1
 ";
-        assert_eq!(inode(table, (0x8000, 0x50)), Some(13));
-        assert_eq!(inode(table, (0x8000, 0x51)), Some(12));
-        assert_eq!(inode(table, (0x50, 0x8000)), None);
+        assert_eq!(inode(table, 0x8000, 0x50), Some(13));
+        assert_eq!(inode(table, 0x8000, 0x51), Some(12));
+        assert_eq!(inode(table, 0x50, 0x8000), None);
     }
 }

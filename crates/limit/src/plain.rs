@@ -127,7 +127,7 @@ impl Plain {
                 after,
                 ..
             } = taken;
-            return self.refusal((now, tokens), (spent, after));
+            return self.refusal(now, tokens, spent, after);
         }
         let remaining = self.remaining(taken);
         let decision = Decision {
@@ -149,7 +149,7 @@ impl Plain {
 
     /// Takes its arguments one by one: by address, the short way would have to put them in memory each time.
     #[inline(never)]
-    fn refusal(&self, (now, tokens): (Instant, u64), (spent, after): (u64, u64)) -> Outcome {
+    fn refusal(&self, now: Instant, tokens: u64, spent: u64, after: u64) -> Outcome {
         let remaining = self.depth.saturating_sub(spent) / self.token_grains;
         let decision = Decision {
             verdict: Verdict::Deny {

@@ -104,7 +104,7 @@ impl Spent {
 
     /// Checks a changed bucket in which this many tokens, a fraction, must be spent.
     #[track_caller]
-    fn carries_over(&self, new: &PolicyConfig, (spent, parts): (u128, u128)) {
+    fn carries_over(&self, new: &PolicyConfig, spent: u128, parts: u128) {
         let mut key = Key::<1>::new([self.config.clone()]);
         key.charge(self.tokens, 0);
         let key = changed_to(&key, new, self.elapsed);
@@ -146,7 +146,7 @@ proptest! {
     fn a_bucket_carries_its_spent_tokens_over_as_they_are(spent in spent_buckets(), mut new in buckets()) {
         new.algorithm = spent.config.algorithm;
         let (tokens, parts) = spent.fraction();
-        spent.carries_over(&new, (tokens, parts));
+        spent.carries_over(&new, tokens, parts);
     }
 
     #[test]
@@ -155,7 +155,7 @@ proptest! {
         new.algorithm = spent.config.algorithm;
         let (tokens, parts) = spent.fraction();
         let depth = |config: &PolicyConfig| u128::from(config.burst.unwrap_or(config.limit));
-        spent.carries_over(&new, (tokens * depth(&new), parts * depth(&spent.config)));
+        spent.carries_over(&new, tokens * depth(&new), parts * depth(&spent.config));
     }
 
     #[test]

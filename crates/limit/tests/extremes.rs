@@ -108,7 +108,7 @@ fn storms() -> impl Strategy<Value = Vec<(u8, u64, u64)>> {
 
 /// Does one thing and sees that nothing moved the wrong way.
 #[track_caller]
-fn moves_the_right_way<const N: usize>(key: &mut Key<N>, (act, tokens, now): (u8, u64, u64)) {
+fn moves_the_right_way<const N: usize>(key: &mut Key<N>, act: u8, tokens: u64, now: u64) {
     let now = now.max(key.newest());
     let before = key.left(now);
     match act {
@@ -254,8 +254,8 @@ proptest! {
     fn a_storm_at_the_edges_moves_nothing_the_wrong_way(configs in vec(policies(), 1..=3), storm in storms()) {
         let (mut words, mut boxed) = (Key::<1>::new(configs.clone()), Key::<0>::new(configs));
         for (act, tokens, now) in storm {
-            moves_the_right_way(&mut boxed, (act, tokens, now));
-            moves_the_right_way(&mut words, (act, tokens, now));
+            moves_the_right_way(&mut boxed, act, tokens, now);
+            moves_the_right_way(&mut words, act, tokens, now);
             prop_assert_eq!(words.status(now), boxed.status(now));
             prop_assert_eq!(words.would(tokens, now), boxed.would(tokens, now));
             prop_assert_eq!((words.newest(), words.fresh_at()), (boxed.newest(), boxed.fresh_at()));
@@ -266,8 +266,8 @@ proptest! {
     fn a_cell_of_one_word_agrees_with_a_boxed_one_to_the_end_of_time(config in policies(), storm in storms()) {
         let (mut word, mut boxed) = (Key::<1>::new([config.clone()]), Key::<0>::new([config]));
         for (act, tokens, now) in storm {
-            moves_the_right_way(&mut word, (act, tokens, now));
-            moves_the_right_way(&mut boxed, (act, tokens, now));
+            moves_the_right_way(&mut word, act, tokens, now);
+            moves_the_right_way(&mut boxed, act, tokens, now);
             prop_assert_eq!(word.status(now), boxed.status(now));
             prop_assert_eq!(word.would(tokens, now), boxed.would(tokens, now));
         }

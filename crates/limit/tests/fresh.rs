@@ -12,11 +12,22 @@ use tollgate_oracle::strategy::{Grain, operations, policies};
 use tollgate_oracle::{Operation, Policy};
 
 /// A contract, its history, and what comes afterwards.
-fn lives() -> impl Strategy<Value = (Vec<Policy>, Vec<Operation>, Vec<Operation>)> {
+#[derive(Clone, Debug)]
+struct Life {
+    policies: Vec<Policy>,
+    history: Vec<Operation>,
+    afterwards: Vec<Operation>,
+}
+
+fn lives() -> impl Strategy<Value = Life> {
     policies(1..=3).prop_flat_map(|policies| {
         let history = operations(policies.clone(), Grain::Nanos, 1..=40);
         let afterwards = operations(policies.clone(), Grain::Nanos, 1..=25);
-        (Just(policies), history, afterwards)
+        (history, afterwards).prop_map(move |(history, afterwards)| Life {
+            policies: policies.clone(),
+            history,
+            afterwards,
+        })
     })
 }
 
@@ -86,12 +97,9 @@ fn is_fresh_exactly_at<const N: usize>(key: &Key<N>, fresh_at: u64) {
     }
 }
 
-fn a_used_cell_becomes_fresh<const N: usize>(
-    (policies, history, afterwards): (Vec<Policy>, Vec<Operation>, Vec<Operation>),
-    later: u64,
-) {
-    let mut key = Key::<N>::over(set_of(&policies));
-    key.apply_all(&history);
+fn a_used_cell_becomes_fresh<const N: usize>(life: &Life, later: u64) {
+    let mut key = Key::<N>::over(set_of(&life.policies));
+    key.apply_all(&life.history);
     let fresh_at = key.fresh_at();
     let exactly = u128::from(key.newest()) + longest_reset(&key, key.newest());
     assert_eq!(u128::from(fresh_at), exactly.min(u128::from(LAST_NS)));
@@ -101,7 +109,7 @@ fn a_used_cell_becomes_fresh<const N: usize>(
         assert!(!is_whole(&key, u64::MAX), "it does not recover in time");
     }
     if fresh_at < u64::MAX / 2 {
-        lives_on_like_a_fresh_one(key, fresh_at + later, &afterwards);
+        lives_on_like_a_fresh_one(key, fresh_at + later, &life.afterwards);
     }
 }
 
@@ -120,10 +128,10 @@ proptest! {
     fn a_cell_of_words_is_fresh_from_fresh_at_on(
         life in lives(), later in prop_oneof![Just(0), 0_u64..=1_000_000_000_000]
     ) {
-        match life.0.len() {
-            1 => a_used_cell_becomes_fresh::<1>(life, later),
-            2 => a_used_cell_becomes_fresh::<2>(life, later),
-            _ => a_used_cell_becomes_fresh::<3>(life, later),
+        match life.policies.len() {
+            1 => a_used_cell_becomes_fresh::<1>(&life, later),
+            2 => a_used_cell_becomes_fresh::<2>(&life, later),
+            _ => a_used_cell_becomes_fresh::<3>(&life, later),
         }
     }
 
@@ -131,13 +139,13 @@ proptest! {
     fn a_boxed_cell_is_fresh_from_fresh_at_on(
         life in lives(), later in prop_oneof![Just(0), 0_u64..=1_000_000_000_000]
     ) {
-        a_used_cell_becomes_fresh::<0>(life, later);
+        a_used_cell_becomes_fresh::<0>(&life, later);
     }
 
     #[test]
-    fn every_answer_says_how_long_until_the_policy_it_names_is_fresh((policies, history, _) in lives()) {
-        let mut key = Key::<1>::over(set_of(&policies));
-        for operation in &history {
+    fn every_answer_says_how_long_until_the_policy_it_names_is_fresh(life in lives()) {
+        let mut key = Key::<1>::over(set_of(&life.policies));
+        for operation in &life.history {
             let now = time_of(operation, 0);
             if let Some(outcome) = key.apply(operation, now) {
                 let answered_at = outcome.receipt.at.as_nanos();

@@ -49,29 +49,37 @@ pub(crate) enum Message {
         share: Share,
     },
     /// Let me have a part of the bucket for a term.
-    Hire {
-        /// Grows with every such question of a boot.
-        ticket: u64,
-        /// What is hired of the one that is asked; nothing else that it let is in use.
-        have: Share,
-        /// The rate that is wanted, with what is hired already.
-        want: u128,
-        /// What all but the one that is asked are asked for, as far as it is known: thousandths of messages per second.
-        demand: u64,
-    },
+    Hire(LeaseRequest),
     /// The answer to that; perhaps nothing.
-    Let {
-        ticket: u64,
-        /// The boot that asked.
-        yours: u64,
-        share: Share,
-        /// Tokens for which there is no room any more where they were.
-        tokens: u128,
-        /// What the one that answers is asked for.
-        demand: u64,
-    },
+    Let(LeaseGrant),
     /// From the adaptor: how is it there? Older boots of the adaptor are not to be heard any more.
     Where,
+}
+
+/// Asks to hire a share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseRequest {
+    /// Grows with every such question of a boot.
+    pub(crate) ticket: u64,
+    /// What is hired of the one that is asked; nothing else that it let is in use.
+    pub(crate) have: Share,
+    /// The rate that is wanted, with what is hired already.
+    pub(crate) want: u128,
+    /// What all but the one that is asked are asked for, as far as it is known: thousandths of messages per second.
+    pub(crate) demand: u64,
+}
+
+/// A share that is let.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseGrant {
+    pub(crate) ticket: u64,
+    /// The boot that asked.
+    pub(crate) yours: u64,
+    pub(crate) share: Share,
+    /// Tokens for which there is no room any more where they were.
+    pub(crate) tokens: u128,
+    /// What the one that answers is asked for.
+    pub(crate) demand: u64,
 }
 
 /// How a sub-bucket stands.
@@ -151,8 +159,8 @@ impl Message {
             Self::Give { yours, .. }
             | Self::Confirm { yours, .. }
             | Self::Set { yours, .. }
-            | Self::Let { yours, .. } => *yours == boot,
-            Self::Ask { .. } | Self::Report(_) | Self::Hire { .. } | Self::Where => true,
+            | Self::Let(LeaseGrant { yours, .. }) => *yours == boot,
+            Self::Ask { .. } | Self::Report(_) | Self::Hire(_) | Self::Where => true,
         }
     }
 
@@ -195,25 +203,25 @@ impl Message {
                 encode_share(share, to);
             }
             Self::Where => to.u8(WHERE),
-            Self::Hire {
+            Self::Hire(LeaseRequest {
                 ticket,
                 have,
                 want,
                 demand,
-            } => {
+            }) => {
                 to.u8(HIRE);
                 to.count(ticket);
                 encode_share(have, to);
                 to.varint(want);
                 to.count(demand);
             }
-            Self::Let {
+            Self::Let(LeaseGrant {
                 ticket,
                 yours,
                 share,
                 tokens,
                 demand,
-            } => {
+            }) => {
                 to.u8(LET);
                 to.count(ticket);
                 to.count(yours);
@@ -250,19 +258,19 @@ impl Message {
                 share: decode_share(from)?,
             }),
             WHERE => Ok(Self::Where),
-            HIRE => Ok(Self::Hire {
+            HIRE => Ok(Self::Hire(LeaseRequest {
                 ticket: from.count()?,
                 have: decode_share(from)?,
                 want: grains(from)?,
                 demand: from.count()?,
-            }),
-            LET => Ok(Self::Let {
+            })),
+            LET => Ok(Self::Let(LeaseGrant {
                 ticket: from.count()?,
                 yours: from.count()?,
                 share: decode_share(from)?,
                 tokens: grains(from)?,
                 demand: from.count()?,
-            }),
+            })),
             kind => Err(Malformed::Kind(kind)),
         }
     }
@@ -381,19 +389,19 @@ mod tests {
                 share: SHARE,
             },
             Message::Where,
-            Message::Hire {
+            Message::Hire(LeaseRequest {
                 ticket,
                 have: SHARE,
                 want: 4,
                 demand: 5,
-            },
-            Message::Let {
+            }),
+            Message::Let(LeaseGrant {
                 ticket,
                 yours,
                 share: SHARE,
                 tokens: 9,
                 demand: 6,
-            },
+            }),
         ]
     }
 

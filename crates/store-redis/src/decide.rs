@@ -107,7 +107,6 @@ async fn by_hand(
     mut reply: Option<Reply>,
 ) -> Result<Answers, Failure> {
     let book = &asks[0].book;
-    let asked = asks.iter().map(|ask| ask.now).min().unwrap_or_default();
     loop {
         let read = match reply.take() {
             Some(reply) => reply,
@@ -121,7 +120,7 @@ async fn by_hand(
             return Ok(answers);
         };
         inner.figures.by_hand();
-        if swap(inner, key, book, (&state, write), asked).await? {
+        if state.swap(inner, key, asks, write).await? {
             return Ok(answers);
         }
         inner.figures.swap_lost();
@@ -199,11 +198,36 @@ impl State {
                 continue;
             }
             to.array(entries.len());
-            for entry in entries {
-                to.string(&head::write_entry(*entry));
+            for (time, cost) in entries {
+                to.string(&head::write_entry(*time, *cost));
             }
         }
         to.into_bytes()
+    }
+
+    /// Writes what was asked, if this is still there.
+    async fn swap(
+        &self,
+        inner: &Inner,
+        key: Key,
+        asks: &[&Ask],
+        write: Write,
+    ) -> Result<bool, Failure> {
+        let (found, fresh_at) = match write {
+            Write::Forget => {
+                let forget = [&self.raw[..], b"", b"0", b""];
+                return inner.swap(key, &self.lists, &forget).await;
+            }
+            Write::Keep { found, fresh_at } => (found, fresh_at),
+        };
+        let book = &asks[0].book;
+        let kinds: Vec<u64> = book.set().policies().iter().map(kind).collect();
+        let next = head::write(self.version + 1, book.shape_id(), &found, &kinds);
+        let asked = asks.iter().map(|ask| ask.now).min().unwrap_or_default();
+        let ms = fresh_at.nanos_since(asked).div_ceil(1_000_000) + 1 + inner.linger_ms;
+        let (ms, lists) = (ms.to_string(), self.lists_of(&found));
+        let arguments = [&self.raw[..], &next, ms.as_bytes(), &lists];
+        inner.swap(key, &self.lists, &arguments).await
     }
 }
 
@@ -254,29 +278,6 @@ fn applied(asks: &[&Ask], state: &State) -> Result<(Answers, Option<Write>), Fai
     }
     let is_nothing = matches!(write, Some(Write::Forget)) && state.raw.is_empty();
     Ok((answers, write.filter(|_| !is_nothing)))
-}
-
-/// Writes, if what was read is still there. `asked` is the earliest time of the asks.
-async fn swap(
-    inner: &Inner,
-    key: Key,
-    book: &Book,
-    (state, write): (&State, Write),
-    asked: Instant,
-) -> Result<bool, Failure> {
-    let (found, fresh_at) = match write {
-        Write::Forget => {
-            let forget = [&state.raw[..], b"", b"0", b""];
-            return inner.swap(key, &state.lists, &forget).await;
-        }
-        Write::Keep { found, fresh_at } => (found, fresh_at),
-    };
-    let kinds: Vec<u64> = book.set().policies().iter().map(kind).collect();
-    let next = head::write(state.version + 1, book.shape_id(), &found, &kinds);
-    let ms = fresh_at.nanos_since(asked).div_ceil(1_000_000) + 1 + inner.linger_ms;
-    let (ms, lists) = (ms.to_string(), state.lists_of(&found));
-    let arguments = [&state.raw[..], &next, ms.as_bytes(), &lists];
-    inner.swap(key, &state.lists, &arguments).await
 }
 
 /// The entries of the policy at `place`; none where it has no list.

@@ -153,7 +153,7 @@ pub(crate) fn write(version: u64, shape: u64, found: &Found, kinds: &[u64]) -> V
 }
 
 /// One entry of a list, as bytes.
-pub(crate) fn write_entry((time, cost): Entry) -> Vec<u8> {
+pub(crate) fn write_entry(time: u64, cost: u64) -> Vec<u8> {
     let mut to = Packer::default();
     put_time(&mut to, time);
     put_wide(&mut to, u128::from(cost));
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn an_entry_is_read_as_it_was_written() {
-        for entry in [(0, 1), (u64::MAX - 1, u64::MAX), (1_000_000_000, NARROW)] {
-            assert_eq!(read_entry(&write_entry(entry)), Some(entry));
+        for (time, cost) in [(0, 1), (u64::MAX - 1, u64::MAX), (1_000_000_000, NARROW)] {
+            assert_eq!(read_entry(&write_entry(time, cost)), Some((time, cost)));
         }
         assert_eq!(read_entry(&[0xC0]), None);
     }

@@ -92,7 +92,7 @@ pub fn audit(key: Key, witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Resu
         let (_, borrowed, _) = borrower.machine.books(key, borrower.now);
         for loan in &borrowed {
             if let Some(lender) = find(witnesses, loan.from) {
-                compare(key, (lender, borrower), loan)?;
+                compare(key, lender, borrower, loan)?;
                 audit.loans += 1;
             }
         }
@@ -110,7 +110,8 @@ fn find<'a>(witnesses: &'a [Witness<'_>], node: NodeId) -> Option<&'a Witness<'a
 /// ends.
 fn compare(
     key: Key,
-    (lender, borrower): (&Witness<'_>, &Witness<'_>),
+    lender: &Witness<'_>,
+    borrower: &Witness<'_>,
     loan: &Borrowed,
 ) -> Result<(), Broken> {
     let (lent, _, from) = lender.machine.books(key, lender.now);

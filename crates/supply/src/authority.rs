@@ -16,7 +16,7 @@ use crate::machine::limits_number;
 use crate::planted;
 use crate::setup::Boot;
 use crate::shares::Shares;
-use crate::wire::{self, Head, Message};
+use crate::wire::{self, Head, Message, Renew, Renewed};
 
 /// Frames to this node are for the authority, and frames from it are from there.
 pub const AUTHORITY: NodeId = NodeId(u16::MAX);
@@ -70,7 +70,7 @@ impl Authority {
         let homes = shares.homes(limits.rate());
         Self {
             has_changed: false,
-            ..Self::resume(limits, &homes, (config, wait_max), start)
+            ..Self::resume(limits, &homes, config, wait_max, start)
         }
     }
 
@@ -80,7 +80,8 @@ impl Authority {
     pub fn resume(
         limits: Limits,
         homes: &[(NodeId, u64)],
-        (config, wait_max): (SupplyConfig, Span),
+        config: SupplyConfig,
+        wait_max: Span,
         start: Instant,
     ) -> Self {
         let given: u128 = homes.iter().map(|(_, home)| u128::from(*home)).sum();
@@ -141,23 +142,18 @@ impl Authority {
         account.sent = account.sent.max(head.sent);
         for message in messages {
             match message {
-                Message::Renew {
-                    ticket,
-                    number,
-                    seen,
-                    is_clear,
-                } => self.renew(from, (ticket, number), (seen, is_clear), now),
+                Message::Renew(renew) => self.renew(from, renew, now),
                 Message::Goodbye => self.bid_farewell(from, now),
                 Message::Look { .. }
-                | Message::Offer { .. }
+                | Message::Offer(_)
                 | Message::Ask(_)
                 | Message::Grant(_)
-                | Message::Recall { .. }
+                | Message::Recall(_)
                 | Message::Where { .. }
-                | Message::Here { .. }
+                | Message::Here(_)
                 | Message::Superseded { .. }
                 | Message::Nudge
-                | Message::Home { .. } => {}
+                | Message::Home(_) => {}
             }
         }
         Ok(())
@@ -188,13 +184,13 @@ impl Authority {
     }
 
     /// A node wants to keep its home.
-    fn renew(
-        &mut self,
-        from: NodeId,
-        (ticket, number): (u64, u64),
-        (seen, is_clear): (u64, bool),
-        now: Instant,
-    ) {
+    fn renew(&mut self, from: NodeId, renew: Renew, now: Instant) {
+        let Renew {
+            ticket,
+            number,
+            seen,
+            is_clear,
+        } = renew;
         let (pool, had_changed) = (self.pool, self.has_changed);
         let Some(account) = self.accounts.get_mut(&from) else {
             return;
@@ -224,13 +220,13 @@ impl Authority {
         if home < account.granted && account.lowered.is_none_or(|(_, most)| most != home) {
             account.lowered = Some((ticket, home));
         }
-        let message = Message::Home {
+        let renewed = Renewed {
             ticket,
             number: limits_number(self.limits),
             home,
             is_settled: !self.has_changed,
         };
-        self.send(from, message, now);
+        self.send(from, Message::Home(renewed), now);
     }
 
     /// Lets a node have what it should, as far as nobody else may believe to have it.

@@ -23,6 +23,18 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
+    /// No home yet.
+    pub(crate) const fn new(limits: Limits, from: Instant, drift_ppm: u32) -> Self {
+        Self {
+            home: 0,
+            from,
+            until: Instant::LAST,
+            limits,
+            slowest: None,
+            drift_ppm,
+        }
+    }
+
     /// Whether the home may be used then.
     pub(crate) fn is_valid(&self, now: Instant) -> bool {
         self.from <= now && now < self.until

@@ -52,24 +52,16 @@ pub(crate) fn number(limits: Limits, shares: &Shares) -> u64 {
 }
 
 impl Home {
-    /// Where a node begins to stand. Its home is valid `from` then.
-    pub(crate) fn new(
-        me: NodeId,
-        (limits, shares): (Limits, Shares),
-        begin: &Begin,
-        (from, drift_ppm): (Instant, u32),
-    ) -> Self {
+    /// Where a node begins to stand. Its home is valid from when its ground is.
+    pub(crate) fn new(me: NodeId, shares: Shares, begin: &Begin, ground: Ground) -> Self {
+        let limits = ground.limits;
         let target = shares.home(me, limits.rate());
         let number = number(limits, &shares);
         let mut home = Self {
             me,
             ground: Ground {
                 home: target,
-                from,
-                until: Instant::LAST,
-                limits,
-                slowest: None,
-                drift_ppm,
+                ..ground
             },
             number,
             target,
@@ -311,8 +303,8 @@ mod tests {
     }
 
     fn home(begin: &Begin) -> Home {
-        let at = (limits(), shares(1, [1, 1, 1]));
-        Home::new(NodeId(0), at, begin, (Instant::default(), 0))
+        let ground = Ground::new(limits(), Instant::default(), 0);
+        Home::new(NodeId(0), shares(1, [1, 1, 1]), begin, ground)
     }
 
     fn answer(home: &mut Home, from: u16, change: u64, number: u64, flags: u8) -> u64 {
@@ -397,9 +389,9 @@ mod tests {
         before.move_to(limits(), shares(2, [1, 1, 4]));
         let kept = before.kept();
         assert_eq!((kept.home, kept.nodes.len()), (15, 3));
-        let at = (limits(), shares(3, [1, 0, 0]));
         let begin = Begin::Restart(Some(kept));
-        let own = Home::new(NodeId(0), at, &begin, (Instant::default(), 0));
+        let ground = Ground::new(limits(), Instant::default(), 0);
+        let own = Home::new(NodeId(0), shares(3, [1, 0, 0]), &begin, ground);
         assert_eq!(own.ground.home, 15);
         assert_eq!(own.awaited().count(), 2);
     }

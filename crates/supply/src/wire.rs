@@ -39,43 +39,72 @@ pub(crate) enum Message {
     /// How do you stand?
     Look { key: Key, ticket: u64 },
     /// So.
-    Offer {
-        key: Key,
-        ticket: u64,
-        party: Party,
-        free: u64,
-    },
+    Offer(Offered),
     /// Lend me, or let me keep what I have.
     Ask(Ask),
     /// The answer to that.
     Grant(Grant),
     /// Give back what you need less than I do.
-    Recall { key: Key, seq: u64, party: Party },
+    Recall(Recall),
     /// I stand there; do you?
     Where { change: u64, number: u64 },
     /// I stand there; the flags say how.
-    Here { change: u64, number: u64, flags: u8 },
+    Here(Here),
     /// A later boot of yours was heard.
     Superseded { by: Boot },
     /// To the authority: let me keep my home.
-    Renew {
-        ticket: u64,
-        number: u64,
-        /// The last question whose answer counted.
-        seen: u64,
-        is_clear: bool,
-    },
+    Renew(Renew),
     /// From the authority: your home, counted from when you asked.
-    Home {
-        ticket: u64,
-        number: u64,
-        home: u64,
-        is_settled: bool,
-    },
+    Home(Renewed),
     /// From the authority: ask for your home now, there is more for you.
     Nudge,
     /// I go.
     Goodbye,
+}
+
+/// What a node could lend of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offered {
+    pub(crate) key: Key,
+    pub(crate) ticket: u64,
+    pub(crate) party: Party,
+    pub(crate) free: u64,
+}
+
+/// Wants a part of a loan back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recall {
+    pub(crate) key: Key,
+    pub(crate) seq: u64,
+    /// How the lender stands.
+    pub(crate) party: Party,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Here {
+    pub(crate) change: u64,
+    pub(crate) number: u64,
+    pub(crate) flags: u8,
+}
+
+/// Wants to keep a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Renew {
+    pub(crate) ticket: u64,
+    pub(crate) number: u64,
+    /// The last question whose answer counted.
+    pub(crate) seen: u64,
+    pub(crate) is_clear: bool,
+}
+
+/// The answer to that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Renewed {
+    pub(crate) ticket: u64,
+    pub(crate) number: u64,
+    pub(crate) home: u64,
+    pub(crate) is_settled: bool,
 }
 
 /// Asks for a loan, renews one, and reports what was given back; all counts are totals over the life of the loan.
@@ -195,31 +224,26 @@ impl Message {
                 to.key(*key);
                 to.count(*ticket);
             }
-            Self::Offer {
-                key,
-                ticket,
-                party,
-                free,
-            } => {
+            Self::Offer(offered) => {
                 to.u8(OFFER);
-                to.key(*key);
-                to.count(*ticket);
-                encode_party(*party, to);
-                to.count(*free);
+                to.key(offered.key);
+                to.count(offered.ticket);
+                encode_party(offered.party, to);
+                to.count(offered.free);
             }
             Self::Ask(ask) => ask.encode(to),
             Self::Grant(grant) => grant.encode(to),
-            Self::Recall { key, seq, party } => {
+            Self::Recall(recall) => {
                 to.u8(RECALL);
-                to.key(*key);
-                to.count(*seq);
-                encode_party(*party, to);
+                to.key(recall.key);
+                to.count(recall.seq);
+                encode_party(recall.party, to);
             }
             Self::Where { .. }
-            | Self::Here { .. }
+            | Self::Here(_)
             | Self::Superseded { .. }
-            | Self::Renew { .. }
-            | Self::Home { .. }
+            | Self::Renew(_)
+            | Self::Home(_)
             | Self::Nudge
             | Self::Goodbye => self.encode_plain(to),
         }
@@ -229,31 +253,23 @@ impl Message {
     fn encode_plain(&self, to: &mut Encoder) {
         let (kind, counts, flag) = match *self {
             Self::Where { change, number } => (WHERE, vec![change, number], None),
-            Self::Here {
-                change,
-                number,
-                flags,
-            } => (HERE, vec![change, number], Some(flags)),
+            Self::Here(is) => (HERE, vec![is.change, is.number], Some(is.flags)),
             Self::Superseded { by } => (SUPERSEDED, vec![by.0], None),
-            Self::Renew {
-                ticket,
-                number,
-                seen,
-                is_clear,
-            } => (RENEW, vec![ticket, number, seen], Some(u8::from(is_clear))),
-            Self::Home {
-                ticket,
-                number,
-                home,
-                is_settled,
-            } => (HOME, vec![ticket, number, home], Some(u8::from(is_settled))),
+            Self::Renew(is) => {
+                let counts = vec![is.ticket, is.number, is.seen];
+                (RENEW, counts, Some(u8::from(is.is_clear)))
+            }
+            Self::Home(is) => {
+                let counts = vec![is.ticket, is.number, is.home];
+                (HOME, counts, Some(u8::from(is.is_settled)))
+            }
             Self::Nudge => (NUDGE, vec![], None),
             Self::Goodbye
             | Self::Look { .. }
-            | Self::Offer { .. }
+            | Self::Offer(_)
             | Self::Ask(_)
             | Self::Grant(_)
-            | Self::Recall { .. } => (GOODBYE, vec![], None),
+            | Self::Recall(_) => (GOODBYE, vec![], None),
         };
         to.u8(kind);
         for count in counts {
@@ -270,43 +286,43 @@ impl Message {
                 key: from.key()?,
                 ticket: from.count()?,
             },
-            OFFER => Self::Offer {
+            OFFER => Self::Offer(Offered {
                 key: from.key()?,
                 ticket: from.count()?,
                 party: decode_party(from)?,
                 free: at_most(from, Limits::RATE_MAX)?,
-            },
+            }),
             ASK => Self::Ask(Ask::decode(from)?),
             GRANT => Self::Grant(Grant::decode(from)?),
-            RECALL => Self::Recall {
+            RECALL => Self::Recall(Recall {
                 key: from.key()?,
                 seq: from.count()?,
                 party: decode_party(from)?,
-            },
+            }),
             WHERE => Self::Where {
                 change: from.count()?,
                 number: from.count()?,
             },
-            HERE => Self::Here {
+            HERE => Self::Here(Here {
                 change: from.count()?,
                 number: from.count()?,
                 flags: bits(from, HERE_FLAGS)?,
-            },
+            }),
             SUPERSEDED => Self::Superseded {
                 by: Boot(from.count()?),
             },
-            RENEW => Self::Renew {
+            RENEW => Self::Renew(Renew {
                 ticket: from.count()?,
                 number: from.count()?,
                 seen: from.count()?,
                 is_clear: flag(from)?,
-            },
-            HOME => Self::Home {
+            }),
+            HOME => Self::Home(Renewed {
                 ticket: from.count()?,
                 number: from.count()?,
                 home: at_most(from, Limits::RATE_MAX)?,
                 is_settled: flag(from)?,
-            },
+            }),
             GOODBYE => Self::Goodbye,
             NUDGE => Self::Nudge,
             kind => return Err(Malformed::Kind(kind)),

@@ -78,7 +78,8 @@ impl<C, R: Rules<C>> Table<C, R> {
     ) -> Result<T, Full> {
         let (number, mut page) = self.directory.enter(print.0).ok_or(Full)?;
         let Ok(at) = page.find(print.0) else {
-            let (answer, put) = self.update_absent(print, (&mut page, number), now, f)?;
+            let absent = Absent { print, number, now };
+            let (answer, put) = self.update_absent(&mut page, absent, f)?;
             drop(page);
             if put {
                 self.split_if_crowded(now);
@@ -104,9 +105,8 @@ impl<C, R: Rules<C>> Table<C, R> {
     #[inline(never)]
     fn update_absent<T>(
         &self,
-        print: Print,
-        (page, number): (&mut Page<C>, usize),
-        now: u64,
+        page: &mut Page<C>,
+        Absent { print, number, now }: Absent,
         f: impl FnOnce(Option<&mut C>) -> (T, Option<C>),
     ) -> Result<(T, bool), Full> {
         let is_strict = self.when_full == WhenFull::Refuse || self.rules.are_kept();
@@ -299,6 +299,14 @@ impl<C, R> fmt::Debug for Table<C, R> {
             .field("share", &self.account.share)
             .finish_non_exhaustive()
     }
+}
+
+/// A key that has no cell yet.
+struct Absent {
+    print: Print,
+    /// The page in which it belongs.
+    number: usize,
+    now: u64,
 }
 
 /// A cell while the caller works on it; settles its heap bytes even if the caller panics.

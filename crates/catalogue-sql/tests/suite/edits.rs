@@ -12,20 +12,18 @@ pub(crate) async fn a_thing_has_a_history(source: &Source) {
     let database = open(source).await;
     furnish(&database).await;
     let text = "{ id: users, key: [user], plan: pro }";
-    let made = change(&database, (Kind::Contract, "users", 1), text)
+    let made = change(&database, Kind::Contract, "users", 1, text)
         .await
         .unwrap();
     assert_eq!((made.version, made.revision, made.is_changed), (2, 4, true));
-    let again = change(&database, (Kind::Contract, "users", 2), text)
+    let again = change(&database, Kind::Contract, "users", 2, text)
         .await
         .unwrap();
     assert_eq!(
         (again.version, again.revision, again.is_changed),
         (2, 4, false)
     );
-    let deleted = delete(&database, (Kind::Contract, "users", 2))
-        .await
-        .unwrap();
+    let deleted = delete(&database, Kind::Contract, "users", 2).await.unwrap();
     assert_eq!((deleted.version, deleted.revision), (3, 5));
     assert_eq!(database.get(Kind::Contract, "users").await.unwrap(), None);
     let back = edit(Kind::Contract, "users", Seen::Nothing);
@@ -155,11 +153,9 @@ pub(crate) async fn what_is_used_stays(source: &Source) {
     let trial = "{ identity: user=8, plan: trial, until: 2026-01-01T00:00:00Z, then: pro }";
     make(&database, Kind::Assignment, "user=8", trial).await;
 
-    let free = delete(&database, (Kind::Plan, "free", 1))
-        .await
-        .unwrap_err();
+    let free = delete(&database, Kind::Plan, "free", 1).await.unwrap_err();
     assert!(matches!(refusal(free), Refusal::InUse { count: 3, .. }));
-    let pro = delete(&database, (Kind::Plan, "pro", 1)).await.unwrap_err();
+    let pro = delete(&database, Kind::Plan, "pro", 1).await.unwrap_err();
     let Refusal::InUse { count, first } = refusal(pro) else {
         panic!("in use")
     };
@@ -168,7 +164,7 @@ pub(crate) async fn what_is_used_stays(source: &Source) {
 
     let window =
         "{ id: free, policies: [{ name: burst, limit: 20, per: 1s, algorithm: fixed-window }] }";
-    let broken = change(&database, (Kind::Plan, "free", 1), window)
+    let broken = change(&database, Kind::Plan, "free", 1, window)
         .await
         .unwrap_err();
     let Refusal::Breaks { count, first } = refusal(broken) else {
@@ -182,7 +178,7 @@ pub(crate) async fn what_is_used_stays(source: &Source) {
     assert!(matches!(tried, Err(Error::Refused(Refusal::Breaks { .. }))));
 
     let gossip = "{ id: users, key: [user], plan: free, coordination: gossip }";
-    let shared = change(&database, (Kind::Contract, "users", 1), gossip)
+    let shared = change(&database, Kind::Contract, "users", 1, gossip)
         .await
         .unwrap_err();
     assert!(matches!(refusal(shared), Refusal::Breaks { count: 8, .. }));
@@ -192,15 +188,15 @@ pub(crate) async fn what_is_used_stays(source: &Source) {
         let gone = edit(Kind::Assignment, &format!("user={user}"), Seen::Version(1));
         database.delete(&gone).await.unwrap();
     }
-    change(&database, (Kind::Plan, "free", 1), window)
+    change(&database, Kind::Plan, "free", 1, window)
         .await
         .unwrap();
     let changed = "{ identity: user=8, plan: free }";
-    change(&database, (Kind::Assignment, "user=8", 1), changed)
+    change(&database, Kind::Assignment, "user=8", 1, changed)
         .await
         .unwrap();
-    delete(&database, (Kind::Plan, "pro", 1)).await.unwrap();
-    delete(&database, (Kind::Plan, "trial", 1)).await.unwrap();
+    delete(&database, Kind::Plan, "pro", 1).await.unwrap();
+    delete(&database, Kind::Plan, "trial", 1).await.unwrap();
 }
 
 /// Assignments of one identity do not overlap, and are few.
@@ -234,7 +230,7 @@ pub(crate) async fn an_identity_has_one_assignment_at_a_time(source: &Source) {
     );
     // Moving one within its own time is no overlap with itself.
     let moved = "{ id: y2027, identity: user=1, plan: free, from: '2027-02-01T00:00:00Z' }";
-    change(&database, (Kind::Assignment, "y2027", 1), moved)
+    change(&database, Kind::Assignment, "y2027", 1, moved)
         .await
         .unwrap();
 

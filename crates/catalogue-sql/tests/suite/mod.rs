@@ -55,7 +55,9 @@ pub(crate) fn refusal(error: Error) -> Refusal {
 /// Changes something that was seen at a version.
 pub(crate) async fn change(
     database: &Database,
-    (kind, id, version): (Kind, &str, u64),
+    kind: Kind,
+    id: &str,
+    version: u64,
     text: &str,
 ) -> Result<Written, Error> {
     let edit = edit(kind, id, Seen::Version(version));
@@ -65,7 +67,9 @@ pub(crate) async fn change(
 /// Deletes something that was seen at a version.
 pub(crate) async fn delete(
     database: &Database,
-    (kind, id, version): (Kind, &str, u64),
+    kind: Kind,
+    id: &str,
+    version: u64,
 ) -> Result<Written, Error> {
     database
         .delete(&edit(kind, id, Seen::Version(version)))

@@ -150,7 +150,7 @@ impl Cluster {
             let heard = heard.map(|mono| clock.day_ms_at(mono));
             heard.unwrap_or_else(|| clock.day_ms())
         };
-        self.roll.update((me, active), heard)
+        self.roll.update(me, active, heard)
     }
 
     /// Tells what changed, and those who came who is missing.

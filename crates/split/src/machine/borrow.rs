@@ -93,13 +93,8 @@ impl Machine {
         amount
     }
 
-    pub(super) fn handle_give(
-        &mut self,
-        (from, boot): (NodeId, u64),
-        ticket: u64,
-        amount: u128,
-        now: Instant,
-    ) {
+    pub(super) fn handle_give(&mut self, from: NodeId, boot: u64, ticket: u64, amount: u128) {
+        let now = self.now;
         let Some(ask) = self.asks.answer(from, ticket) else {
             return;
         };

@@ -63,13 +63,8 @@ impl Machine {
         }
     }
 
-    pub(super) fn handle_set(
-        &mut self,
-        from: NodeId,
-        (boot, epoch): (u64, u64),
-        share: Share,
-        now: Instant,
-    ) {
+    pub(super) fn handle_set(&mut self, from: NodeId, boot: u64, epoch: u64, share: Share) {
+        let now = self.now;
         let is_heard = Some(from) == self.follow.adaptor && boot == self.follow.boot;
         if !is_heard || now < self.follow.clear_at || !share.is_within(self.limits.whole()) {
             return;

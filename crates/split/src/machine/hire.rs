@@ -12,7 +12,7 @@ use super::Machine;
 use crate::config::AdaptorConfig;
 use crate::hires::{Asked, Question};
 use crate::limits::{Limits, Share};
-use crate::wire::Message;
+use crate::wire::{LeaseGrant, LeaseRequest, Message};
 
 impl Machine {
     fn hiring(&self) -> Option<&AdaptorConfig> {
@@ -127,32 +127,34 @@ impl Machine {
                     .saturating_add(self.peers.patience(to, &self.config)),
             });
             self.counts.hires += 1;
-            let hire = Message::Hire {
+            let request = LeaseRequest {
                 ticket,
                 have,
                 want: want.min(self.limits.whole().rate),
                 demand: demand.saturating_add(others),
             };
-            self.send(to, &hire);
+            self.send(to, &Message::Hire(request));
         }
     }
 
     /// Somebody wants a part of what this node has.
     pub(super) fn handle_hire(
         &mut self,
-        (from, asked): (NodeId, Asked),
-        (have, want): (Share, u128),
-        others: u64,
+        from: NodeId,
+        boot: u64,
+        request: LeaseRequest,
         now: Instant,
     ) {
+        let ticket = request.ticket;
+        let asked = Asked { boot, ticket };
         self.run(now);
         self.bucket.pass(now);
         let is_clear = self.hiring().is_some() && now >= self.hires.clear_at;
-        if !is_clear || !self.hires.hear(from, asked, have) {
+        if !is_clear || !self.hires.hear(from, asked, request.have) {
             return;
         }
         let demand = self.demand();
-        let share = self.to_let(from, want, (demand, others));
+        let share = self.to_let(from, request.want, demand, request.demand);
         let before = self.bucket.tokens();
         let until = now.saturating_add(self.config.hold());
         if !self.hires.let_out(from, asked, (share, until)) {
@@ -160,18 +162,18 @@ impl Machine {
         }
         self.share_anew();
         let tokens = before - self.bucket.tokens();
-        let answer = Message::Let {
-            ticket: asked.ticket,
-            yours: asked.boot,
+        let grant = LeaseGrant {
+            ticket,
+            yours: boot,
             share,
             tokens,
             demand,
         };
-        self.send(from, &answer);
+        self.send(from, &Message::Let(grant));
     }
 
     /// What is not needed here; never more than before while somebody was promised something.
-    fn to_let(&self, to: NodeId, want: u128, (demand, others): (u64, u64)) -> Share {
+    fn to_let(&self, to: NodeId, want: u128, demand: u64, others: u64) -> Share {
         let (right, whole) = (self.hires.right, self.limits.whole());
         let floor = self.hiring().map_or(0, |hiring| hiring.floor_milli);
         let floor = right.rate / 1000 * u128::from(floor);
@@ -192,27 +194,21 @@ impl Machine {
     }
 
     /// An answer came.
-    pub(super) fn handle_let(
-        &mut self,
-        (from, ticket): (NodeId, u64),
-        (share, tokens): (Share, u128),
-        demand: u64,
-        now: Instant,
-    ) {
+    pub(super) fn handle_let(&mut self, from: NodeId, grant: LeaseGrant, now: Instant) {
         self.run(now);
         self.bucket.pass(now);
-        let answers = |open: &mut Question| open.to == from && open.ticket == ticket;
+        let answers = |open: &mut Question| open.to == from && open.ticket == grant.ticket;
         let Some(question) = self.hires.open.take_if(answers) else {
             return;
         };
-        self.hires.heard_demand(from, demand, now);
+        self.hires.heard_demand(from, grant.demand, now);
         let took = u128::from(now.nanos_since(question.at));
-        if took < self.config.term.as_nanos() && share.is_within(self.limits.whole()) {
+        if took < self.config.term.as_nanos() && grant.share.is_within(self.limits.whole()) {
             let until = question.at.saturating_add(self.config.term);
             let counts_on_old = self.bucket.owed() > 0;
-            self.hires.hire(from, (share, until), counts_on_old);
+            self.hires.hire(from, (grant.share, until), counts_on_old);
             self.share_anew();
-            self.bucket.put(tokens);
+            self.bucket.put(grant.tokens);
             self.leave(now);
         }
         self.ask_next();

@@ -15,7 +15,7 @@ use tollgate_limit::{Instant, Span};
 use crate::asks::Asks;
 use crate::bucket::SubBucket;
 use crate::config::SplitConfig;
-use crate::hires::{Asked, Hires};
+use crate::hires::Hires;
 use crate::holds::{Gift, Holds};
 use crate::limits::{Limits, Share};
 use crate::peers::Peers;
@@ -199,7 +199,7 @@ impl Machine {
         }
         match message {
             Message::Where => self.handle_where(from, boot, now),
-            Message::Set { epoch, share, .. } => self.handle_set(from, (boot, epoch), share, now),
+            Message::Set { epoch, share, .. } => self.handle_set(from, boot, epoch, share),
             Message::Report(_) => {}
             message => {
                 if self.peers.hear(from, boot) {
@@ -228,7 +228,7 @@ impl Machine {
                 ..
             } => {
                 self.peers.see(from, standing, now);
-                self.handle_give((from, boot), ticket, amount, now);
+                self.handle_give(from, boot, ticket, amount);
             }
             Message::Confirm {
                 ticket,
@@ -239,22 +239,8 @@ impl Machine {
                 self.peers.see(from, standing, now);
                 self.handle_confirm(gift(ticket), returned, now);
             }
-            Message::Hire {
-                ticket,
-                have,
-                want,
-                demand,
-            } => {
-                let asked = Asked { boot, ticket };
-                self.handle_hire((from, asked), (have, want), demand, now);
-            }
-            Message::Let {
-                ticket,
-                share,
-                tokens,
-                demand,
-                ..
-            } => self.handle_let((from, ticket), (share, tokens), demand, now),
+            Message::Hire(request) => self.handle_hire(from, boot, request, now),
+            Message::Let(grant) => self.handle_let(from, grant, now),
             Message::Where | Message::Set { .. } | Message::Report(_) => {}
         }
     }

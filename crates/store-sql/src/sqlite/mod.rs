@@ -277,7 +277,10 @@ async fn batch(connection: &mut SqliteConnection, batch: &[Ask]) -> Result<Answe
     }
     let mut answers = vec![Err(Failure::Late); batch.len()];
     for ((tag, name), places) in keys {
-        let id = (tag.cast_signed(), format!("{:032x}", name.0));
+        let id = Id {
+            tag: tag.cast_signed(),
+            name: format!("{:032x}", name.0),
+        };
         let stored = read(connection, &id).await?;
         let stored = match stored {
             Ok(stored) => stored,
@@ -297,11 +300,16 @@ async fn batch(connection: &mut SqliteConnection, batch: &[Ask]) -> Result<Answe
     Ok(answers)
 }
 
-type Id = (i64, String);
+/// A key, as rows have it.
+#[derive(Clone)]
+struct Id {
+    tag: i64,
+    name: String,
+}
 
 async fn read(
     connection: &mut SqliteConnection,
-    (tag, name): &Id,
+    Id { tag, name }: &Id,
 ) -> Result<Result<Option<Stored>, Failure>, sqlx::Error> {
     let row = sqlx::query(
         "SELECT state.shape, shape.text, state.charged, state.kept FROM tollgate_state AS state
@@ -328,7 +336,7 @@ async fn read(
 
 async fn write(
     connection: &mut SqliteConnection,
-    (tag, name): &Id,
+    Id { tag, name }: &Id,
     change: Change,
 ) -> Result<(), sqlx::Error> {
     match change {

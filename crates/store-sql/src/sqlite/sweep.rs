@@ -44,9 +44,7 @@ impl Broom {
         connection: &mut SqliteConnection,
     ) -> Result<(), sqlx::Error> {
         // What could not be swept now is swept next time.
-        let table = if self.is_at_ledgers { LEDGERS } else { STATES };
-        let times = (self.now.second(), self.sweep.grace_s());
-        let end = page(connection, table, &self.from, times).await;
+        let end = self.page(connection).await;
         if let Ok(Some(end)) = end {
             self.from = end;
             return Ok(());
@@ -58,47 +56,56 @@ impl Broom {
         self.is_at_ledgers = !self.is_at_ledgers;
         end.map(drop)
     }
+
+    /// Drops what is fresh of the rows after a key, and says which the last of the page was; `None` where that was the
+    /// last of all.
+    async fn page(&self, connection: &mut SqliteConnection) -> Result<Option<Id>, sqlx::Error> {
+        let table = if self.is_at_ledgers { LEDGERS } else { STATES };
+        let Id { tag, name } = &self.from;
+        let end = sqlx::query(table.end).bind(tag).bind(name).bind(PAGE - 1);
+        let end = match end.fetch_optional(&mut *connection).await? {
+            Some(row) => Some(Id {
+                tag: row.try_get(0)?,
+                name: row.try_get(1)?,
+            }),
+            None => None,
+        };
+        // No key is after the last, which has 32 digits.
+        let last = end.as_ref().map(|end| (end.tag, &*end.name));
+        let (last_tag, last_name) = last.unwrap_or((i64::MAX, "g"));
+        let sweep = sqlx::query(table.sweep).bind(tag).bind(name);
+        let sweep = sweep.bind(last_tag).bind(last_name);
+        let sweep = sweep.bind(self.now.second()).bind(self.sweep.grace_s());
+        sweep.execute(connection).await?;
+        Ok(end)
+    }
 }
 
 /// Before every key.
-const START: Id = (i64::MIN, String::new());
+const START: Id = Id {
+    tag: i64::MIN,
+    name: String::new(),
+};
 
-/// How a page of a table ends, and how what is fresh of it is dropped, at a second and with a grace.
-type Table = (&'static str, &'static str);
+struct Table {
+    /// How a page of it ends.
+    end: &'static str,
+    /// How what is fresh of it is dropped, at a second and with a grace.
+    sweep: &'static str,
+}
 
 /// States are fresh by the clocks of the nodes.
-const STATES: Table = (
-    "SELECT tag, name FROM tollgate_state WHERE (tag, name) > (?, ?)
+const STATES: Table = Table {
+    end: "SELECT tag, name FROM tollgate_state WHERE (tag, name) > (?, ?)
         ORDER BY tag, name LIMIT 1 OFFSET ?",
-    "DELETE FROM tollgate_state WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
+    sweep: "DELETE FROM tollgate_state WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
         AND fresh_s <= ? AND touched_s <= unixepoch() - ?",
-);
+};
 
 /// Ledgers by that of the machine.
-const LEDGERS: Table = (
-    "SELECT tag, name FROM tollgate_ledger WHERE (tag, name) > (?, ?)
+const LEDGERS: Table = Table {
+    end: "SELECT tag, name FROM tollgate_ledger WHERE (tag, name) > (?, ?)
         ORDER BY tag, name LIMIT 1 OFFSET ?",
-    "DELETE FROM tollgate_ledger WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
+    sweep: "DELETE FROM tollgate_ledger WHERE (tag, name) > (?, ?) AND (tag, name) <= (?, ?)
         AND fresh_s <= min(?, unixepoch()) AND touched_s <= unixepoch() - ?",
-);
-
-/// Drops what is fresh of the rows after a key, and says which the last of the page was; `None` where that was the last
-/// of all.
-async fn page(
-    connection: &mut SqliteConnection,
-    (end, sweep): Table,
-    (tag, name): &Id,
-    (now_s, grace_s): (i64, i64),
-) -> Result<Option<Id>, sqlx::Error> {
-    let end = sqlx::query(end).bind(tag).bind(name).bind(PAGE - 1);
-    let end = match end.fetch_optional(&mut *connection).await? {
-        Some(row) => Some((row.try_get(0)?, row.try_get(1)?)),
-        None => None,
-    };
-    // No key is after the last, which has 32 digits.
-    let (last_tag, last_name) = end.clone().unwrap_or((i64::MAX, "g".to_owned()));
-    let sweep = sqlx::query(sweep).bind(tag).bind(name);
-    let sweep = sweep.bind(last_tag).bind(last_name);
-    sweep.bind(now_s).bind(grace_s).execute(connection).await?;
-    Ok(end)
-}
+};

@@ -12,7 +12,16 @@ use crate::asking::Asked;
 use crate::fill::{Party, equalise};
 use crate::loans::Borrowed;
 use crate::planted;
-use crate::wire::{Ask, Given, Grant, Loan, Message};
+use crate::wire::{Ask, Given, Grant, Loan, Message, Recall};
+
+/// What is asked of a lender.
+struct Wish {
+    to: NodeId,
+    /// The loan from it, if there is one.
+    place: Option<usize>,
+    want: u64,
+    is_deep: bool,
+}
 
 impl Machine {
     /// Asks every lender that is not already asked.
@@ -32,29 +41,30 @@ impl Machine {
             let awaits = cell.is_some_and(|cell| cell.asking.awaits(to, patience, now));
             if !awaits {
                 let place = cell.and_then(|cell| cell.loan_from(to));
-                self.ask(key, (to, place), (want, is_deep), now);
+                let wish = Wish {
+                    to,
+                    place,
+                    want,
+                    is_deep,
+                };
+                self.ask(key, wish, now);
             }
         }
     }
 
     /// Asks a lender for more, or to keep what there is; reports what was given back.
-    fn ask(
-        &mut self,
-        key: Key,
-        (to, place): (NodeId, Option<usize>),
-        (want, is_deep): (u64, bool),
-        now: Instant,
-    ) {
+    fn ask(&mut self, key: Key, wish: Wish, now: Instant) {
+        let Wish { to, place, .. } = wish;
         let ticket = self.ticket();
         let Some(cell) = self.cells.get(key) else {
             return;
         };
         let party = self.party(cell, now);
-        let is_deep = is_deep || cell.asking.need.is_some();
+        let is_deep = wish.is_deep || cell.asking.need.is_some();
         // Nobody has more than the limit, whatever is offered.
         let rate = self.home.ground.limits.rate();
         let room = rate.saturating_sub(party.supply);
-        let want = want.min(room.saturating_sub(cell.asking.wanted()));
+        let want = wish.want.min(room.saturating_sub(cell.asking.wanted()));
         if want == 0 && place.is_none() {
             return;
         }
@@ -151,7 +161,7 @@ impl Machine {
         match known {
             Some(place) => self.add_to(grant.key, place, &given, until),
             None if begins && given.total <= u128::from(asked.want) => {
-                self.begin_loan(from, grant.key, (&asked, &given), until);
+                self.begin_loan(from, grant, &asked, until);
             }
             None => {
                 if begins {
@@ -207,15 +217,10 @@ impl Machine {
     }
 
     /// Begins to count on a loan.
-    fn begin_loan(
-        &mut self,
-        from: Sender,
-        key: Key,
-        (asked, given): (&Asked, &Given),
-        until: Instant,
-    ) {
+    fn begin_loan(&mut self, from: Sender, grant: &Grant, asked: &Asked, until: Instant) {
         let renew_at = asked.at.saturating_add(self.renew_after());
-        let Some(cell) = self.cells.get_mut(key) else {
+        let cell = self.cells.get_mut(grant.key);
+        let Some((cell, given)) = cell.zip(grant.given) else {
             return;
         };
         if cell.borrowed.len() >= LOANS_MAX {
@@ -236,7 +241,7 @@ impl Machine {
             is_unreported: false,
         });
         let place = cell.borrowed.len() - 1;
-        self.add_to(key, place, given, until);
+        self.add_to(grant.key, place, &given, until);
     }
 
     /// Counts on what was added to a loan, and for how long it lasts.
@@ -280,13 +285,8 @@ impl Machine {
     }
 
     /// A lender is short.
-    pub(super) fn hear_recall(
-        &mut self,
-        from: Sender,
-        (key, seq): (Key, u64),
-        lender: Party,
-        now: Instant,
-    ) {
+    pub(super) fn hear_recall(&mut self, from: Sender, recall: Recall, now: Instant) {
+        let Recall { key, seq, party } = recall;
         if self.settled(key, now).is_none() {
             return;
         }
@@ -297,8 +297,8 @@ impl Machine {
             return;
         };
         let me = self.party(cell, now);
-        let back = u64::try_from(equalise(me, lender)).unwrap_or(0);
-        if self.is_trifle(back, me, lender) {
+        let back = u64::try_from(equalise(me, party)).unwrap_or(0);
+        if self.is_trifle(back, me, party) {
             return;
         }
         let amount = cell.borrowed.get(place).map_or(0, Borrowed::amount);
@@ -324,8 +324,13 @@ impl Machine {
         let Some(loan) = cell.and_then(|cell| cell.borrowed.get(place)) else {
             return;
         };
-        let lender = loan.from;
-        self.ask(key, (lender, Some(place)), (0, false), now);
+        let wish = Wish {
+            to: loan.from,
+            place: Some(place),
+            want: 0,
+            is_deep: false,
+        };
+        self.ask(key, wish, now);
     }
 
     /// Tells a lender that a loan it made is not counted on here.

@@ -10,7 +10,7 @@ use super::{Machine, Sender};
 use crate::fill::{Party, equalise};
 use crate::loans::{Lent, narrow};
 use crate::planted;
-use crate::wire::{Ask, Given, Grant, Loan, Message};
+use crate::wire::{Ask, Given, Grant, Loan, Message, Offered, Recall};
 
 impl Machine {
     /// A peer wants to know how this node stands.
@@ -23,13 +23,13 @@ impl Machine {
         } else {
             cell.free(&self.home.ground)
         };
-        let offer = Message::Offer {
+        let offered = Offered {
             key,
             ticket,
             party,
             free,
         };
-        self.post.push(from.node, offer);
+        self.post.push(from.node, Message::Offer(offered));
     }
 
     /// Whether this node lends to a peer at all.
@@ -308,7 +308,8 @@ impl Machine {
         for Lent { to, seq, boot, .. } in lent.into_iter().take(count) {
             if self.peers.peer(to).boot == boot {
                 self.figures.loans.recalls += 1;
-                self.post.push(to, Message::Recall { key, seq, party });
+                let recall = Recall { key, seq, party };
+                self.post.push(to, Message::Recall(recall));
             }
         }
     }

@@ -8,7 +8,7 @@ use tollgate_limit::{Instant, Span};
 use super::{Machine, Sender};
 use crate::asking::Look;
 use crate::fill::{Offer, Party, water_fill};
-use crate::wire::Message;
+use crate::wire::{Message, Offered};
 
 impl Machine {
     /// Looks around at once as a request was refused, unless that was tried a moment ago.
@@ -81,13 +81,13 @@ impl Machine {
     }
 
     /// A peer says how it stands.
-    pub(super) fn hear_offer(
-        &mut self,
-        from: Sender,
-        (key, ticket): (Key, u64),
-        (party, free): (Party, u64),
-        now: Instant,
-    ) {
+    pub(super) fn hear_offer(&mut self, from: Sender, offered: Offered, now: Instant) {
+        let Offered {
+            key,
+            ticket,
+            party,
+            free,
+        } = offered;
         let cell = self.cells.get_mut(key);
         let look = cell.and_then(|cell| cell.asking.look.as_mut());
         let Some(look) = look.filter(|look| look.ticket == ticket) else {

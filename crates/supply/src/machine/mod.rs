@@ -23,6 +23,7 @@ use crate::cell::{Cell, Ended};
 use crate::config::{BadConfig, SupplyConfig};
 use crate::figures::Figures;
 use crate::fill::Party;
+use crate::ground::Ground;
 use crate::home::{Home, quarantine};
 use crate::limits::Limits;
 use crate::peers::{Heard, Peers};
@@ -100,8 +101,8 @@ impl Machine {
         } else {
             start.saturating_add(wait)
         };
-        let at = (setup.limits, setup.shares);
-        let mut home = Home::new(setup.me, at, &setup.begin, (from, config.drift_ppm));
+        let ground = Ground::new(setup.limits, from, config.drift_ppm);
+        let mut home = Home::new(setup.me, setup.shares, &setup.begin, ground);
         let tenure = Tenure::new(&config, start);
         let mut blank = Bucket::empty(start);
         // Under a lease nothing is there before the authority says so.
@@ -177,17 +178,17 @@ impl Machine {
     /// Takes one message.
     fn hear(&mut self, from: Sender, message: Message, now: Instant) {
         let is_answer = match message {
-            Message::Offer { .. }
+            Message::Offer(_)
             | Message::Grant(_)
-            | Message::Recall { .. }
-            | Message::Here { .. }
+            | Message::Recall(_)
+            | Message::Here(_)
             | Message::Nudge
-            | Message::Home { .. } => true,
+            | Message::Home(_) => true,
             Message::Look { .. }
             | Message::Ask(_)
             | Message::Where { .. }
             | Message::Superseded { .. }
-            | Message::Renew { .. }
+            | Message::Renew(_)
             | Message::Goodbye => false,
         };
         if is_answer && !planted!("answers-to-an-old-boot", from.is_for_me, true) {
@@ -196,34 +197,18 @@ impl Machine {
         }
         match message {
             Message::Look { key, ticket } => self.hear_look(from, key, ticket, now),
-            Message::Offer {
-                key,
-                ticket,
-                party,
-                free,
-            } => self.hear_offer(from, (key, ticket), (party, free), now),
+            Message::Offer(offered) => self.hear_offer(from, offered, now),
             Message::Ask(ask) => self.hear_ask(from, &ask, now),
             Message::Grant(grant) => self.hear_grant(from, &grant, now),
-            Message::Recall { key, seq, party } => self.hear_recall(from, (key, seq), party, now),
+            Message::Recall(recall) => self.hear_recall(from, recall, now),
             Message::Where { change, .. } => self.hear_where(from, change, now),
-            Message::Here {
-                change,
-                number,
-                flags,
-            } => self.hear_here(from, (change, number), flags, now),
+            Message::Here(here) => self.hear_here(from, here, now),
             Message::Superseded { by } => self.hear_superseded(by, now),
-            Message::Home {
-                ticket,
-                number,
-                home,
-                is_settled,
-            } if from.node == AUTHORITY => {
-                self.hear_home((ticket, number), home, is_settled, now);
-            }
+            Message::Home(renewed) if from.node == AUTHORITY => self.hear_home(renewed, now),
             Message::Nudge if from.node == AUTHORITY => self.hear_nudge(now),
             Message::Goodbye => self.peers.leave(from.node),
             // Only an authority is asked that, and nobody else answers.
-            Message::Renew { .. } | Message::Home { .. } | Message::Nudge => {
+            Message::Renew(_) | Message::Home(_) | Message::Nudge => {
                 self.figures.ignored.strangers += 1;
             }
         }

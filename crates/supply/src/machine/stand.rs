@@ -16,7 +16,7 @@ use crate::home::{Home, quarantine};
 use crate::limits::Limits;
 use crate::setup::{Boot, Kept};
 use crate::shares::Shares;
-use crate::wire::Message;
+use crate::wire::{Here, Message, Renew, Renewed};
 
 /// What a node knows of its lease, of who was asked about a change, and of what is stored.
 #[derive(Debug)]
@@ -262,12 +262,12 @@ impl Machine {
     /// A peer wants to know where this node stands.
     pub(super) fn hear_where(&mut self, from: Sender, change: u64, now: Instant) {
         let is_clear = self.is_clear(now);
-        let here = Message::Here {
+        let here = Here {
             change,
             number: self.home.number(),
             flags: self.home.flags(is_clear),
         };
-        self.post.push(from.node, here);
+        self.post.push(from.node, Message::Here(here));
     }
 
     /// Whether nothing is left of what was before the last change: loans beyond the home, promises, and after a restart
@@ -292,20 +292,14 @@ impl Machine {
     }
 
     /// A peer says where it stands.
-    pub(super) fn hear_here(
-        &mut self,
-        from: Sender,
-        (change, number): (u64, u64),
-        flags: u8,
-        now: Instant,
-    ) {
+    pub(super) fn hear_here(&mut self, from: Sender, here: Here, now: Instant) {
         if self.own.config.lease.is_some()
             || !(self.home.is_back() || self.home.is_awaited(from.node))
         {
             return;
         }
         self.shift(now, |home| {
-            home.hear(from.node, change, number, flags);
+            home.hear(from.node, here.change, here.number, here.flags);
             false
         });
         if self.home.awaited().next().is_some() && self.tenure.ask_at.is_none() {
@@ -336,13 +330,13 @@ impl Machine {
         if self.tenure.asks.len() > RENEWALS_MAX {
             self.tenure.asks.pop_front();
         }
-        let renew = Message::Renew {
+        let renew = Renew {
             ticket,
             number: limits_number(self.home.ground.limits),
             seen: self.tenure.seen,
             is_clear,
         };
-        self.post.push(AUTHORITY, renew);
+        self.post.push(AUTHORITY, Message::Renew(renew));
         let retry = (lease.as_nanos() / RETRIES_PER_LEASE).max(self.own.config.round.as_nanos());
         self.tenure.renew_at = Some(now.saturating_add(Span::from_nanos(retry)));
     }
@@ -359,13 +353,8 @@ impl Machine {
     }
 
     /// The authority says what this node's home is.
-    pub(super) fn hear_home(
-        &mut self,
-        (ticket, number): (u64, u64),
-        home: u64,
-        is_settled: bool,
-        now: Instant,
-    ) {
+    pub(super) fn hear_home(&mut self, renewed: Renewed, now: Instant) {
+        let Renewed { ticket, home, .. } = renewed;
         let asks = &mut self.tenure.asks;
         let Some(place) = asks.iter().position(|(asked, _)| *asked == ticket) else {
             self.figures.ignored.duplicates += 1;
@@ -389,7 +378,7 @@ impl Machine {
         (self.tenure.renewed, self.tenure.seen) = (Some(at), ticket);
         let part = lease.as_nanos() * u128::from(self.own.config.renew_milli) / 1000;
         self.tenure.renew_at = Some(at.saturating_add(Span::from_nanos(part)));
-        let is_same = number == limits_number(self.home.ground.limits);
+        let is_same = renewed.number == limits_number(self.home.ground.limits);
         self.shift(now, |own| {
             let home = if is_same {
                 home
@@ -397,7 +386,7 @@ impl Machine {
                 home.min(own.ground.home)
             };
             own.lease(home, until, now);
-            if is_same && is_settled {
+            if is_same && renewed.is_settled {
                 own.agree();
             }
             false

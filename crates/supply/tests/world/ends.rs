@@ -128,8 +128,9 @@ fn homes_up(world: &World) -> u64 {
 fn resume(world: &mut World, limits: Limits) {
     let homes = world.authority.as_ref().unwrap().homes();
     let start = Instant::from_nanos(world.now() + 1);
-    let config = (world.plan.config.clone(), Span::ZERO);
-    world.authority = Some(Authority::resume(limits, &homes, config, start));
+    let config = world.plan.config.clone();
+    let authority = Authority::resume(limits, &homes, config, Span::ZERO, start);
+    world.authority = Some(authority);
     world.with_authority(Authority::handle_timeout);
 }
 
