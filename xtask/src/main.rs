@@ -5,7 +5,7 @@
 mod advisories;
 mod crates;
 mod fuzz;
-mod header;
+mod generate;
 mod man;
 mod metadata;
 mod mutants;
@@ -29,6 +29,8 @@ commands:
            cargo xtask mutants
   header   writes crates/abi/include/tollgate.h anew from the sources
            cargo xtask header
+  proto    writes crates/wire/src/generated anew from crates/wire/proto
+           cargo xtask proto
   man      writes the man pages of the binary to target/man
            cargo xtask man
   fuzz     feeds every decoder of what strangers send for so many minutes, or one again with what it failed with
@@ -49,7 +51,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["mutants"] => mutants::run(&root()),
         ["man"] => man::run(&root()),
-        ["header"] => header::run(&root()),
+        ["header"] => generate::header(&root()),
+        ["proto"] => generate::proto(&root()),
         ["pure"] => pure::run(&root()),
         ["release"] => release::run(&root()),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),

@@ -3,21 +3,13 @@
 //! Wrappers such as `UInt64Value` are plain optional fields: prost gives integers and booleans the
 //! wrapper's encoding.
 
-use std::collections::BTreeMap;
 use std::time::Duration as Span;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// `google.protobuf.Duration`.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct Duration {
-    /// Whole seconds.
-    #[prost(int64, tag = "1")]
-    pub seconds: i64,
-    /// Of the same sign as the seconds.
-    #[prost(int32, tag = "2")]
-    pub nanos: i32,
-}
+pub use crate::generated::google::protobuf::value::Kind;
+pub use crate::generated::google::protobuf::{Any, Duration, ListValue, Struct, Timestamp, Value};
+pub use crate::generated::google::rpc::Status;
 
 impl From<Span> for Duration {
     fn from(span: Span) -> Self {
@@ -52,36 +44,6 @@ impl Serialize for Duration {
     }
 }
 
-/// `google.protobuf.Timestamp`.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct Timestamp {
-    /// Seconds since 1970.
-    #[prost(int64, tag = "1")]
-    pub seconds: i64,
-    /// Counted forward, also before 1970.
-    #[prost(int32, tag = "2")]
-    pub nanos: i32,
-}
-
-/// `google.protobuf.Any`.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Any {
-    /// Names the type.
-    #[prost(string, tag = "1")]
-    pub type_url: String,
-    /// The message.
-    #[prost(bytes = "vec", tag = "2")]
-    pub value: Vec<u8>,
-}
-
-/// `google.protobuf.Struct`: a JSON object.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Struct {
-    /// Its members.
-    #[prost(btree_map = "string, message", tag = "1")]
-    pub fields: BTreeMap<String, Value>,
-}
-
 impl Serialize for Struct {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.fields.len()))?;
@@ -90,37 +52,6 @@ impl Serialize for Struct {
         }
         map.end()
     }
-}
-
-/// `google.protobuf.Value`: a JSON value.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Value {
-    /// What it is; unset is malformed and shown as null.
-    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6")]
-    pub kind: Option<Kind>,
-}
-
-/// The kinds of a [`Value`].
-#[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Kind {
-    /// Null, whatever the number.
-    #[prost(int32, tag = "1")]
-    Null(i32),
-    /// A number.
-    #[prost(double, tag = "2")]
-    Number(f64),
-    /// A string.
-    #[prost(string, tag = "3")]
-    String(String),
-    /// True or false.
-    #[prost(bool, tag = "4")]
-    Bool(bool),
-    /// An object.
-    #[prost(message, tag = "5")]
-    Struct(Struct),
-    /// A list.
-    #[prost(message, tag = "6")]
-    List(ListValue),
 }
 
 impl From<Kind> for Value {
@@ -132,36 +63,14 @@ impl From<Kind> for Value {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.kind {
-            None | Some(Kind::Null(_)) => serializer.serialize_unit(),
-            Some(Kind::Number(number)) => serializer.serialize_f64(*number),
-            Some(Kind::String(text)) => serializer.serialize_str(text),
-            Some(Kind::Bool(flag)) => serializer.serialize_bool(*flag),
-            Some(Kind::Struct(object)) => object.serialize(serializer),
-            Some(Kind::List(list)) => list.values.serialize(serializer),
+            None | Some(Kind::NullValue(_)) => serializer.serialize_unit(),
+            Some(Kind::NumberValue(number)) => serializer.serialize_f64(*number),
+            Some(Kind::StringValue(text)) => serializer.serialize_str(text),
+            Some(Kind::BoolValue(flag)) => serializer.serialize_bool(*flag),
+            Some(Kind::StructValue(object)) => object.serialize(serializer),
+            Some(Kind::ListValue(list)) => list.values.serialize(serializer),
         }
     }
-}
-
-/// `google.protobuf.ListValue`.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ListValue {
-    /// Its items.
-    #[prost(message, repeated, tag = "1")]
-    pub values: Vec<Value>,
-}
-
-/// `google.rpc.Status`.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Status {
-    /// A gRPC code; zero is OK.
-    #[prost(int32, tag = "1")]
-    pub code: i32,
-    /// For the developer.
-    #[prost(string, tag = "2")]
-    pub message: String,
-    /// More, for programs.
-    #[prost(message, repeated, tag = "3")]
-    pub details: Vec<Any>,
 }
 
 #[cfg(test)]

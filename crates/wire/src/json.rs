@@ -7,10 +7,34 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Unexpected, Visitor
 use serde::ser::Serializer;
 
 /// An enumeration whose values have names in JSON.
-pub(crate) trait Named {
-    /// Each value and its name.
-    const NAMES: &'static [(i32, &'static str)];
+pub(crate) trait Named: TryFrom<i32> + Into<i32> {
+    /// The name of a value.
+    fn name(self) -> &'static str;
+    /// The value of a name.
+    fn of_name(name: &str) -> Option<Self>;
 }
+
+macro_rules! named {
+    ($($kind:path),*) => {$(
+        impl Named for $kind {
+            fn name(self) -> &'static str {
+                self.as_str_name()
+            }
+
+            fn of_name(name: &str) -> Option<Self> {
+                Self::from_str_name(name)
+            }
+        }
+    )*};
+}
+
+named!(
+    crate::gubernator::Algorithm,
+    crate::gubernator::Behavior,
+    crate::gubernator::Status,
+    crate::rls::Code,
+    crate::rls::Unit
+);
 
 /// Reads an integer that may be a string, as 64-bit ones are written, or null.
 pub(crate) fn number<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<T, D::Error>
@@ -64,9 +88,9 @@ where
 /// Writes an enumeration by name, or by number if it has none.
 #[allow(clippy::trivially_copy_pass_by_ref)] // Serde's signature.
 pub(crate) fn name<S: Serializer, E: Named>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
-    match E::NAMES.iter().find(|(number, _)| number == value) {
-        Some((_, name)) => serializer.serialize_str(name),
-        None => serializer.serialize_i32(*value),
+    match E::try_from(*value) {
+        Ok(named) => serializer.serialize_str(named.name()),
+        Err(_) => serializer.serialize_i32(*value),
     }
 }
 
@@ -168,14 +192,16 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ListVisitor<T,
 
 struct NameVisitor<E>(PhantomData<E>);
 
+/// Values of enumerations are below this.
+const NUMBERS: i32 = 64;
+
 impl<N: Named> Visitor<'_> for NameVisitor<N> {
     type Value = i32;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("one of")?;
-        N::NAMES
-            .iter()
-            .try_for_each(|(_, name)| write!(out, " {name}"))
+        let mut named = (0..NUMBERS).filter_map(|number| N::try_from(number).ok());
+        named.try_for_each(|one| write!(out, " {}", one.name()))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<i32, E> {
@@ -187,9 +213,8 @@ impl<N: Named> Visitor<'_> for NameVisitor<N> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<i32, E> {
-        let found = N::NAMES.iter().find(|(_, name)| *name == text);
         let wrong = || E::invalid_value(Unexpected::Str(text), &self);
-        found.map(|(number, _)| *number).ok_or_else(wrong)
+        N::of_name(text).map(Into::into).ok_or_else(wrong)
     }
 
     fn visit_unit<E: Error>(self) -> Result<i32, E> {

@@ -11,10 +11,18 @@
 //! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface; [`native`]: its own gRPC service.
 //! - [`reflection`]: descriptors of every gRPC service here.
 //!
-//! Protobuf messages that also have a JSON form carry it as serde attributes.
+//! Protobuf messages and descriptors are made from the files in `proto/`, which say what each field means; those that also
+//! have a JSON form carry it as serde attributes.
 
 pub mod authz;
 pub mod envoy;
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::pedantic,
+    reason = "generated; the files in `proto/` say what messages and fields mean"
+)]
+mod generated;
 pub mod google;
 pub mod gubernator;
 mod json;

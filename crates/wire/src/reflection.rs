@@ -1,18 +1,7 @@
 //! Descriptors of every gRPC service here, for server reflection.
 //!
-//! They are built from tables, so that neither a compiler for protobuf files nor its output is
-//! needed. The tables say what this crate's messages say; fields and values that it leaves out
-//! are left out here too.
-
-mod build;
-mod envoy;
-mod google;
-mod others;
-mod own;
-mod quota;
-mod shape;
-
-use prost::Message;
+//! They are made from the files in `proto/`, as the messages are; fields and values that those leave out are left out here
+//! too.
 
 use crate::{authz, gubernator, native, rlqs, rls, throttlecrab};
 
@@ -28,14 +17,4 @@ pub const SERVICES: [&str; 7] = [
 ];
 
 /// A `google.protobuf.FileDescriptorSet`, each file after those it uses.
-pub fn file_descriptor_set() -> Vec<u8> {
-    let files = [
-        google::FILES,
-        envoy::FILES,
-        quota::FILES,
-        others::FILES,
-        own::FILES,
-    ];
-    let file = files.into_iter().flatten().map(build::file).collect();
-    build::FileDescriptorSet { file }.encode_to_vec()
-}
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

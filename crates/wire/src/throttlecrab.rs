@@ -2,50 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::generated::throttlecrab::{ThrottleRequest, ThrottleResponse};
 use crate::v1::whole::{optional_signed, signed};
 
 /// The full name of the service, with the one method `Throttle`.
 pub const SERVICE: &str = "throttlecrab.RateLimiter";
-
-/// `throttlecrab.ThrottleRequest`.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct ThrottleRequest {
-    /// Who is counted.
-    #[prost(string, tag = "1")]
-    pub key: String,
-    /// The most that may be taken at once.
-    #[prost(int32, tag = "2")]
-    pub max_burst: i32,
-    /// Tokens refilled per period.
-    #[prost(int32, tag = "3")]
-    pub count_per_period: i32,
-    /// Seconds.
-    #[prost(int32, tag = "4")]
-    pub period: i32,
-    /// The cost.
-    #[prost(int32, tag = "5")]
-    pub quantity: i32,
-}
-
-/// `throttlecrab.ThrottleResponse`.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
-pub struct ThrottleResponse {
-    /// Whether the cost was taken.
-    #[prost(bool, tag = "1")]
-    pub allowed: bool,
-    /// The most that may be taken at once.
-    #[prost(int32, tag = "2")]
-    pub limit: i32,
-    /// What is left.
-    #[prost(int32, tag = "3")]
-    pub remaining: i32,
-    /// Seconds, rounded up; zero if allowed.
-    #[prost(int32, tag = "4")]
-    pub retry_after: i32,
-    /// Seconds until full, rounded up.
-    #[prost(int32, tag = "5")]
-    pub reset_after: i32,
-}
 
 /// The body of `POST /throttle`; unknown members are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

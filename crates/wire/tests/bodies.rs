@@ -255,7 +255,7 @@ fn rls_json_is_read_in_both_spellings() {
 #[test]
 fn rls_json_leaves_out_what_is_zero() {
     let text = Dynamic {
-        kind: Some(Kind::String("b".into())),
+        kind: Some(Kind::StringValue("b".into())),
     };
     let answer = RateLimitResponse {
         overall_code: Code::OverLimit.into(),

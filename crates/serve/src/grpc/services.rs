@@ -78,10 +78,9 @@ impl Service {
 fn reflection_routes() -> Option<&'static Routes> {
     static ROUTES: OnceLock<Option<Routes>> = OnceLock::new();
     let build = || {
-        let descriptors = reflection::file_descriptor_set();
         let builder = || {
             tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(&descriptors)
+                .register_encoded_file_descriptor_set(reflection::FILE_DESCRIPTOR_SET)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let routes = Routes::new(builder().build_v1().ok()?);

@@ -58,7 +58,7 @@ fn merge(into: &mut BTreeMap<String, Value>, said: &Data) {
     for (name, datum) in said {
         let known = into.get_mut(name).and_then(|value| value.kind.as_mut());
         match (known, datum) {
-            (Some(Kind::Struct(known)), Datum::Map(more)) => merge(&mut known.fields, more),
+            (Some(Kind::StructValue(known)), Datum::Map(more)) => merge(&mut known.fields, more),
             (Some(_), _) => {}
             (None, datum) => {
                 into.insert(name.clone(), value(datum));
@@ -69,8 +69,8 @@ fn merge(into: &mut BTreeMap<String, Value>, said: &Data) {
 
 fn value(datum: &Datum) -> Value {
     match datum {
-        Datum::Null => Kind::Null(0).into(),
-        Datum::Bool(flag) => Kind::Bool(*flag).into(),
+        Datum::Null => Kind::NullValue(0).into(),
+        Datum::Bool(flag) => Kind::BoolValue(*flag).into(),
         Datum::Number(value) => number(*value),
         Datum::Text(value) => text(value),
         Datum::List(items) => list(items.iter().map(value)),
@@ -87,18 +87,18 @@ fn member(name: &str, value: Value) -> (String, Value) {
 }
 
 fn text(text: &str) -> Value {
-    Kind::String(text.to_owned()).into()
+    Kind::StringValue(text.to_owned()).into()
 }
 
 fn number(number: f64) -> Value {
-    Kind::Number(number).into()
+    Kind::NumberValue(number).into()
 }
 
 fn list(values: impl Iterator<Item = Value>) -> Value {
     let values = values.collect();
-    Kind::List(ListValue { values }).into()
+    Kind::ListValue(ListValue { values }).into()
 }
 
 fn object(fields: BTreeMap<String, Value>) -> Value {
-    Kind::Struct(Struct { fields }).into()
+    Kind::StructValue(Struct { fields }).into()
 }

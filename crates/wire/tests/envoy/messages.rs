@@ -10,13 +10,13 @@ use tollgate_wire::authz::{
     OkHttpResponse, Peer, Request, TlsSession,
 };
 use tollgate_wire::envoy::{
-    Address, AddressKind, EnvoyInternalAddress, HeaderMap, HeaderValue, HeaderValueOption,
-    HttpStatus, Metadata, Pipe, PortSpecifier, QueryParameter, SocketAddress,
+    Address, AddressKind, AddressNameSpecifier, EnvoyInternalAddress, HeaderMap, HeaderValue,
+    HeaderValueOption, HttpStatus, Metadata, Pipe, PortSpecifier, QueryParameter, SocketAddress,
 };
 use tollgate_wire::google::{Any, Duration, Kind, ListValue, Status, Struct, Timestamp, Value};
 use tollgate_wire::rls::{
-    DescriptorStatus, Entry, Quota, RateLimit, RateLimitDescriptor, RateLimitOverride,
-    RateLimitRequest, RateLimitResponse,
+    DescriptorStatus, Entry, ExpirationSpecifier, Quota, RateLimit, RateLimitDescriptor,
+    RateLimitOverride, RateLimitRequest, RateLimitResponse,
 };
 
 fn text() -> impl Strategy<Value = String> {
@@ -80,17 +80,17 @@ fn header_option() -> impl Strategy<Value = HeaderValueOption> {
 
 fn dynamic() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
-        Just(Kind::Null(0)),
-        (-1e9..1e9).prop_map(Kind::Number),
-        text().prop_map(Kind::String),
-        any::<bool>().prop_map(Kind::Bool),
+        Just(Kind::NullValue(0)),
+        (-1e9..1e9).prop_map(Kind::NumberValue),
+        text().prop_map(Kind::StringValue),
+        any::<bool>().prop_map(Kind::BoolValue),
     ];
     let value = |kind| Value { kind: Some(kind) };
     leaf.prop_map(value).prop_recursive(3, 8, 2, move |inner| {
         prop_oneof![
             btree_map(text(), inner.clone(), 0..=1)
-                .prop_map(move |fields| value(Kind::Struct(Struct { fields }))),
-            vec(inner, 0..2).prop_map(move |values| value(Kind::List(ListValue { values }))),
+                .prop_map(move |fields| value(Kind::StructValue(Struct { fields }))),
+            vec(inner, 0..2).prop_map(move |values| value(Kind::ListValue(ListValue { values }))),
         ]
     })
 }
@@ -106,7 +106,7 @@ fn timestamp() -> impl Strategy<Value = Timestamp> {
 fn quota() -> impl Strategy<Value = Quota> {
     (any::<u32>(), some(timestamp()), text()).prop_map(|(requests, valid_until, id)| Quota {
         requests,
-        valid_until,
+        expiration_specifier: valid_until.map(ExpirationSpecifier::ValidUntil),
         id,
     })
 }
@@ -181,7 +181,7 @@ fn address() -> impl Strategy<Value = Address> {
     let pipe = (text(), any::<u32>()).prop_map(|(path, mode)| Pipe { path, mode });
     let inside = (some(text()), text());
     let inside = inside.prop_map(|(server_listener_name, endpoint_id)| EnvoyInternalAddress {
-        server_listener_name,
+        address_name_specifier: server_listener_name.map(AddressNameSpecifier::ServerListenerName),
         endpoint_id,
     });
     let kind = prop_oneof![

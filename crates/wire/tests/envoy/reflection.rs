@@ -9,14 +9,14 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 use tollgate_wire::gubernator::{GetRateLimitsReq, GetRateLimitsResp, HealthCheckResp};
 use tollgate_wire::gubernator::{RateLimitReq, RateLimitResp};
-use tollgate_wire::reflection::{SERVICES, file_descriptor_set};
+use tollgate_wire::reflection::{FILE_DESCRIPTOR_SET, SERVICES};
 use tollgate_wire::throttlecrab::{ThrottleRequest, ThrottleResponse};
 
 use crate::messages::{check_request, check_response, rls_request, rls_response};
 use crate::quota::{quota_reports, quota_response};
 
 fn set() -> FileDescriptorSet {
-    FileDescriptorSet::decode(&*file_descriptor_set()).unwrap()
+    FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap()
 }
 
 /// Every message by its full name, and the full names of all enumerations.

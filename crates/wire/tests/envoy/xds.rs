@@ -44,7 +44,7 @@ fn descriptor() -> impl Strategy<Value = RateLimitDescriptor> {
                 detailed_metric: detailed,
                 quota_mode: quota,
                 metadata: quota.then(|| Struct {
-                    fields: [("of".to_owned(), Kind::String("quotas".into()).into())].into(),
+                    fields: [("of".to_owned(), Kind::StringValue("quotas".into()).into())].into(),
                 }),
             },
         );
