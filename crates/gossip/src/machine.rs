@@ -3,11 +3,14 @@
 //! Not here: when it is asked, and who else is.
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing, Verdict};
+use tollgate_mode::{
+    Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Sort, Standing, Verdict,
+};
 
 use crate::kind::Kind;
 use crate::replica::Replica;
 use crate::setup::Setup;
+use crate::talk;
 use crate::windows::{Window, WindowReplica};
 
 /// One node's part in one policy, whatever it counts.
@@ -31,12 +34,12 @@ macro_rules! on {
 
 impl Machine {
     /// A bucket that has just started.
-    pub fn bucket(kind: Kind, setup: Setup) -> Self {
+    pub fn bucket(kind: Kind, setup: &Setup) -> Self {
         Self::Bucket(Box::new(Replica::new(kind, setup)))
     }
 
     /// A leaking bucket that has just started: who is admitted waits until those before are through.
-    pub fn leaking(kind: Kind, setup: Setup) -> Self {
+    pub fn leaking(kind: Kind, setup: &Setup) -> Self {
         Self::Bucket(Box::new(Replica::leaking(kind, setup)))
     }
 
@@ -120,6 +123,15 @@ impl Machine {
         now: Instant,
     ) -> Result<(), Malformed> {
         on!(self, it => it.handle_frame(from, frame, now))
+    }
+
+    /// What a frame that it sent is for.
+    pub fn sort(&self, frame: &[u8]) -> Sort {
+        let kind = frame.first().map_or(0, |first| first & 0x0f);
+        match self {
+            Self::Bucket(it) => it.sort(kind),
+            Self::Window(_) => talk::sort(kind),
+        }
     }
 
     /// Hears who is believed alive, this node included, in ascending order.

@@ -17,7 +17,6 @@ use crate::bucket::Bucket;
 use crate::kind::Kind;
 use crate::machine::Machine;
 use crate::setup::{Knobs, Setup};
-use crate::sort;
 use crate::windows::{Bounds, Shape, Window};
 
 /// Gossip among the ways to agree.
@@ -122,8 +121,8 @@ impl Recipe {
         };
         match &self.window {
             Some(window) => Machine::window(window.clone(), &setup),
-            None if self.leaks => Machine::leaking(self.kind, setup),
-            None => Machine::bucket(self.kind, setup),
+            None if self.leaks => Machine::leaking(self.kind, &setup),
+            None => Machine::bucket(self.kind, &setup),
         }
     }
 }
@@ -174,7 +173,7 @@ impl Mode for Part {
     }
 
     fn sort(&self, frame: &[u8]) -> Option<Sort> {
-        Some(sort::of(self.recipe.kind, frame))
+        Some(self.machine.sort(frame))
     }
 
     fn change(&mut self, policy: &NamedPolicy, _: Instant) {
@@ -195,7 +194,7 @@ impl Mode for Part {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let taken = self.machine.handle_frame(from, frame, now);
         if let Some((_, last)) = &mut self.joining
-            && sort::of(self.recipe.kind, frame) == Sort::Memory
+            && self.machine.sort(frame) == Sort::Memory
         {
             *last = now;
         }
@@ -270,7 +269,7 @@ fn kind(policy: &NamedPolicy, nodes: u64) -> Kind {
     if !policy.policy.config().algorithm.is_bucket() {
         return Kind::Segments;
     }
-    let kind = policy.design.name().parse().unwrap_or(Kind::Auto);
+    let kind = Kind::named(policy.design.name()).unwrap_or(Kind::Auto);
     kind.resolve(policy.policy.capacity(), nodes)
 }
 

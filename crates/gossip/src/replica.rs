@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Probe, Send, Sort, Standing, Verdict};
 
 use crate::bucket::Bucket;
 use crate::kind::Kind;
@@ -52,14 +52,25 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
     /// Until how much later `short` more grains will have drained.
     fn time_for(&self, short: u128) -> Span;
 
+    /// What a frame of that kind is for.
+    fn sort(&self, _kind: u8) -> Sort {
+        Sort::Publication
+    }
+
     /// How many keys are known.
-    fn keys_count(&self) -> usize;
+    fn keys_count(&self) -> usize {
+        self.keys().len()
+    }
 
     /// Whether something is known of a key.
-    fn knows(&self, key: Key) -> bool;
+    fn knows(&self, key: Key) -> bool {
+        self.keys().binary_search(&key).is_ok()
+    }
 
-    /// Forgets one key to make room: of a few, the one that has most left.
-    fn evict(&mut self, now: Instant) -> bool;
+    /// Forgets one key to make room: of a few, the one that has most left; `false` where none may go.
+    fn evict(&mut self, _: Instant) -> bool {
+        false
+    }
 
     /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is
     /// none.
@@ -82,13 +93,17 @@ pub trait Design: std::fmt::Debug + std::marker::Send {
     }
 
     /// Tells the others what only this node knows, as it is about to go.
-    fn handle_leave(&mut self, now: Instant);
+    fn handle_leave(&mut self, _: Instant) {}
 
     /// What this node must not lose of a key when it is restarted, as a frame for [`restore`](Self::restore).
-    fn save(&mut self, key: Key, now: Instant) -> Option<Arc<[u8]>>;
+    fn save(&mut self, _: Key, _: Instant) -> Option<Arc<[u8]>> {
+        None
+    }
 
     /// Takes back what a former boot of this node saved. Others know it under the same names, so nothing counts twice.
-    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed>;
+    fn restore(&mut self, _frame: &[u8], _: Instant) -> Result<(), Malformed> {
+        Ok(())
+    }
 
     /// Every key that is known, in ascending order.
     fn keys(&self) -> Vec<Key>;
@@ -127,7 +142,12 @@ const CREDIT_FEW: usize = 1 << 10;
 
 impl Replica {
     /// A replica of that kind.
-    pub fn new(kind: Kind, setup: Setup) -> Self {
+    pub fn new(kind: Kind, setup: &Setup) -> Self {
+        Self::of(kind.build(setup), setup)
+    }
+
+    /// A replica of a design that has just started.
+    pub fn of(design: Box<dyn Design>, setup: &Setup) -> Self {
         Self {
             bucket: setup.bucket,
             wait_max: setup.wait_max,
@@ -135,12 +155,12 @@ impl Replica {
             credit: BTreeMap::new(),
             arrears: Arrears::default(),
             credit_many: CREDIT_FEW,
-            design: kind.build(setup),
+            design,
         }
     }
 
     /// A replica of a bucket that leaks: who is admitted waits until those before are through.
-    pub fn leaking(kind: Kind, setup: Setup) -> Self {
+    pub fn leaking(kind: Kind, setup: &Setup) -> Self {
         Self {
             leaks: true,
             ..Self::new(kind, setup)
@@ -350,6 +370,11 @@ impl Replica {
     /// About how many bytes of memory all of it takes.
     pub fn held(&self) -> u64 {
         self.design.held() + self.adrift() as u64 * CREDIT_HELD
+    }
+
+    /// What a frame of that kind is for.
+    pub fn sort(&self, kind: u8) -> Sort {
+        self.design.sort(kind)
     }
 
     /// Every key that is known, in ascending order.

@@ -57,7 +57,7 @@ impl World {
             knobs: Knobs::default(),
         };
         match self.what {
-            What::Bucket(kind) => Machine::bucket(kind, setup),
+            What::Bucket(kind) => Machine::bucket(kind, &setup),
             What::Window => {
                 let shape = Shape::Fixed {
                     period: Span::from_nanos(86_400_000_000_000),
@@ -158,8 +158,8 @@ impl World {
 }
 
 fn all() -> Vec<What> {
-    let designs = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Local);
-    designs.map(What::Bucket).chain([What::Window]).collect()
+    let designs = Kind::ALL.into_iter().map(What::Bucket);
+    designs.chain([What::Window]).collect()
 }
 
 /// Twelve tokens of the first key, three of the second, one of the third; told and untold.

@@ -37,7 +37,7 @@ fn setup(writer: u16, start: u64) -> Setup {
 fn all() -> Vec<(String, Make)> {
     let mut all: Vec<(String, Make)> = Vec::new();
     for kind in Kind::ALL {
-        let make = move |writer, start| Machine::bucket(kind, setup(writer, start));
+        let make = move |writer, start| Machine::bucket(kind, &setup(writer, start));
         all.push((format!("{kind:?}"), Box::new(make)));
     }
     let (period, offset) = (Span::from_nanos(u128::from(HOUR)), Span::ZERO);
@@ -105,7 +105,7 @@ fn what_is_used_up_stays_so_whichever_way_the_clock_is_set_and_comes_back_in_tim
 #[test]
 fn what_is_owed_drains_once_and_not_beside_what_is_counted() {
     let kind = Kind::Segments;
-    let mut machine = Machine::bucket(kind, setup(1, NOW));
+    let mut machine = Machine::bucket(kind, &setup(1, NOW));
     assert!(machine.handle_request(KEY, 4, at(NOW)).is_allowed());
     let ahead = NOW + DAYS_40;
     machine.move_time(at(NOW), at(ahead), None);

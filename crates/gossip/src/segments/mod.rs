@@ -17,11 +17,11 @@ mod tests;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send};
+use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send, Sort};
 
 use crate::replica::Design;
 use crate::setup::Setup;
-use crate::talk::Talk;
+use crate::talk::{Talk, sort};
 
 use self::rule::Segments;
 
@@ -83,6 +83,10 @@ impl Design for Node {
 
     fn time_for(&self, short: u128) -> Span {
         self.talk.rule().bucket.time_for(short)
+    }
+
+    fn sort(&self, kind: u8) -> Sort {
+        sort(kind)
     }
 
     fn keys_count(&self) -> usize {

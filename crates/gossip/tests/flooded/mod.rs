@@ -24,8 +24,8 @@ fn setup(node: u16) -> Setup {
 fn machine(name: &str, node: u16) -> Machine {
     let hour = Span::from_nanos(3_600 * u128::from(SECOND));
     match name {
-        "segments" => Machine::bucket(Kind::Segments, setup(node)),
-        "home" => Machine::bucket(Kind::Home, setup(node)),
+        "segments" => Machine::bucket(Kind::Segments, &setup(node)),
+        "home" => Machine::bucket(Kind::Home, &setup(node)),
         _ => {
             let shape = Shape::Fixed {
                 period: hour,

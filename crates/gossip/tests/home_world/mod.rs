@@ -156,7 +156,7 @@ impl World {
             wait_max: Span::ZERO,
             knobs: self.knobs.clone(),
         };
-        Replica::new(Kind::Home, setup)
+        Replica::new(Kind::Home, &setup)
     }
 
     pub(crate) fn now(&self) -> u64 {

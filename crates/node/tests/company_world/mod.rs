@@ -137,7 +137,7 @@ pub(crate) fn against_machines<S>(
     );
     let mut machine = Machine::bucket(
         kind,
-        Setup {
+        &Setup {
             bucket: Bucket::new(12, 12, 60 * SECOND).unwrap(),
             me: NodeId(1),
             writer: Writer(1),
