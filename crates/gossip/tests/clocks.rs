@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tollgate_gossip::{
-    Bucket, Key, Kind, Knobs, Malformed, NodeId, Replica, Setup, Shape, Verdict, Window,
+    Bucket, Key, Kind, Knobs, Machine, Malformed, NodeId, Replica, Setup, Shape, Verdict, Window,
     WindowReplica, Writer,
 };
 use tollgate_limit::{Instant, Span};

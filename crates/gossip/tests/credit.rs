@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the bucket is a constant")]
 
 use proptest::prelude::*;
-use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Writer};
+use tollgate_gossip::{Bucket, Key, Kind, Knobs, Machine, NodeId, Replica, Setup, Writer};
 use tollgate_limit::{Instant, Span};
 
 const BURST: u64 = 20;
@@ -92,7 +92,7 @@ proptest! {
                         prop_assert_eq!(allowed, obvious.request(cost), "{} at {}", kind, now);
                     }
                     Step::Charge(cost) => {
-                        replica.charge(KEY, cost, instant);
+                        replica.charge(KEY, cost, None, instant);
                         obvious.add(i128::from(cost));
                     }
                     Step::Refund(cost) => {
@@ -100,7 +100,9 @@ proptest! {
                         obvious.add(-i128::from(cost));
                     }
                     Step::Settle(charged, actual) => {
-                        replica.settle(KEY, charged, actual, instant);
+                        let more = actual.saturating_sub(charged);
+                        replica.charge(KEY, more, None, instant);
+                        replica.refund(KEY, charged.saturating_sub(actual), instant);
                         obvious.add(i128::from(actual) - i128::from(charged));
                     }
                 }

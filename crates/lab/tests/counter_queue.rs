@@ -27,7 +27,7 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(1_000 * SECOND + nanos)
 }
 
-fn begin(name: &str, setup: Setup) -> Machine {
+fn begin(name: &str, setup: Setup) -> Box<dyn Machine> {
     machine(
         Contender::named(name).unwrap(),
         Frequency::default(),
@@ -35,7 +35,7 @@ fn begin(name: &str, setup: Setup) -> Machine {
     )
 }
 
-fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Machine {
+fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Box<dyn Machine> {
     let setup = Setup {
         bucket,
         me: NodeId(me),
@@ -52,7 +52,7 @@ fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Machine {
 
 /// Nodes whose messages arrive at once.
 struct Cluster {
-    nodes: Vec<Machine>,
+    nodes: Vec<Box<dyn Machine>>,
     frames: Vec<Vec<u8>>,
 }
 
@@ -91,9 +91,13 @@ impl Cluster {
 
     /// Lets rounds pass until `end`, or until nobody has anything to say.
     fn run(&mut self, end: Instant) {
-        while let Some(next) = self.nodes.iter().filter_map(Machine::poll_timeout).min()
+        while let Some(next) = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.poll_timeout())
+            .min()
             && next <= end
-            && !self.nodes.iter().all(Machine::is_quiet)
+            && !self.nodes.iter().all(|node| node.is_quiet())
         {
             for node in &mut self.nodes {
                 node.handle_timeout(next);
@@ -156,7 +160,7 @@ proptest! {
             }
             let later = at(now + 60 * SECOND);
             cluster.run(later);
-            prop_assert!(cluster.nodes.iter().all(Machine::is_quiet), "{name}");
+            prop_assert!(cluster.nodes.iter().all(|node| node.is_quiet()), "{name}");
             prop_assert!(cluster.nodes.iter().all(|node| node.footprint().extra == 0));
             let mut peeks = cluster.nodes.iter_mut().map(|node| node.handle_request(KEY, 0, later));
             let first = peeks.next();
@@ -178,7 +182,7 @@ proptest! {
             let mut node = replica(name, bucket, 0, 3);
             let _ = node.handle_request(KEY, 2, at(0));
             for frame in [&bytes, &framed] {
-                check_frame(&mut node, frame)?;
+                check_frame(&mut *node, frame)?;
             }
         }
     }
@@ -205,15 +209,15 @@ proptest! {
                         *byte = value;
                     }
                 }
-                check_frame(&mut node, &changed)?;
-                check_frame(&mut node, frame.get(..cut).unwrap_or(frame))?;
+                check_frame(&mut *node, &changed)?;
+                check_frame(&mut *node, frame.get(..cut).unwrap_or(frame))?;
             }
         }
     }
 }
 
 /// A refused frame leaves no trace; any other leaves a node that still decides.
-fn check_frame(node: &mut Machine, frame: &[u8]) -> Result<(), TestCaseError> {
+fn check_frame(node: &mut dyn Machine, frame: &[u8]) -> Result<(), TestCaseError> {
     let before = format!("{node:?}");
     if node.handle_frame(NodeId(1), frame, at(3 * SECOND)).is_err() {
         prop_assert_eq!(format!("{node:?}"), before);

@@ -44,6 +44,7 @@ use crate::home::rules::{Desktop, Rules};
 use crate::home::wire::{
     ASK, Announce, Direct, Frame, HAND, JOIN, KEEP, Kept, REPORT, Report, Route,
 };
+use crate::machine::Exchange;
 use crate::replica::Design;
 use crate::setup::Setup;
 use crate::spare::Hand;
@@ -351,6 +352,12 @@ impl Design for Home {
         self.file(key);
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.cx.rules.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Home {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let (header, frame) = Frame::decode(self.cx.rules.bucket, frame)?;
         self.cx.now = now;
@@ -417,10 +424,6 @@ impl Design for Home {
             local: self.bytes.local,
             extra: self.bytes.extra + self.copies.bytes(),
         }
-    }
-
-    fn time_for(&self, short: u128) -> Span {
-        self.cx.rules.bucket.time_for(short)
     }
 
     fn sort(&self, kind: u8) -> Sort {

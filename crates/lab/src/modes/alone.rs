@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gossip::{Bucket, Design, Footprint, Key, Malformed, Mark, NodeId, Send, Setup};
+use tollgate_gossip::{
+    Bucket, Design, Exchange, Footprint, Key, Malformed, Mark, NodeId, Send, Setup,
+};
 use tollgate_limit::{Instant, Span};
 
 /// Bytes of a key and the end of its backlog.
@@ -41,6 +43,12 @@ impl Design for Alone {
         *end = (*end).max(now).plus(self.bucket.grains(cost));
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Alone {
     fn handle_frame(&mut self, _: NodeId, frame: &[u8], _: Instant) -> Result<(), Malformed> {
         Err(frame
             .first()
@@ -68,10 +76,6 @@ impl Design for Alone {
             local: self.ends.len() as u64 * ENTRY_BYTES,
             extra: 0,
         }
-    }
-
-    fn time_for(&self, short: u128) -> Span {
-        self.bucket.time_for(short)
     }
 
     fn keys(&self) -> Vec<Key> {

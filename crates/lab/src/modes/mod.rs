@@ -33,7 +33,7 @@ impl Default for Frequency {
 }
 
 /// A node's part in what is put to the test.
-pub fn machine(contender: Contender, frequency: Frequency, setup: &Setup) -> Machine {
+pub fn machine(contender: Contender, frequency: Frequency, setup: &Setup) -> Box<dyn Machine> {
     let queue = |freq: bool, linf| queue::build(setup, freq.then_some(frequency), linf);
     let design: Box<dyn Design> = match contender {
         Contender::Counter => counter::build(setup, false),
@@ -47,5 +47,5 @@ pub fn machine(contender: Contender, frequency: Frequency, setup: &Setup) -> Mac
             None => alone::build(setup),
         },
     };
-    Machine::Bucket(Box::new(Replica::of(design, setup)))
+    Box::new(Replica::of(design, setup))
 }

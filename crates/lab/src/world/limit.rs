@@ -2,7 +2,7 @@
 //!
 //! Not here: what it does, which is the daemon's own machine.
 
-use tollgate_gossip::{Machine, Setup, Window};
+use tollgate_gossip::{Machine, Setup, Window, WindowReplica};
 
 use crate::contender::Contender;
 use crate::modes::{self, Frequency};
@@ -17,10 +17,10 @@ pub(crate) enum Limit<'a> {
 
 impl Limit<'_> {
     /// A node that has just started.
-    pub(crate) fn boot(self, frequency: Frequency, setup: &Setup) -> Machine {
+    pub(crate) fn boot(self, frequency: Frequency, setup: &Setup) -> Box<dyn Machine> {
         match self {
             Self::Bucket(design) => modes::machine(design, frequency, setup),
-            Self::Window(window) => Machine::window(window.clone(), setup),
+            Self::Window(window) => Box::new(WindowReplica::new(window.clone(), setup)),
         }
     }
 }

@@ -21,7 +21,9 @@ mod wire;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use tollgate_gossip::{Decoder, Design, Footprint, Key, Malformed, NodeId, Send, Setup, latest};
+use tollgate_gossip::{
+    Decoder, Design, Exchange, Footprint, Key, Malformed, NodeId, Send, Setup, latest,
+};
 use tollgate_limit::{Instant, Span};
 
 use self::tally::{Heard, Rules, Tally};
@@ -151,6 +153,12 @@ impl Design for Counter {
         more(&mut self.footprint, weigh(tally));
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.rules.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Counter {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
         let (header, decoder) = Decoder::new(frame)?;
@@ -207,10 +215,6 @@ impl Design for Counter {
 
     fn footprint(&self) -> Footprint {
         self.footprint
-    }
-
-    fn time_for(&self, short: u128) -> Span {
-        self.rules.bucket.time_for(short)
     }
 
     fn keys(&self) -> Vec<Key> {

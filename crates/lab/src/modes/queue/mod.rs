@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_gossip::{
-    Bucket, Decoder, Design, Footprint, Key, Malformed, NodeId, Send, Setup, planted,
+    Bucket, Decoder, Design, Exchange, Footprint, Key, Malformed, NodeId, Send, Setup, planted,
 };
 use tollgate_limit::{Instant, Span};
 
@@ -311,6 +311,12 @@ impl Design for Queue {
         self.tell_fast(key, now);
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.rules.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Queue {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
         let (header, decoder) = Decoder::new(frame)?;
@@ -374,10 +380,6 @@ impl Design for Queue {
             local: self.lines.len() as u64 * KEY_BYTES + self.elements * ELEMENT_BYTES,
             extra: self.listed * KEY_BYTES + self.counts.total * ELEMENT_BYTES,
         }
-    }
-
-    fn time_for(&self, short: u128) -> Span {
-        self.rules.bucket.time_for(short)
     }
 
     fn keys(&self) -> Vec<Key> {
