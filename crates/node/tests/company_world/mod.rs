@@ -177,7 +177,7 @@ pub(crate) fn against_machines<S>(
 /// One request to a node and to a machine that is driven by hand.
 fn same_answer(
     node: &Node,
-    machine: &mut Machine,
+    machine: &mut Replica,
     (key, cost): (u8, u32),
     now: Instant,
 ) -> Result<(), TestCaseError> {
