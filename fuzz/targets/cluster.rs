@@ -31,11 +31,9 @@ const START: u64 = 1_800_000_000_000_000_000;
 const CONTRACTS: &str = "contracts:
   - {id: a, key: [user], coordination: gossip, design: segments, policies: [{name: p, limit: 50, per: 1s}]}
   - {id: b, key: [user], coordination: gossip, design: home, policies: [{name: p, limit: 50, per: 1s}]}
-  - {id: c, key: [user], coordination: gossip, design: counter, policies: [{name: p, limit: 50, per: 1s}]}
-  - {id: d, key: [user], coordination: gossip, design: queue, policies: [{name: p, limit: 50, per: 1s}]}
-  - {id: e, key: [user], coordination: gossip, policies: [{name: p, limit: 9, per: 1m, algorithm: fixed-window}]}
-  - {id: f, key: [user], coordination: gossip, policies: [{name: p, limit: 9, per: 1m, algorithm: sliding-weighted}]}
-  - {id: g, key: [user], coordination: sync, policies: [{name: p, limit: 50, per: 1s}]}
+  - {id: c, key: [user], coordination: gossip, policies: [{name: p, limit: 9, per: 1m, algorithm: fixed-window}]}
+  - {id: d, key: [user], coordination: gossip, policies: [{name: p, limit: 9, per: 1m, algorithm: sliding-weighted}]}
+  - {id: e, key: [user], coordination: sync, policies: [{name: p, limit: 50, per: 1s}]}
 ";
 
 static CONTRACT: LazyLock<Contracts> =

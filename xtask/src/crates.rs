@@ -157,7 +157,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: LAB,
         pure: true,
         uses: &[
-            LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
+            KIT, LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.

@@ -1,8 +1,8 @@
 //! `cargo xtask mutants`: plants each known bug in turn and asks whether any test notices.
 //!
 //! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
-//! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip first the checkers of the lab, which see what
-//! users would, then its own tests; for supply its own, which have a world. Not here: the tests.
+//! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip and the modes of the lab first the checkers of the
+//! lab, which see what users would, then their own tests; for supply its own, which have a world. Not here: the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,12 +26,20 @@ struct Bed {
     builds: &'static [&'static [&'static str]],
 }
 
-const BEDS: [Bed; 2] = [
+const BEDS: [Bed; 3] = [
     Bed {
         sources: "crates/gossip/src",
         builds: &[
             &["--package", "tollgate-lab", "--test", "checkers"],
             &["--package", "tollgate-gossip", "--lib", "--tests"],
+        ],
+    },
+    Bed {
+        sources: "crates/lab/src/modes",
+        builds: &[
+            &["--package", "tollgate-lab", "--test", "checkers"],
+            &["--package", "tollgate-lab", "--lib"],
+            &["--package", "tollgate-lab", "--test", "counter_queue"],
         ],
     },
     Bed {

@@ -78,33 +78,11 @@ pub enum Design {
     Segments,
     /// One node per key collects and announces.
     Home,
-    /// Counters per node, a limit and a refill instant.
-    Counter,
-    /// The same with the limit clamped and compared at a common instant.
-    CounterFixed,
-    /// Elements with a time of birth and a time of death.
-    Queue,
-    /// The same; what came fast is sent at once.
-    QueueFreq,
-    /// The same; the neighbour that lacks most is told first.
-    QueueLinf,
-    /// Both.
-    QueueFreqLinf,
 }
 
 impl Design {
     /// Every design, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
-        Self::Auto,
-        Self::Segments,
-        Self::Home,
-        Self::Counter,
-        Self::CounterFixed,
-        Self::Queue,
-        Self::QueueFreq,
-        Self::QueueLinf,
-        Self::QueueFreqLinf,
-    ];
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Segments, Self::Home];
 
     /// The name used in contract files.
     pub const fn name(self) -> &'static str {
@@ -117,7 +95,6 @@ impl Design {
             (_, Algorithm::SlidingLog) => false,
             (Self::Auto | Self::Segments, _) | (_, Algorithm::TokenBucket) => true,
             (Self::Home, algorithm) => matches!(algorithm, Algorithm::LeakyBucket),
-            _ => false,
         }
     }
 }
@@ -149,17 +126,7 @@ pub(crate) const NAMES: [&str; 8] = [
     "local", "owner", "store", "lease", "gossip", "supply", "split", "sync",
 ];
 /// The names of the designs, in the order of [`Design::ALL`].
-pub(crate) const DESIGNS: [&str; 9] = [
-    "auto",
-    "segments",
-    "home",
-    "counter",
-    "counter+fixed",
-    "queue",
-    "queue+freq",
-    "queue+linf",
-    "queue+freq+linf",
-];
+pub(crate) const DESIGNS: [&str; 3] = ["auto", "segments", "home"];
 /// The names of the choices, in the order of [`OnFailure::ALL`].
 pub(crate) const ON_FAILURE: [&str; 3] = ["allow", "deny", "local"];
 

@@ -29,7 +29,8 @@ impl Encoder {
         self.bytes.push(value);
     }
 
-    pub(crate) fn u16(&mut self, value: u16) {
+    /// Two bytes, the lowest first.
+    pub fn u16(&mut self, value: u16) {
         self.raw(&value.to_le_bytes());
     }
 
@@ -37,7 +38,8 @@ impl Encoder {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(crate) fn u64(&mut self, value: u64) {
+    /// Eight bytes, the lowest first.
+    pub fn u64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
     }
 
@@ -57,12 +59,12 @@ impl Encoder {
     }
 
     /// Bytes that were encoded before.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// What was appended when the frame already had `from` bytes.
-    pub(crate) fn since(&self, from: usize) -> &[u8] {
+    pub fn since(&self, from: usize) -> &[u8] {
         self.bytes.get(from..).unwrap_or_default()
     }
 
@@ -97,7 +99,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Takes exactly these bytes if they come next.
-    pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
+    pub fn skip(&mut self, bytes: &[u8]) -> bool {
         let rest = self.rest.0.strip_prefix(bytes);
         self.rest = rest.map_or(self.rest, Reader);
         rest.is_some()
@@ -108,7 +110,8 @@ impl<'a> Decoder<'a> {
         self.rest.u8().ok_or(Malformed::Truncated)
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
+    /// Two bytes.
+    pub fn u16(&mut self) -> Result<u16, Malformed> {
         self.rest.u16().ok_or(Malformed::Truncated)
     }
 
@@ -116,7 +119,8 @@ impl<'a> Decoder<'a> {
         self.rest.u32().ok_or(Malformed::Truncated)
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
+    /// Eight bytes.
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
         self.rest.u64().ok_or(Malformed::Truncated)
     }
 

@@ -9,29 +9,33 @@ use tollgate_mode::{Malformed, VERSION, Writer};
 pub(crate) use crate::bytes::{Decoder, Encoder};
 
 /// The longest frame that is read.
-pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
+pub const FRAME_BYTES_MAX: usize = 1 << 24;
 /// Frame sequences have 40 bits on the wire.
-pub(crate) const SEQUENCE_MAX: u64 = (1 << 40) - 1;
+pub const SEQUENCE_MAX: u64 = (1 << 40) - 1;
 
 /// Clocks may differ by that much, a day. A frame that tells of anything later is refused: it would count for so long.
-pub(crate) const AHEAD_NS_MAX: u64 = 86_400_000_000_000;
+pub const AHEAD_NS_MAX: u64 = 86_400_000_000_000;
 
 /// The latest instant that a frame may tell of.
-pub(crate) fn latest(now: Instant) -> Instant {
+pub fn latest(now: Instant) -> Instant {
     now.saturating_add(Span::from_nanos(u128::from(AHEAD_NS_MAX)))
 }
 
 /// What every frame begins with: version and kind, who wrote it, and how many frames it wrote before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) kind: u8,
-    pub(crate) writer: Writer,
-    pub(crate) sequence: u64,
+pub struct Header {
+    /// What follows: four bits, which each design gives a meaning.
+    pub kind: u8,
+    /// Who wrote it.
+    pub writer: Writer,
+    /// How many frames that was before.
+    pub sequence: u64,
 }
 
 /// What the frames of this crate have besides numbers.
 impl Encoder {
-    pub(crate) fn new(header: Header) -> Self {
+    /// A frame with nothing but its header.
+    pub fn new(header: Header) -> Self {
         let mut encoder = Self {
             bytes: Vec::with_capacity(64),
         };
@@ -50,7 +54,7 @@ impl Encoder {
 /// The same, taken off.
 impl<'a> Decoder<'a> {
     /// Begins a frame: its header, and the decoder of what follows.
-    pub(crate) fn new(frame: &'a [u8]) -> Result<(Header, Self), Malformed> {
+    pub fn new(frame: &'a [u8]) -> Result<(Header, Self), Malformed> {
         if frame.len() > FRAME_BYTES_MAX {
             return Err(Malformed::TooLong);
         }
@@ -68,7 +72,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Ends a frame.
-    pub(crate) fn finish(self) -> Result<(), Malformed> {
+    pub fn finish(self) -> Result<(), Malformed> {
         if self.is_empty() {
             Ok(())
         } else {
@@ -77,7 +81,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Nanoseconds since the epoch, no later than `latest`.
-    pub(crate) fn instant(&mut self, latest: Instant) -> Result<Instant, Malformed> {
+    pub fn instant(&mut self, latest: Instant) -> Result<Instant, Malformed> {
         let instant = Instant::from_nanos(self.u64()?);
         if instant > latest {
             return Err(Malformed::Value);
@@ -90,7 +94,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The length of a list whose members take at least `each` bytes; refused if the frame cannot hold them.
-    pub(crate) fn length(&mut self, each: usize) -> Result<usize, Malformed> {
+    pub fn length(&mut self, each: usize) -> Result<usize, Malformed> {
         let length = usize::try_from(self.varint()?).map_err(|_| Malformed::Value)?;
         if length > self.left() / each.max(1) {
             return Err(Malformed::Truncated);

@@ -1,31 +1,16 @@
-//! The designs by name.
+//! The designs of a bucket that contracts can name.
 //!
-//! Not here: `central`, one bucket that sees everything; the lab adds it.
+//! Not here: designs that are simulated only, which the lab has.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::alone::Alone;
 use crate::replica::Design;
 use crate::setup::Setup;
-use crate::{counter, home, queue, segments};
+use crate::{home, segments};
 
 /// A way for nodes to agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Each node counts alone.
-    Local,
-    /// Counters per node, a limit and a refill instant, as the thesis prints them.
-    Counter,
-    /// The same with the limit clamped and compared at a common instant.
-    CounterFixed,
-    /// Elements with a time of birth and a time of death.
-    Queue {
-        /// Sends at once what came fast.
-        freq: bool,
-        /// Gossips with the neighbour that lacks most.
-        linf: bool,
-    },
     /// Busy-period segments with silent shares.
     Segments,
     /// One node per key collects and announces.
@@ -41,57 +26,20 @@ const HOME_NODES_MIN: u64 = 7;
 
 impl Kind {
     /// Every design.
-    pub const ALL: [Self; 10] = [
-        Self::Local,
-        Self::Counter,
-        Self::CounterFixed,
-        Self::Queue {
-            freq: false,
-            linf: false,
-        },
-        Self::Queue {
-            freq: false,
-            linf: true,
-        },
-        Self::Queue {
-            freq: true,
-            linf: false,
-        },
-        Self::Queue {
-            freq: true,
-            linf: true,
-        },
-        Self::Segments,
-        Self::Home,
-        Self::Auto,
-    ];
+    pub const ALL: [Self; 3] = [Self::Segments, Self::Home, Self::Auto];
 
-    /// The name on the command line and in tables.
+    /// The name in contracts, on the command line and in tables.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Local => "local",
-            Self::Counter => "counter",
-            Self::CounterFixed => "counter+fixed",
-            Self::Queue {
-                freq: false,
-                linf: false,
-            } => "queue",
-            Self::Queue {
-                freq: false,
-                linf: true,
-            } => "queue+linf",
-            Self::Queue {
-                freq: true,
-                linf: false,
-            } => "queue+freq",
-            Self::Queue {
-                freq: true,
-                linf: true,
-            } => "queue+freq+linf",
             Self::Segments => "segments",
             Self::Home => "home",
             Self::Auto => "auto",
         }
+    }
+
+    /// The design of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// What `auto` comes to for that bucket and cluster; every other design is itself.
@@ -109,30 +57,11 @@ impl Kind {
     }
 
     /// A node's part in it.
-    pub(crate) fn build(self, setup: Setup) -> Box<dyn Design> {
+    pub fn build(self, setup: &Setup) -> Box<dyn Design> {
         match self.resolve(setup.bucket.burst(), setup.members.len() as u64) {
-            Self::Local => Box::new(Alone::new(setup.bucket)),
-            Self::Counter => counter::build(&setup, false),
-            Self::CounterFixed => counter::build(&setup, true),
-            Self::Queue { freq, linf } => queue::build(&setup, freq, linf),
-            Self::Segments => segments::build(&setup),
+            Self::Segments => segments::build(setup),
             Self::Home | Self::Auto => home::build(setup),
         }
-    }
-}
-
-/// No design has that name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownKind(pub String);
-
-impl FromStr for Kind {
-    type Err = UnknownKind;
-
-    fn from_str(name: &str) -> Result<Self, UnknownKind> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| UnknownKind(name.to_owned()))
     }
 }
 
@@ -141,17 +70,3 @@ impl fmt::Display for Kind {
         f.write_str(self.name())
     }
 }
-
-impl fmt::Display for UnknownKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        write!(
-            f,
-            "no design is called {:?}; there are {}",
-            self.0,
-            names.join(", ")
-        )
-    }
-}
-
-impl std::error::Error for UnknownKind {}

@@ -7,31 +7,27 @@
 //! Deliberately not here: who is alive (membership is told), retransmission (designs repair themselves), and the
 //! names of keys, which arrive as 16-byte fingerprints.
 
-mod alone;
 mod bucket;
 mod bytes;
 mod codec;
-mod counter;
 mod home;
 mod kind;
 mod list;
 mod machine;
 mod part;
-mod queue;
 mod replica;
-mod rounds;
 mod segments;
 mod setup;
-mod sort;
 mod spare;
 mod talk;
 mod windows;
 
 pub use bucket::{BadBucket, Bucket, Mark};
 pub use bytes::{Decoder, Encoder};
+pub use codec::{AHEAD_NS_MAX, FRAME_BYTES_MAX, Header, SEQUENCE_MAX, latest};
 pub use home::collectors;
-pub use kind::{Kind, UnknownKind};
-pub use machine::Machine;
+pub use kind::Kind;
+pub use machine::{Exchange, Machine, UsedUp, move_time};
 pub use part::Gossip;
 pub use replica::{Design, Replica};
 pub use setup::{Knobs, Ratio, Setup};

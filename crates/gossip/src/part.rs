@@ -15,10 +15,10 @@ use tollgate_mode::{
 
 use crate::bucket::Bucket;
 use crate::kind::Kind;
-use crate::machine::Machine;
+use crate::machine::{Machine, move_time};
+use crate::replica::Replica;
 use crate::setup::{Knobs, Setup};
-use crate::sort;
-use crate::windows::{Bounds, Shape, Window};
+use crate::windows::{Bounds, Shape, Window, WindowReplica};
 
 /// Gossip among the ways to agree.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,7 @@ impl ModeKind for Gossip {
 #[derive(Debug)]
 struct Part {
     recipe: Recipe,
-    machine: Machine,
+    machine: Box<dyn Machine>,
     /// Frames of the machine that ran before this one.
     told_before: VecDeque<Send>,
     /// While it catches up with the others: since when, and when something last came.
@@ -105,7 +105,7 @@ struct Recipe {
 }
 
 impl Recipe {
-    fn machine(&self, numbers: &Numbers, start: Instant) -> Machine {
+    fn machine(&self, numbers: &Numbers, start: Instant) -> Box<dyn Machine> {
         let setup = Setup {
             bucket: self.bucket,
             me: numbers.me,
@@ -121,9 +121,9 @@ impl Recipe {
             },
         };
         match &self.window {
-            Some(window) => Machine::window(window.clone(), &setup),
-            None if self.leaks => Machine::leaking(self.kind, setup),
-            None => Machine::bucket(self.kind, setup),
+            Some(window) => Box::new(WindowReplica::new(window.clone(), &setup)),
+            None if self.leaks => Box::new(Replica::leaking(self.kind, &setup)),
+            None => Box::new(Replica::new(self.kind, &setup)),
         }
     }
 }
@@ -131,14 +131,14 @@ impl Recipe {
 impl Part {
     /// Asks the others for what they know.
     fn join(&mut self, now: Instant) {
-        self.machine.handle_join(now);
+        self.machine.exchange_mut().handle_join(now);
         self.joining = Some((now, now));
     }
 
     /// Starts again under other numbers; what it knew it knows under the old ones.
     fn renumber(&mut self, numbers: &Numbers, now: Instant) {
         // What only this node knows is told under the numbers it was counted under.
-        self.machine.handle_leave(now);
+        self.machine.exchange_mut().handle_leave(now);
         let machine = &mut self.machine;
         self.told_before
             .extend(std::iter::from_fn(|| machine.poll_send()));
@@ -159,7 +159,7 @@ impl Part {
     fn joined_at(&self) -> Option<Instant> {
         let (began, last) = self.joining?;
         let latest = began.saturating_add(JOIN_MAX);
-        if self.machine.is_joining() {
+        if self.machine.exchange().is_joining() {
             return Some(latest);
         }
         Some(last.saturating_add(CALM).min(latest))
@@ -174,7 +174,7 @@ impl Mode for Part {
     }
 
     fn sort(&self, frame: &[u8]) -> Option<Sort> {
-        Some(sort::of(self.recipe.kind, frame))
+        Some(self.machine.sort(frame))
     }
 
     fn change(&mut self, policy: &NamedPolicy, _: Instant) {
@@ -195,7 +195,7 @@ impl Mode for Part {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let taken = self.machine.handle_frame(from, frame, now);
         if let Some((_, last)) = &mut self.joining
-            && sort::of(self.recipe.kind, frame) == Sort::Memory
+            && self.machine.sort(frame) == Sort::Memory
         {
             *last = now;
         }
@@ -205,15 +205,15 @@ impl Mode for Part {
     fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
         match event {
             Event::Members(alive) => self.machine.handle_members(alive, now),
-            Event::Delay(delay) => self.machine.set_delay(*delay),
+            Event::Delay(delay) => self.machine.exchange_mut().set_delay(*delay),
             Event::Join => self.join(now),
-            Event::Leave => self.machine.handle_leave(now),
+            Event::Leave => self.machine.exchange_mut().handle_leave(now),
             Event::Renumber(numbers) => self.renumber(numbers, now),
             Event::ClockSet { from, to, numbers } => {
                 self.joining = self.joining.map(|_| (*to, *to));
                 // Set back, all that is counted is of a time to come.
                 let begun = (to < from).then(|| self.recipe.machine(numbers, *to));
-                self.machine.move_time(*from, *to, begun);
+                move_time(&mut self.machine, *from, *to, begun);
             }
             Event::Roster { .. } | Event::Kept(_) | Event::GiveUp | Event::Day { .. } => {}
         }
@@ -253,7 +253,7 @@ impl Mode for Part {
     }
 
     fn drop_copy(&mut self) -> bool {
-        self.machine.drop_copy()
+        self.machine.exchange_mut().drop_copy()
     }
 
     fn held(&self) -> u64 {
@@ -270,7 +270,7 @@ fn kind(policy: &NamedPolicy, nodes: u64) -> Kind {
     if !policy.policy.config().algorithm.is_bucket() {
         return Kind::Segments;
     }
-    let kind = policy.design.name().parse().unwrap_or(Kind::Auto);
+    let kind = Kind::named(policy.design.name()).unwrap_or(Kind::Auto);
     kind.resolve(policy.policy.capacity(), nodes)
 }
 

@@ -37,10 +37,6 @@ pub struct Knobs {
     pub interval: Span,
     /// How long a message is expected to take, for timers that wait for answers.
     pub delay: Span,
-    /// `queue+freq`: elements that are looked at; by default a node's share of the burst.
-    pub window: Option<u64>,
-    /// `queue+freq`: a mean gap below this is sent at once.
-    pub threshold: Span,
     /// `segments`, `home`: how much of the room a node keeps to itself, in shares; by default 5/4 up to a share of
     /// thirty tokens (`segments`: among ten nodes and more), else 1.
     pub beta: Option<Ratio>,
@@ -79,8 +75,6 @@ impl Default for Knobs {
         Self {
             interval: Span::from_nanos(300_000_000),
             delay: Span::ZERO,
-            window: None,
-            threshold: Span::from_nanos(2_400_000_000),
             beta: None,
             fade: Ratio::new(1, 4),
             grace: Span::from_nanos(3_000_000_000),

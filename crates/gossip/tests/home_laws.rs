@@ -7,7 +7,7 @@ mod home_world;
 
 use home_world::random::random_world;
 use home_world::{Dice, Event, MS, World};
-use tollgate_gossip::{NodeId, Ratio, Replica};
+use tollgate_gossip::{Machine, NodeId, Ratio, Replica};
 use tollgate_limit::Instant;
 
 fn now(world: &World) -> Instant {

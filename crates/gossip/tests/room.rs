@@ -18,7 +18,7 @@ fn everything_that_is_held_can_be_given_up_and_keys_that_are_used_up_go_last() {
             other.take(key(KEYS * 2 + number), 10, now);
         }
         let before = other.held();
-        while other.drop_copy() {}
+        while other.exchange_mut().drop_copy() {}
         assert!(other.held() < before / 2, "{name}: copies were most of it");
         for number in 0..5_000 {
             other.take(key(KEYS * 3 + number), 1, now);

@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects")]
 
 use tollgate_gossip::{
-    Bucket, Key, Kind, Knobs, Machine, NodeId, Saved, Setup, Shape, Window, Writer,
+    Bucket, Key, Kind, Knobs, Machine, NodeId, Replica, Saved, Setup, Shape, Window, WindowReplica,
+    Writer,
 };
 use tollgate_limit::{Instant, Span};
 
@@ -22,7 +23,7 @@ enum What {
 /// Nodes with instant messages; `None` is down.
 struct World {
     what: What,
-    nodes: Vec<Option<Machine>>,
+    nodes: Vec<Option<Box<dyn Machine>>>,
     now: Instant,
     boots: u16,
 }
@@ -43,7 +44,12 @@ impl World {
         world
     }
 
-    fn machine(&mut self, node: u16, was: Option<Writer>, members: Vec<NodeId>) -> Machine {
+    fn machine(
+        &mut self,
+        node: u16,
+        was: Option<Writer>,
+        members: Vec<NodeId>,
+    ) -> Box<dyn Machine> {
         self.boots += 1;
         let setup = Setup {
             bucket: Bucket::new(LIMIT, LIMIT, 360_000_000_000_000).unwrap(),
@@ -57,13 +63,16 @@ impl World {
             knobs: Knobs::default(),
         };
         match self.what {
-            What::Bucket(kind) => Machine::bucket(kind, setup),
+            What::Bucket(kind) => Box::new(Replica::new(kind, &setup)),
             What::Window => {
                 let shape = Shape::Fixed {
                     period: Span::from_nanos(86_400_000_000_000),
                     offset: Span::ZERO,
                 };
-                Machine::window(Window::new(LIMIT, shape).unwrap(), &setup)
+                Box::new(WindowReplica::new(
+                    Window::new(LIMIT, shape).unwrap(),
+                    &setup,
+                ))
             }
         }
     }
@@ -86,7 +95,7 @@ impl World {
             let mut frames = Vec::new();
             for (from, node) in self.nodes.iter_mut().enumerate() {
                 let from = NodeId(u16::try_from(from).unwrap());
-                while let Some(send) = node.as_mut().and_then(Machine::poll_send) {
+                while let Some(send) = node.as_mut().and_then(|node| node.poll_send()) {
                     frames.push((from, send));
                 }
             }
@@ -144,7 +153,11 @@ impl World {
 
     /// A node that has just come asks the others.
     fn join(&mut self, node: usize) {
-        self.nodes[node].as_mut().unwrap().handle_join(self.now);
+        self.nodes[node]
+            .as_mut()
+            .unwrap()
+            .exchange_mut()
+            .handle_join(self.now);
         self.carry();
     }
 
@@ -158,8 +171,8 @@ impl World {
 }
 
 fn all() -> Vec<What> {
-    let designs = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Local);
-    designs.map(What::Bucket).chain([What::Window]).collect()
+    let designs = Kind::ALL.into_iter().map(What::Bucket);
+    designs.chain([What::Window]).collect()
 }
 
 /// Twelve tokens of the first key, three of the second, one of the third; told and untold.
@@ -220,7 +233,7 @@ fn a_cluster_that_was_killed_whole_gets_every_count_back() {
 fn tell_silent(world: &mut World) {
     let now = world.now;
     for node in world.nodes.iter_mut().flatten() {
-        node.handle_leave(now);
+        node.exchange_mut().handle_leave(now);
     }
     world.carry();
     world.run(12_000);
@@ -275,7 +288,7 @@ fn a_newcomer_knows_what_the_others_know() {
         world.run(100);
         let newcomer = world.nodes[3].as_ref().unwrap();
         let waits = matches!(what, What::Bucket(Kind::Home));
-        assert!(waits || !newcomer.is_joining(), "{what:?}");
+        assert!(waits || !newcomer.exchange().is_joining(), "{what:?}");
         assert_eq!(world.left(KEYS[0]), [0; 4], "{what:?}");
     }
 }

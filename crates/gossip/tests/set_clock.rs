@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects")]
 
-use tollgate_gossip::{Bucket, Key, Kind, Knobs, Machine, NodeId, Setup, Shape, Window, Writer};
+use tollgate_gossip::{
+    Bucket, Key, Kind, Knobs, Machine, NodeId, Replica, Setup, Shape, Window, WindowReplica,
+    Writer, move_time,
+};
 use tollgate_limit::{Instant, Span};
 
 const SECOND: u64 = 1_000_000_000;
@@ -18,7 +21,7 @@ fn at(nanos: u64) -> Instant {
 }
 
 /// What is counted, and how it begins.
-type Make = Box<dyn Fn(u16, u64) -> Machine>;
+type Make = Box<dyn Fn(u16, u64) -> Box<dyn Machine>>;
 
 fn setup(writer: u16, start: u64) -> Setup {
     Setup {
@@ -37,7 +40,9 @@ fn setup(writer: u16, start: u64) -> Setup {
 fn all() -> Vec<(String, Make)> {
     let mut all: Vec<(String, Make)> = Vec::new();
     for kind in Kind::ALL {
-        let make = move |writer, start| Machine::bucket(kind, setup(writer, start));
+        let make = move |writer, start| -> Box<dyn Machine> {
+            Box::new(Replica::new(kind, &setup(writer, start)))
+        };
         all.push((format!("{kind:?}"), Box::new(make)));
     }
     let (period, offset) = (Span::from_nanos(u128::from(HOUR)), Span::ZERO);
@@ -49,16 +54,16 @@ fn all() -> Vec<(String, Make)> {
     ];
     for shape in shapes {
         let name = format!("{shape:?}");
-        let make = move |writer, start| {
+        let make = move |writer, start| -> Box<dyn Machine> {
             let window = Window::new(LIMIT, shape.clone()).unwrap();
-            Machine::window(window, &setup(writer, start))
+            Box::new(WindowReplica::new(window, &setup(writer, start)))
         };
         all.push((name, Box::new(make)));
     }
     all
 }
 
-fn left(machine: &mut Machine, now: u64) -> u64 {
+fn left(machine: &mut dyn Machine, now: u64) -> u64 {
     machine.standing(KEY, at(now)).remaining
 }
 
@@ -69,8 +74,8 @@ fn what_is_used_up_stays_so_whichever_way_the_clock_is_set_and_comes_back_in_tim
             let mut machine = make(1, NOW);
             assert!(machine.handle_request(KEY, LIMIT, at(NOW)).is_allowed());
             let ahead = NOW + by;
-            machine.move_time(at(NOW), at(ahead), None);
-            assert_eq!(left(&mut machine, ahead), 0, "{name} {by}");
+            move_time(&mut machine, at(NOW), at(ahead), None);
+            assert_eq!(left(&mut *machine, ahead), 0, "{name} {by}");
             assert!(
                 !machine
                     .handle_request(KEY, 1, at(ahead + SECOND))
@@ -80,8 +85,13 @@ fn what_is_used_up_stays_so_whichever_way_the_clock_is_set_and_comes_back_in_tim
             machine.handle_timeout(at(ahead + SECOND));
             // And back, which locks nobody out.
             let now = NOW + SECOND;
-            machine.move_time(at(ahead + SECOND), at(now), Some(make(2, now)));
-            assert_eq!(left(&mut machine, now), 0, "{name} {by}");
+            move_time(
+                &mut machine,
+                at(ahead + SECOND),
+                at(now),
+                Some(make(2, now)),
+            );
+            assert_eq!(left(&mut *machine, now), 0, "{name} {by}");
             assert!(
                 !machine
                     .handle_request(KEY, 1, at(now + SECOND))
@@ -97,7 +107,7 @@ fn what_is_used_up_stays_so_whichever_way_the_clock_is_set_and_comes_back_in_tim
             for later in [HOUR, 2 * HOUR, 3 * HOUR] {
                 machine.handle_timeout(at(now + later));
             }
-            assert_eq!(left(&mut machine, now + 3 * HOUR), LIMIT, "{name} {by}");
+            assert_eq!(left(&mut *machine, now + 3 * HOUR), LIMIT, "{name} {by}");
         }
     }
 }
@@ -105,19 +115,19 @@ fn what_is_used_up_stays_so_whichever_way_the_clock_is_set_and_comes_back_in_tim
 #[test]
 fn what_is_owed_drains_once_and_not_beside_what_is_counted() {
     let kind = Kind::Segments;
-    let mut machine = Machine::bucket(kind, setup(1, NOW));
+    let mut machine: Box<dyn Machine> = Box::new(Replica::new(kind, &setup(1, NOW)));
     assert!(machine.handle_request(KEY, 4, at(NOW)).is_allowed());
     let ahead = NOW + DAYS_40;
-    machine.move_time(at(NOW), at(ahead), None);
+    move_time(&mut machine, at(NOW), at(ahead), None);
     assert!(machine.handle_request(KEY, 4, at(ahead)).is_allowed());
-    assert_eq!(left(&mut machine, ahead), 2);
+    assert_eq!(left(&mut *machine, ahead), 2);
     // Eight tokens drain in eight tenths of an hour, whatever they are counted as.
     for tenth in 1..=8 {
         let now = ahead + tenth * HOUR / 10;
-        assert_eq!(left(&mut machine, now), 2 + tenth, "{tenth}");
+        assert_eq!(left(&mut *machine, now), 2 + tenth, "{tenth}");
     }
     machine.refund(KEY, 1, at(ahead + HOUR));
-    assert_eq!(left(&mut machine, ahead + HOUR), LIMIT);
+    assert_eq!(left(&mut *machine, ahead + HOUR), LIMIT);
 }
 
 #[test]
@@ -126,9 +136,9 @@ fn what_is_owed_can_be_given_back_and_reset() {
         let mut machine = make(1, NOW);
         assert!(machine.handle_request(KEY, LIMIT, at(NOW)).is_allowed());
         let ahead = NOW + DAYS_40;
-        machine.move_time(at(NOW), at(ahead), None);
+        move_time(&mut machine, at(NOW), at(ahead), None);
         machine.reset(KEY, at(ahead));
-        assert_eq!(left(&mut machine, ahead), LIMIT, "{name}");
+        assert_eq!(left(&mut *machine, ahead), LIMIT, "{name}");
     }
 }
 
@@ -138,11 +148,11 @@ fn what_is_owed_is_saved_for_the_next_start() {
         let mut machine = make(1, NOW);
         assert!(machine.handle_request(KEY, LIMIT, at(NOW)).is_allowed());
         let ahead = NOW + DAYS_40;
-        machine.move_time(at(NOW), at(ahead), None);
+        move_time(&mut machine, at(NOW), at(ahead), None);
         let saved = machine.save(KEY, at(ahead)).unwrap();
         assert!(saved.fresh_at > at(ahead), "{name}");
         let mut next = make(2, ahead + SECOND);
         next.restore(KEY, &saved.bytes, at(ahead + SECOND)).unwrap();
-        assert_eq!(left(&mut next, ahead + SECOND), 0, "{name}");
+        assert_eq!(left(&mut *next, ahead + SECOND), 0, "{name}");
     }
 }

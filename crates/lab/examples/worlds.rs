@@ -8,7 +8,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "a tool that reads its arguments")]
 
-use tollgate_gossip::Kind;
 use tollgate_lab::{Contender, Weather, check, random_world};
 
 fn main() {
@@ -24,7 +23,7 @@ fn main() {
         .filter(|it| weather == "all" || it.name() == weather);
     let mut bad = 0_u64;
     for weather in weathers {
-        for kind in Kind::ALL
+        for kind in Contender::DESIGNS
             .into_iter()
             .filter(|it| design == "all" || it.name() == design)
         {
@@ -40,9 +39,9 @@ fn main() {
     std::process::exit(i32::from(bad > 0));
 }
 
-fn look(weather: Weather, kind: Kind, seed: u64) -> bool {
+fn look(weather: Weather, kind: Contender, seed: u64) -> bool {
     let (cluster, trace) = random_world(weather, seed);
-    let found = match check(&cluster, Contender::Design(kind), &trace, seed) {
+    let found = match check(&cluster, kind, &trace, seed) {
         Ok(found) => found,
         Err(why) => {
             println!("{} {kind} {seed}: {why}", weather.name());

@@ -8,9 +8,11 @@
 
 mod catalogue;
 mod check;
+mod contender;
 mod dice;
 mod lease;
 mod membership;
+mod modes;
 pub mod nodes;
 mod report;
 mod run;
@@ -25,7 +27,9 @@ pub use check::{
     Counts, Finding, Promises, Weather, WindowLaw, check, check_window, findings, promises,
     random_window, random_world,
 };
+pub use contender::{Contender, UnknownContender};
 pub use lease::{LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold};
+pub use modes::{Frequency, machine};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};
@@ -33,6 +37,6 @@ pub use split::{SplitMore, SplitRow};
 pub use supply::{SupplyMore, SupplyRow};
 pub use truth::{Judgement, central, judge};
 pub use world::{
-    BadWorld, Cluster, Contender, Curves, Fault, Lent, NODES_MAX, Outcome, Probe, Request, Routing,
-    Traffic, Watch, answers_of, places, simulate,
+    BadWorld, Cluster, Curves, Fault, Lent, NODES_MAX, Outcome, Probe, Request, Routing, Traffic,
+    Watch, answers_of, places, simulate,
 };

@@ -5,8 +5,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::contender::Contender;
 use crate::report::Row;
-use crate::world::{BadWorld, Cluster, Contender, Curves, Outcome, Request, simulate};
+use crate::world::{BadWorld, Cluster, Curves, Outcome, Request, simulate};
 
 /// Curves are kept of that many seeds per job; memory would grow with the seeds otherwise.
 const CURVES_KEPT: u64 = 20;

@@ -9,7 +9,6 @@
     reason = "a test fails that way, and rounds what it shows"
 )]
 
-use tollgate_gossip::Kind;
 use tollgate_lab::{
     Cluster, Contender, Fault, Outcome, Watch, Weather, check, check_window, random_window,
     random_world, set, simulate,
@@ -21,18 +20,10 @@ const CALM_WORLDS: u64 = 200;
 /// Worlds of rough weather per design; much must come together there.
 const ROUGH_WORLDS: u64 = 800;
 
-const QUEUE: Kind = queue(false, false);
-const FREQ: Kind = queue(true, false);
-const LINF: Kind = queue(false, true);
-
-const fn queue(freq: bool, linf: bool) -> Kind {
-    Kind::Queue { freq, linf }
-}
-
 /// A design on a set, over a few seeds, in a cluster changed to taste.
 struct Cell<'a> {
     set: &'a str,
-    kind: Kind,
+    kind: Contender,
     seeds: u64,
     change: &'a dyn Fn(&mut Cluster),
 }
@@ -44,7 +35,7 @@ impl Cell<'_> {
         (self.change)(&mut cluster);
         let run = |seed| {
             let trace = set.trace(cluster.bucket, cluster.nodes, seed);
-            simulate(&cluster, Contender::Design(self.kind), &trace, seed).unwrap()
+            simulate(&cluster, self.kind, &trace, seed).unwrap()
         };
         (1..=self.seeds).map(run).collect()
     }
@@ -56,7 +47,7 @@ impl Cell<'_> {
     }
 }
 
-fn cell(set: &str, kind: Kind) -> Cell<'_> {
+fn cell(set: &str, kind: Contender) -> Cell<'_> {
     Cell {
         set,
         kind,
@@ -99,7 +90,7 @@ fn assert_within(cell: &Cell<'_>, what: &str, found: f64, (low, high): (f64, f64
     );
 }
 
-fn worlds(weather: Weather, kinds: &[Kind]) {
+fn worlds(weather: Weather, kinds: &[Contender]) {
     for &kind in kinds {
         let count = if weather == Weather::Rough {
             ROUGH_WORLDS
@@ -108,7 +99,7 @@ fn worlds(weather: Weather, kinds: &[Kind]) {
         };
         for seed in 1..=count {
             let (cluster, trace) = random_world(weather, seed);
-            let found = check(&cluster, Contender::Design(kind), &trace, seed).unwrap();
+            let found = check(&cluster, kind, &trace, seed).unwrap();
             assert!(
                 found.is_empty(),
                 "{found:?}; replay: cargo run --release -p tollgate-lab --example worlds -- {} {kind} {seed} 1",
@@ -120,17 +111,17 @@ fn worlds(weather: Weather, kinds: &[Kind]) {
 
 #[test]
 fn drawn_worlds_with_strict_shares() {
-    worlds(Weather::Strict, &Kind::ALL);
+    worlds(Weather::Strict, &Contender::DESIGNS);
 }
 
 #[test]
 fn drawn_worlds_with_instant_messages() {
-    worlds(Weather::Calm, &Kind::ALL);
+    worlds(Weather::Calm, &Contender::DESIGNS);
 }
 
 #[test]
 fn drawn_worlds_with_faults() {
-    worlds(Weather::Rough, &Kind::ALL);
+    worlds(Weather::Rough, &Contender::DESIGNS);
 }
 
 #[test]
@@ -157,7 +148,7 @@ fn segments_and_home_are_exact() {
         "two",
         "idle",
     ];
-    for kind in [Kind::Segments, Kind::Home] {
+    for kind in [Contender::Segments, Contender::Home] {
         for set in sets {
             let seeds = if set == "a" { 1 } else { 4 };
             for outcome in (Cell {
@@ -182,14 +173,14 @@ fn segments_and_home_are_exact() {
 #[test]
 fn segments_and_home_are_cheap() {
     let bars = [
-        ("b-extreme", Kind::Segments, 226.0),
-        ("b-substantial", Kind::Segments, 220.0),
-        ("b-barely", Kind::Segments, 200.0),
-        ("b-calm", Kind::Segments, 3.0),
-        ("b-extreme", Kind::Home, 88.0),
-        ("b-substantial", Kind::Home, 92.0),
-        ("b-barely", Kind::Home, 88.0),
-        ("b-calm", Kind::Home, 3.0),
+        ("b-extreme", Contender::Segments, 226.0),
+        ("b-substantial", Contender::Segments, 220.0),
+        ("b-barely", Contender::Segments, 200.0),
+        ("b-calm", Contender::Segments, 3.0),
+        ("b-extreme", Contender::Home, 88.0),
+        ("b-substantial", Contender::Home, 92.0),
+        ("b-barely", Contender::Home, 88.0),
+        ("b-calm", Contender::Home, 3.0),
     ];
     for (set, kind, most) in bars {
         let cell = cell(set, kind);
@@ -200,12 +191,12 @@ fn segments_and_home_are_cheap() {
 #[test]
 fn slow_drips_are_noticed() {
     for (set, kind, least) in [
-        ("drip-1.5", Kind::Segments, 97.0),
-        ("drip-1.5", Kind::Home, 95.0),
-        ("drip-5", Kind::Segments, 99.0),
-        ("drip-5", Kind::Home, 99.0),
-        ("split", Kind::Segments, 99.5),
-        ("split", Kind::Home, 99.5),
+        ("drip-1.5", Contender::Segments, 97.0),
+        ("drip-1.5", Contender::Home, 95.0),
+        ("drip-5", Contender::Segments, 99.0),
+        ("drip-5", Contender::Home, 99.0),
+        ("split", Contender::Segments, 99.5),
+        ("split", Contender::Home, 99.5),
     ] {
         let cell = Cell {
             seeds: 2,
@@ -217,7 +208,7 @@ fn slow_drips_are_noticed() {
 
 #[test]
 fn counters_are_as_close_as_reported() {
-    for kind in [Kind::Counter, Kind::CounterFixed] {
+    for kind in [Contender::Counter, Contender::CounterFixed] {
         let extreme = cell("b-extreme", kind);
         assert_within(&extreme, "area", extreme.mean(area), (96.0, 97.6));
         assert_within(&extreme, "over", extreme.mean(over), (85.0, 125.0));
@@ -242,17 +233,17 @@ fn counters_are_as_close_as_reported() {
 fn a_clamped_counter_does_not_save_up() {
     let fixed = Cell {
         seeds: 10,
-        ..cell("idle", Kind::CounterFixed)
+        ..cell("idle", Contender::CounterFixed)
     };
     assert_within(&fixed, "over", fixed.mean(over), (0.0, 360.0));
-    let printed = cell("idle", Kind::Counter);
+    let printed = cell("idle", Contender::Counter);
     assert_within(&printed, "over", printed.mean(over), (900.0, 1_200.0));
     for interval in [300, 450, 900] {
         let change = |cluster: &mut Cluster| cluster.knobs.interval = millis(interval);
         let fixed = Cell {
             seeds: 8,
             change: &change,
-            ..cell("d", Kind::CounterFixed)
+            ..cell("d", Contender::CounterFixed)
         };
         let wrong = fixed.mean(|outcome| outcome.judged.false_rejections as f64);
         assert_within(&fixed, "false rejections", wrong, (0.0, 0.0));
@@ -267,7 +258,7 @@ fn counters_agree_once_all_is_said() {
             ..Watch::default()
         };
     };
-    for kind in [Kind::CounterFixed, QUEUE] {
+    for kind in [Contender::CounterFixed, Contender::Queue] {
         for set in ["b-extreme", "b-substantial", "b-barely", "d"] {
             for outcome in (Cell {
                 change: &change,
@@ -286,8 +277,8 @@ fn counters_agree_once_all_is_said() {
 #[test]
 fn a_plain_queue_decides_as_the_clamped_counter_does() {
     for set in ["b-extreme", "b-substantial", "b-barely"] {
-        let queue = cell(set, QUEUE).runs();
-        let counter = cell(set, Kind::CounterFixed).runs();
+        let queue = cell(set, Contender::Queue).runs();
+        let counter = cell(set, Contender::CounterFixed).runs();
         for (queue, counter) in queue.iter().zip(&counter) {
             let (queue, counter) = (queue.judged, counter.judged);
             let apart = queue.rejected.abs_diff(counter.rejected);
@@ -306,11 +297,11 @@ fn queues_are_as_close_as_reported() {
         ("b-substantial", 98.5, 12.0),
         ("b-barely", 70.0, 3.0),
     ] {
-        let freq = cell(set, FREQ);
+        let freq = cell(set, Contender::QueueFreq);
         assert_within(&freq, "area", freq.mean(area), (least, 100.5));
         assert_within(&freq, "over", freq.mean(over), (0.0, most_over));
     }
-    let extreme = cell("b-extreme", FREQ);
+    let extreme = cell("b-extreme", Contender::QueueFreq);
     assert_within(
         &extreme,
         "messages",
@@ -322,7 +313,7 @@ fn queues_are_as_close_as_reported() {
         let change = |cluster: &mut Cluster| cluster.knobs.interval = millis(interval);
         let freq = Cell {
             change: &change,
-            ..cell("d", FREQ)
+            ..cell("d", Contender::QueueFreq)
         };
         assert_within(&freq, "total", freq.mean(total), (100.0, 100.0));
     }
@@ -330,8 +321,8 @@ fn queues_are_as_close_as_reported() {
 
 #[test]
 fn the_least_informed_come_first() {
-    let plain = cell("b-extreme", QUEUE);
-    let linf = cell("b-extreme", LINF);
+    let plain = cell("b-extreme", Contender::Queue);
+    let linf = cell("b-extreme", Contender::QueueLinf);
     let quiet = linf.mean(|outcome| outcome.quiet_s.unwrap_or(300.0));
     assert_within(&linf, "seconds until quiet", quiet, (0.0, 10.0));
     let extra = |outcome: &Outcome| outcome.state_bytes - outcome.local_bytes;
@@ -364,7 +355,7 @@ fn segments_and_home_bear_faults() {
         ("crash", vec![swift.clone(), crash(7, 0)], 92.0),
         ("outage", vec![swift, crash(3, 10_000), crash(9, 0)], 92.0),
     ];
-    for kind in [Kind::Segments, Kind::Home] {
+    for kind in [Contender::Segments, Contender::Home] {
         for (name, faults, barely) in &trials {
             let change = |cluster: &mut Cluster| {
                 cluster.knobs.delay = millis(5);

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::Kind;
 use tollgate_lab::{Batch, Cluster, Contender, Fault, Job, Request, run_batch, set, simulate};
 use tollgate_limit::Span;
 
@@ -16,7 +15,7 @@ fn millis(count: u64) -> Span {
 }
 
 /// A world in which much happens.
-fn busy(kind: Kind, seed: u64) -> u64 {
+fn busy(kind: Contender, seed: u64) -> u64 {
     let set = set("b-substantial").unwrap();
     let cluster = Cluster {
         nodes: 5,
@@ -38,14 +37,12 @@ fn busy(kind: Kind, seed: u64) -> u64 {
         ..Cluster::new(set.bucket())
     };
     let trace = set.trace(cluster.bucket, cluster.nodes, seed);
-    simulate(&cluster, Contender::Design(kind), &trace, seed)
-        .unwrap()
-        .hash
+    simulate(&cluster, kind, &trace, seed).unwrap().hash
 }
 
 #[test]
 fn a_seed_is_a_history() {
-    for kind in Kind::ALL {
+    for kind in Contender::DESIGNS {
         assert_eq!(busy(kind, 1), busy(kind, 1), "{kind}");
         assert_ne!(busy(kind, 1), busy(kind, 2), "{kind}");
     }
@@ -58,12 +55,12 @@ fn threads_change_nothing() {
     let hashes = |threads| {
         let job = |kind| Job {
             set: set.name.to_owned(),
-            contender: Contender::Design(kind),
+            contender: kind,
             cluster: Cluster::new(set.bucket()),
             trace: &trace,
         };
         let batch = Batch {
-            jobs: [Kind::Segments, Kind::Local].map(job).into(),
+            jobs: [Contender::Segments, Contender::Local].map(job).into(),
             first: 7,
             seeds: 5,
             threads,
@@ -82,9 +79,12 @@ fn threads_change_nothing() {
 /// counter sends changes them too, and says so.
 #[test]
 fn a_history_is_the_same_on_every_machine() {
-    assert_eq!(format!("{:016x}", busy(Kind::Local, 1)), "e1fad9abd381915b");
     assert_eq!(
-        format!("{:016x}", busy(Kind::Counter, 1)),
+        format!("{:016x}", busy(Contender::Local, 1)),
+        "e1fad9abd381915b"
+    );
+    assert_eq!(
+        format!("{:016x}", busy(Contender::Counter, 1)),
         "5922ccd8d6ee0ccd"
     );
 }

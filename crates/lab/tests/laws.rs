@@ -5,34 +5,29 @@
     reason = "a test fails that way, and rounds what it shows"
 )]
 
-use tollgate_gossip::{Bucket, Key, Kind, Knobs};
+use tollgate_gossip::{Bucket, Key, Knobs};
 use tollgate_lab::{
     BadWorld, Cluster, Contender, Fault, Outcome, Request, Watch, central, set, sets, simulate,
 };
 use tollgate_limit::{Instant, Span};
-
-const QUEUE: Kind = Kind::Queue {
-    freq: false,
-    linf: false,
-};
 
 fn seconds(count: u64) -> Span {
     Span::from_nanos(u128::from(count) * 1_000_000_000)
 }
 
 /// A set under a design, with the cluster changed to taste.
-fn run(name: &str, kind: Kind, change: impl Fn(&mut Cluster)) -> Outcome {
+fn run(name: &str, kind: Contender, change: impl Fn(&mut Cluster)) -> Outcome {
     let set = set(name).unwrap();
     let mut cluster = Cluster::new(set.bucket());
     change(&mut cluster);
     let trace = set.trace(cluster.bucket, cluster.nodes, 1);
-    simulate(&cluster, Contender::Design(kind), &trace, 1).unwrap()
+    simulate(&cluster, kind, &trace, 1).unwrap()
 }
 
 #[test]
 fn one_node_is_the_central_bucket() {
     for name in ["b-extreme", "b-substantial", "b-barely", "b-calm", "d"] {
-        for kind in Kind::ALL {
+        for kind in Contender::DESIGNS {
             let judged = run(name, kind, |cluster| cluster.nodes = 1).judged;
             assert_eq!((judged.over, judged.under), (0, 0), "{kind} on {name}");
         }
@@ -53,8 +48,8 @@ fn the_central_contender_is_exact_on_every_set() {
 
 #[test]
 fn nodes_that_hear_nothing_count_alone() {
-    let alone = run("b-substantial", Kind::Local, |_| {}).judged;
-    for kind in Kind::ALL {
+    let alone = run("b-substantial", Contender::Local, |_| {}).judged;
+    for kind in Contender::DESIGNS {
         let deaf = run("b-substantial", kind, |cluster| {
             cluster.faults.push(Fault::Loss(1_000_000));
         });
@@ -66,18 +61,22 @@ fn nodes_that_hear_nothing_count_alone() {
 
 #[test]
 fn an_interval_longer_than_the_run_means_no_rounds() {
-    for kind in [Kind::Counter, Kind::CounterFixed, QUEUE] {
+    for kind in [
+        Contender::Counter,
+        Contender::CounterFixed,
+        Contender::Queue,
+    ] {
         let judged = run("b-substantial", kind, |cluster| {
             cluster.knobs.interval = seconds(1_000_000);
         });
-        let alone = run("b-substantial", Kind::Local, |_| {}).judged;
+        let alone = run("b-substantial", Contender::Local, |_| {}).judged;
         assert_eq!(judged.judged.rejected, alone.rejected, "{kind}");
     }
 }
 
 #[test]
 fn fewer_tokens_than_nodes_are_shared_all_the_same() {
-    for kind in [Kind::Segments, Kind::Home] {
+    for kind in [Contender::Segments, Contender::Home] {
         let judged = run("b-substantial", kind, |cluster| {
             cluster.bucket = Bucket::new(7, 1, 1_000_000_000).unwrap();
         });
@@ -87,9 +86,9 @@ fn fewer_tokens_than_nodes_are_shared_all_the_same() {
 
 #[test]
 fn no_request_is_no_answer() {
-    for kind in Kind::ALL {
+    for kind in Contender::DESIGNS {
         let cluster = Cluster::new(Bucket::new(5, 1, 1_000_000_000).unwrap());
-        let outcome = simulate(&cluster, Contender::Design(kind), &[], 1).unwrap();
+        let outcome = simulate(&cluster, kind, &[], 1).unwrap();
         assert_eq!(outcome.judged.rejected, 0);
         assert_eq!(outcome.judged.total, None);
         assert_eq!(outcome.quiet_s, Some(0.0));
@@ -104,9 +103,9 @@ fn one_request_passes() {
         cost: 1,
         node: None,
     };
-    for kind in Kind::ALL {
+    for kind in Contender::DESIGNS {
         let cluster = Cluster::new(Bucket::new(1, 1, 1).unwrap());
-        let outcome = simulate(&cluster, Contender::Design(kind), &[request], 1).unwrap();
+        let outcome = simulate(&cluster, kind, &[request], 1).unwrap();
         assert_eq!(
             (outcome.requests, outcome.judged.rejected),
             (1, 0),
@@ -129,7 +128,7 @@ fn bad_worlds_are_refused() {
             faults,
             ..Cluster::new(Bucket::new(5, 1, 1_000_000_000).unwrap())
         };
-        let contender = Contender::Design(Kind::Local);
+        let contender = Contender::Local;
         simulate(&cluster, contender, trace, 1).unwrap_err()
     };
     assert_eq!(refuse(0, vec![], &[]), BadWorld::Nodes(0));
@@ -160,7 +159,7 @@ fn a_trace_says_which_node_gets_a_request() {
         ..Cluster::new(Bucket::new(1, 1, 1_000_000_000).unwrap())
     };
     let rejected = |trace: &[Request]| {
-        let contender = Contender::Design(Kind::Local);
+        let contender = Contender::Local;
         simulate(&cluster, contender, trace, 1)
             .unwrap()
             .judged
@@ -190,7 +189,7 @@ fn requests_of_a_node_that_is_down_go_to_the_next() {
             }],
             ..Cluster::new(Bucket::new(10, 1, 1_000_000_000_000).unwrap())
         };
-        let contender = Contender::Design(Kind::Local);
+        let contender = Contender::Local;
         simulate(&cluster, contender, &trace, 1)
             .unwrap()
             .judged
@@ -203,7 +202,7 @@ fn requests_of_a_node_that_is_down_go_to_the_next() {
 
 #[test]
 fn nobody_answers_while_all_are_down() {
-    let outcome = run("b-calm", Kind::Local, |cluster| {
+    let outcome = run("b-calm", Contender::Local, |cluster| {
         cluster.nodes = 1;
         cluster.faults.push(Fault::Leave {
             node: 0,
@@ -217,7 +216,7 @@ fn nobody_answers_while_all_are_down() {
 #[test]
 fn a_cut_works_one_way_and_ends() {
     let cut = |lasting| {
-        run("b-substantial", Kind::Segments, |cluster| {
+        run("b-substantial", Contender::Segments, |cluster| {
             cluster.nodes = 2;
             cluster.faults.push(Fault::Cut {
                 from: vec![0],
@@ -236,7 +235,7 @@ fn a_cut_works_one_way_and_ends() {
 
 #[test]
 fn the_network_copies_and_delays() {
-    let outcome = run("b-substantial", Kind::Counter, |cluster| {
+    let outcome = run("b-substantial", Contender::Counter, |cluster| {
         cluster.faults = vec![
             Fault::Duplication(1_000_000),
             Fault::Delay {
@@ -247,14 +246,14 @@ fn the_network_copies_and_delays() {
     });
     assert_eq!(outcome.traffic.copies, outcome.traffic.messages);
     assert_eq!(outcome.traffic.received, 2 * outcome.traffic.messages);
-    let swift = run("b-substantial", Kind::Counter, |_| {});
+    let swift = run("b-substantial", Contender::Counter, |_| {});
     assert!(outcome.judged.over > swift.judged.over);
 }
 
 #[test]
 fn loss_changes_no_arrival() {
     let rejected = |odds| {
-        let outcome = run("a", Kind::Segments, |cluster| {
+        let outcome = run("a", Contender::Segments, |cluster| {
             cluster.faults.push(Fault::Loss(odds));
         });
         outcome.judged.central_rejected
@@ -264,7 +263,7 @@ fn loss_changes_no_arrival() {
 
 #[test]
 fn skewed_and_jumping_clocks_break_nothing() {
-    for kind in Kind::ALL {
+    for kind in Contender::DESIGNS {
         let outcome = run("b-barely", kind, |cluster| {
             cluster.nodes = 5;
             cluster.faults = vec![
@@ -293,7 +292,7 @@ fn absurd_knobs_end_in_an_answer() {
         digest: Span::from_nanos(1_000_000),
         ..Knobs::default()
     };
-    for kind in Kind::ALL {
+    for kind in Contender::DESIGNS {
         let outcome = run("d", kind, |cluster| {
             cluster.nodes = 3;
             cluster.knobs = absurd.clone();
@@ -304,7 +303,7 @@ fn absurd_knobs_end_in_an_answer() {
 
 #[test]
 fn curves_end_where_the_figures_do() {
-    let outcome = run("b-extreme", Kind::Segments, |cluster| {
+    let outcome = run("b-extreme", Contender::Segments, |cluster| {
         cluster.watch = Watch {
             curves: true,
             ..Watch::default()

@@ -5,7 +5,6 @@
     reason = "a test fails that way, and rounds what it shows"
 )]
 
-use tollgate_gossip::Kind;
 use tollgate_lab::{Contender, Weather, check, random_world};
 
 /// Worlds of each weather per design; `--example worlds` draws as many as you like.
@@ -21,7 +20,7 @@ fn messages_are_instant_and_shares_strict() {
 
 #[test]
 fn messages_are_instant_and_shares_strict_where_answers_are_exact() {
-    for kind in [Kind::Segments, Kind::Home] {
+    for kind in [Contender::Segments, Contender::Home] {
         let found: Vec<_> = (1..=STRICT_WORLDS)
             .flat_map(|seed| look(Weather::Strict, kind, seed))
             .collect();
@@ -41,7 +40,7 @@ fn everything_may_fail() {
 
 fn look_at_all(weather: Weather) {
     let mut found = Vec::new();
-    for kind in Kind::ALL {
+    for kind in Contender::DESIGNS {
         for seed in 1..=WORLDS {
             found.extend(look(weather, kind, seed));
         }
@@ -50,9 +49,9 @@ fn look_at_all(weather: Weather) {
 }
 
 /// What is wrong with one world, and the command that shows it again.
-fn look(weather: Weather, kind: Kind, seed: u64) -> Vec<String> {
+fn look(weather: Weather, kind: Contender, seed: u64) -> Vec<String> {
     let (cluster, trace) = random_world(weather, seed);
-    let found = check(&cluster, Contender::Design(kind), &trace, seed).unwrap();
+    let found = check(&cluster, kind, &trace, seed).unwrap();
     let command = format!(
         "cargo run --release -p tollgate-lab --example worlds -- {} {kind} {seed} 1",
         weather.name()

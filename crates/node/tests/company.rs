@@ -92,28 +92,6 @@ fn a_leaking_bucket_says_how_long_to_wait_wherever_requests_came() {
 }
 
 #[test]
-fn the_other_designs_agree_after_a_few_rounds() {
-    for design in [
-        "counter",
-        "counter+fixed",
-        "queue",
-        "queue+freq",
-        "queue+linf",
-        "queue+freq+linf",
-    ] {
-        let text = format!(
-            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
-        );
-        let mut world = world::of(3, &text);
-        for _ in 0..30 {
-            let _ = world.check(0, "ada", 1);
-        }
-        world.run(10 * SECOND);
-        assert!(!world.check(2, "ada", 1).is_allowed(), "{design}");
-    }
-}
-
-#[test]
 fn a_refusal_anywhere_charges_nothing_anywhere() {
     for design in ["segments", "home"] {
         let mut world = world::of(2, &MIXED.replace("DESIGN", design));
@@ -322,7 +300,7 @@ fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
 
 #[test]
 fn who_leaves_tells_the_others_everything() {
-    for design in ["segments", "home", "counter+fixed", "queue"] {
+    for design in ["segments", "home"] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
@@ -337,12 +315,7 @@ fn who_leaves_tells_the_others_everything() {
         for key in 0..20 {
             let key = format!("k{key}");
             let left = admitted(&mut world, &key, 60);
-            let allowed = if design == "queue" || design == "counter+fixed" {
-                27..=54
-            } else {
-                27..=27
-            };
-            assert!(allowed.contains(&left), "{design}: {left}");
+            assert_eq!(left, 27, "{design}");
         }
     }
 }

@@ -43,9 +43,7 @@ fn node(policy: &str) -> Node {
 }
 
 /// The same counted with other nodes: each design of gossip, windows, the older scheme, and what is lent.
-const TOGETHER: [&str; 9] = [
-    "coordination: gossip, design: counter, policies: [{ name: p, limit: 10, per: 1h }]",
-    "coordination: gossip, design: queue, policies: [{ name: p, limit: 10, per: 1h }]",
+const TOGETHER: [&str; 7] = [
     "coordination: gossip, design: segments, policies: [{ name: p, limit: 10, per: 1h }]",
     "coordination: gossip, design: home, policies: [{ name: p, limit: 10, per: 1h }]",
     "coordination: gossip, policies: [{ name: p, limit: 10, per: 1h, algorithm: fixed-window }]",

@@ -44,6 +44,7 @@ use crate::home::rules::{Desktop, Rules};
 use crate::home::wire::{
     ASK, Announce, Direct, Frame, HAND, JOIN, KEEP, Kept, REPORT, Report, Route,
 };
+use crate::machine::Exchange;
 use crate::replica::Design;
 use crate::setup::Setup;
 use crate::spare::Hand;
@@ -57,7 +58,7 @@ const FRAME_BYTES: usize = 16 * 1024;
 const HOPS_MAX: u8 = 16;
 
 /// A node's part.
-pub(crate) fn build(setup: Setup) -> Box<dyn Design> {
+pub(crate) fn build(setup: &Setup) -> Box<dyn Design> {
     Box::new(Home::new(setup))
 }
 
@@ -68,15 +69,6 @@ pub fn collectors(key: Key, alive: &[NodeId]) -> (Option<NodeId>, Option<NodeId>
     };
     let pair = Peers::new(any, alive.to_vec(), true).pair(key);
     (Some(pair.home), pair.standby)
-}
-
-/// What a frame of that kind is for.
-pub(crate) fn sort(kind: u8) -> Sort {
-    match kind {
-        KEEP => Sort::Copy,
-        JOIN | HAND | ASK => Sort::Memory,
-        _ => Sort::Publication,
-    }
 }
 
 /// A node's part in all keys of one policy.
@@ -106,8 +98,8 @@ struct Home {
 }
 
 impl Home {
-    fn new(setup: Setup) -> Self {
-        let rules = Rules::new(&setup);
+    fn new(setup: &Setup) -> Self {
+        let rules = Rules::new(setup);
         let start = setup.start;
         let wait = if setup.was.is_some() {
             rules.gather()
@@ -117,7 +109,7 @@ impl Home {
         let interval = u64::try_from(rules.interval.as_nanos()).unwrap_or(u64::MAX);
         let ask_at = start.saturating_add(rules.patience());
         let cx = Desktop {
-            peers: Peers::new(setup.me, setup.members, rules.has_standby),
+            peers: Peers::new(setup.me, setup.members.clone(), rules.has_standby),
             post: Post::new(setup.writer),
             now: start,
             epochs: 0,
@@ -360,6 +352,12 @@ impl Design for Home {
         self.file(key);
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.cx.rules.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Home {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let (header, frame) = Frame::decode(self.cx.rules.bucket, frame)?;
         self.cx.now = now;
@@ -428,8 +426,12 @@ impl Design for Home {
         }
     }
 
-    fn time_for(&self, short: u128) -> Span {
-        self.cx.rules.bucket.time_for(short)
+    fn sort(&self, kind: u8) -> Sort {
+        match kind {
+            KEEP => Sort::Copy,
+            JOIN | HAND | ASK => Sort::Memory,
+            _ => Sort::Publication,
+        }
     }
 
     fn keys_count(&self) -> usize {

@@ -94,28 +94,8 @@ impl Arrears {
 }
 
 impl Replica {
-    /// Goes to another time, as the clock was set: whatever a key has used up by `from` it has used up at `to`.
-    ///
-    /// Where the clock was set back, all that is counted is of a time to come: `anew` takes its place.
-    pub fn move_time(&mut self, from: Instant, to: Instant, anew: Option<Self>) {
-        let used = self.keys().into_iter();
-        let used: Vec<_> = used.map(|key| (key, self.level(key, from))).collect();
-        if let Some(anew) = anew {
-            *self = anew;
-        }
-        self.arrears.clear();
-        for (key, used) in used {
-            let counted = self.level(key, to);
-            let owed = Owed {
-                grains: used.saturating_sub(counted),
-                from: to.saturating_add(self.design.time_for(counted)),
-            };
-            self.arrears.insert(key, owed);
-        }
-    }
-
     /// What must not be lost of a key, and until when that matters; `None` if nothing is known.
-    pub fn save(&mut self, key: Key, now: Instant) -> Option<Saved> {
+    pub(super) fn saved(&mut self, key: Key, now: Instant) -> Option<Saved> {
         let level = self.level(key, now);
         let credit = self.credit.get(&key).copied().unwrap_or(0);
         let (owed, frame) = (self.arrears.get(key), self.design.save(key, now));
@@ -136,7 +116,12 @@ impl Replica {
     }
 
     /// Takes back what a former boot of this node saved of a key. What makes no sense changes nothing.
-    pub fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
+    pub(super) fn restored(
+        &mut self,
+        key: Key,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
         let (credit, frame) = bytes.split_first_chunk().ok_or(Malformed::Truncated)?;
         let credit = u128::from_le_bytes(*credit);
         if credit & OWES > 0 {

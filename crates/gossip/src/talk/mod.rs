@@ -3,6 +3,7 @@
 //! Shared by the designs that publish whole lists; a [`Rule`] says what lists mean, and when to speak. Publications
 //! carry everything a writer has about a key, so a later one repairs the loss of an earlier one. Not here: levels.
 
+mod exchange;
 mod frame;
 mod kept;
 mod known;
@@ -15,9 +16,8 @@ mod rule;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send};
+use tollgate_mode::{Key, NodeId};
 
-use crate::codec::latest;
 use crate::setup::Setup;
 use crate::spare::Hand;
 
@@ -28,7 +28,7 @@ use self::post::{Beat, Post};
 use self::repair::Repair;
 use self::restored::Restored;
 
-pub(crate) use self::frame::{COUNT_MAX, Entry, Frame, sort};
+pub(crate) use self::frame::{COUNT_MAX, Entry, Frame};
 pub(crate) use self::known::Known;
 pub(crate) use self::rule::{News, Rule, Taken};
 
@@ -105,7 +105,7 @@ impl<R: Rule> Talk<R> {
     }
 
     /// Counts what was admitted here, and speaks if that is due.
-    pub(crate) fn accept(&mut self, key: Key, cost: u64, now: Instant) {
+    pub(crate) fn admit(&mut self, key: Key, cost: u64, now: Instant) {
         self.wind(now);
         let Some(must_speak) = self.change(key, now, |rule, record| {
             rule.accept(&mut record.cell, &record.known, Taken { cost, now });
@@ -120,118 +120,11 @@ impl<R: Rule> Talk<R> {
         }
     }
 
-    pub(crate) fn handle_frame(
-        &mut self,
-        from: NodeId,
-        frame: &[u8],
-        now: Instant,
-    ) -> Result<(), Malformed> {
-        let (header, frame) = Frame::decode(frame, latest(now))?;
-        self.wind(now);
-        match frame {
-            Frame::Publish { key, check, list } => {
-                let entry = Entry {
-                    writer: header.writer,
-                    version: header.sequence,
-                    list,
-                };
-                self.hear(key, vec![entry], now);
-                self.note_check(key, from, check, now);
-            }
-            Frame::Keep(copies) => self.keep(from, copies, now),
-            Frame::Pull(keys) => self.answer_pull(from, &keys),
-            Frame::Digest(hashes) => self.answer_digest(from, &hashes),
-            Frame::Full(known) => self.exchange(from, known, now),
-            Frame::Fill(known) => self.take_fill(from, known, now),
-            Frame::Join => self.answer_join(from, now),
-            Frame::Recall => self.answer_recall(from, header.writer),
-            Frame::Kept(copies) => self.take_back(from, copies, now),
-        }
-        Ok(())
-    }
-
-    pub(crate) fn handle_members(&mut self, alive: &[NodeId], now: Instant) {
-        let buddy = self.post.buddy();
-        let newcomers = self.post.set_alive(alive);
-        self.rule.set_nodes(self.post.nodes());
-        if self.post.buddy() != buddy {
-            self.keep_all_again(now);
-        }
-        self.restored.meet(&newcomers);
-        for node in newcomers {
-            self.welcome(node, now);
-            self.repair.greet(node, now);
-        }
-    }
-
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if self.tick.pass(now) {
-            self.send_copies(now);
-            self.repair_at_tick(now);
-            self.tell_restored(now);
-        }
-        self.digest_at_beat(now);
-        self.prune_due(now);
-        self.drop_old_copies(now);
-    }
-
-    /// Asks two peers for what a newcomer should know.
-    pub(crate) fn handle_join(&mut self, now: Instant) {
-        self.wind(now);
-        self.repair.join(&mut self.post, self.unkept.is_some());
-    }
-
-    pub(crate) fn is_joining(&self) -> bool {
-        self.repair.is_joining()
-    }
-
-    /// Publishes all that is unpublished.
-    pub(crate) fn handle_leave(&mut self, now: Instant) {
-        let keys: Vec<_> = self.keys.keys().copied().collect();
-        for key in keys {
-            self.tell_secret(key, now);
-        }
-    }
-
     /// Publishes a key of which anything is unpublished.
     fn tell_secret(&mut self, key: Key, now: Instant) {
         let secret = self.change(key, now, |rule, record| rule.secret(&mut record.cell, now));
         if secret.is_some_and(|secret| secret > 0) {
             self.publish(key, now);
-        }
-    }
-
-    pub(crate) fn keys(&self) -> Vec<Key> {
-        self.keys.keys().copied().collect()
-    }
-
-    pub(crate) fn set_delay(&mut self, delay: Span) {
-        self.repair.set_delay(delay);
-    }
-
-    pub(crate) fn keys_count(&self) -> usize {
-        self.keys.len()
-    }
-
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let tick = self.waits_for_tick().then(|| self.tick.next());
-        let prune = self.due.first().map(|&(due, _)| due);
-        let times = [tick, prune, self.kept.next(), self.repair.next_digest()];
-        times.into_iter().flatten().min()
-    }
-
-    pub(crate) fn poll_send(&mut self) -> Option<Send> {
-        self.post.poll_send()
-    }
-
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.post.is_silent() && !self.waits_for_tick()
-    }
-
-    pub(crate) fn footprint(&self) -> Footprint {
-        Footprint {
-            local: self.bytes,
-            extra: self.kept.bytes(),
         }
     }
 
@@ -334,7 +227,7 @@ impl<R: Rule> Talk<R> {
     }
 
     fn begin(&mut self, key: Key, now: Instant) -> Option<()> {
-        if self.keys.len() >= KEYS_MAX && !self.evict(now) {
+        if self.keys.len() >= KEYS_MAX && !self.forget_one(now) {
             return None;
         }
         let due = now.saturating_add(PRUNE_EVERY);

@@ -85,7 +85,7 @@ impl Restored {
 
 impl<R: Rule> Talk<R> {
     /// What this node and its former boots admitted for a key, as a frame.
-    pub(crate) fn save(&mut self, key: Key, now: Instant) -> Option<std::sync::Arc<[u8]>> {
+    pub(super) fn saved(&mut self, key: Key, now: Instant) -> Option<std::sync::Arc<[u8]>> {
         if !self.keys.contains_key(&key) {
             return None;
         }
@@ -110,8 +110,8 @@ impl<R: Rule> Talk<R> {
         (!copies.is_empty()).then(|| self.post.write(&Frame::Kept(copies)))
     }
 
-    /// Takes back what [`Self::save`] wrote: nobody is thought to know it, until it is told or heard.
-    pub(crate) fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
+    /// Takes back what [`Self::saved`] wrote: nobody is thought to know it, until it is told or heard.
+    pub(super) fn take_saved(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let latest = crate::codec::latest(now);
         let (header, frame) = Frame::decode(frame, latest)?;
         let Frame::Kept(copies) = frame else {
@@ -150,7 +150,7 @@ impl<R: Rule> Talk<R> {
         if self.restored.until <= now {
             self.restored.keys.clear();
         }
-        if !self.restored.waits() || self.is_joining() {
+        if !self.restored.waits() || self.repair.is_joining() {
             return;
         }
         let (to, keys) = self.restored.page();

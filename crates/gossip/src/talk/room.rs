@@ -9,7 +9,7 @@ use super::{Record, Rule, Talk};
 
 impl<R: Rule> Talk<R> {
     /// Forgets of a few keys the one that has most left, after telling the others what only this node knew of it.
-    pub(crate) fn evict(&mut self, now: Instant) -> bool {
+    pub(super) fn forget_one(&mut self, now: Instant) -> bool {
         let rule = &self.rule;
         let left = |record: &Record<R::Cell>| rule.left(&record.cell, now);
         let Some(key) = self.hand.pick(&self.keys, left) else {
@@ -24,13 +24,8 @@ impl<R: Rule> Talk<R> {
         true
     }
 
-    /// Drops the copy for another node that matters for the shortest time.
-    pub(crate) fn drop_copy(&mut self) -> bool {
-        self.kept.drop_first()
-    }
-
     /// About how many bytes of memory all of it takes.
-    pub(crate) fn held(&self) -> u64 {
+    pub(super) fn held_bytes(&self) -> u64 {
         let record = size_of::<(Key, Record<R::Cell>)>() as u64;
         let keys = self.keys.len() as u64 * (record * TREE_MORE / TREE_LESS + INDEX_HELD);
         let copies = self.kept.len() as u64 * COPY_HELD;

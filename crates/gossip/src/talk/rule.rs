@@ -11,9 +11,9 @@ use crate::list::Segment;
 use super::known::Known;
 
 /// How one kind of limit counts: what a node keeps about a key besides what others published, and when it speaks.
-pub(crate) trait Rule: fmt::Debug {
+pub(crate) trait Rule: fmt::Debug + Send {
     /// What a node keeps about a key.
-    type Cell: fmt::Debug;
+    type Cell: fmt::Debug + Send;
 
     /// Hears how many nodes share a key.
     fn set_nodes(&mut self, nodes: u64);

@@ -13,6 +13,7 @@ use tollgate_mode::{Key, NodeId, Verdict, Writer};
 
 use super::*;
 use crate::bucket::Bucket;
+use crate::machine::Machine;
 use crate::setup::{Knobs, Ratio, Setup};
 use tollgate_kit::Dice;
 
@@ -177,7 +178,7 @@ impl Cluster {
     fn run_until(&mut self, until: u64) {
         loop {
             let frame = self.flight.first_key_value().map(|(&(due, _), _)| due);
-            let dues = self.nodes.iter().map(WindowReplica::poll_timeout);
+            let dues = self.nodes.iter().map(Machine::poll_timeout);
             let timers = (0_u16..)
                 .zip(dues)
                 .filter_map(|(node, due)| Some((due?, node)));
@@ -369,7 +370,7 @@ fn a_restarted_node_counts_what_it_had_not_published() {
     assert_eq!(peek, Verdict::Allow { remaining, wait });
     // It goes with its slices, though nobody else ever hears of it.
     cluster.run_until(75 * SECOND);
-    let held = cluster.nodes.iter().map(WindowReplica::footprint);
+    let held = cluster.nodes.iter().map(Machine::footprint);
     assert_eq!(held.map(|held| held.local + held.extra).sum::<u64>(), 0);
 }
 
@@ -452,7 +453,7 @@ fn a_refund_may_be_taken_again_here_until_its_slice_is_over() {
         [6, 7, 8, 9].map(|nanos| ask(&mut node, nanos)),
         [true, true, true, false]
     );
-    node.settle(key, 3, 1, at(10));
+    node.refund(key, 2, at(10));
     node.handle_timeout(at(SECOND));
     let next = [1, 2, 3, 4].map(|nanos| ask(&mut node, SECOND + nanos));
     assert_eq!(

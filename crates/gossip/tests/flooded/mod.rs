@@ -1,6 +1,8 @@
 //! Two machines after many keys came to one of them.
 
-use tollgate_gossip::{Bucket, Key, Kind, Knobs, Machine, NodeId, Setup, Shape, Window, Writer};
+use tollgate_gossip::{
+    Bucket, Key, Kind, Knobs, Machine, NodeId, Replica, Setup, Shape, Window, WindowReplica, Writer,
+};
 use tollgate_limit::{Instant, Span};
 
 const SECOND: u64 = 1_000_000_000;
@@ -21,17 +23,20 @@ fn setup(node: u16) -> Setup {
     }
 }
 
-fn machine(name: &str, node: u16) -> Machine {
+fn machine(name: &str, node: u16) -> Box<dyn Machine> {
     let hour = Span::from_nanos(3_600 * u128::from(SECOND));
     match name {
-        "segments" => Machine::bucket(Kind::Segments, setup(node)),
-        "home" => Machine::bucket(Kind::Home, setup(node)),
+        "segments" => Box::new(Replica::new(Kind::Segments, &setup(node))),
+        "home" => Box::new(Replica::new(Kind::Home, &setup(node))),
         _ => {
             let shape = Shape::Fixed {
                 period: hour,
                 offset: Span::ZERO,
             };
-            Machine::window(Window::new(10, shape).unwrap(), &setup(node))
+            Box::new(WindowReplica::new(
+                Window::new(10, shape).unwrap(),
+                &setup(node),
+            ))
         }
     }
 }
@@ -42,7 +47,7 @@ pub(crate) fn key(number: u64) -> Key {
 }
 
 /// What a pair of machines takes after some keys have taken `cost` at the first, and all was said for three seconds.
-pub(crate) fn flooded(name: &str, cost: u64) -> (Machine, Machine, Instant) {
+pub(crate) fn flooded(name: &str, cost: u64) -> (Box<dyn Machine>, Box<dyn Machine>, Instant) {
     let (mut one, mut other) = (machine(name, 0), machine(name, 1));
     let mut now = START;
     for number in 0..KEYS {

@@ -14,7 +14,7 @@ pub(crate) mod random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
+use tollgate_gossip::{Bucket, Key, Kind, Knobs, Machine, NodeId, Replica, Setup, Verdict, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_sim::{self as sim, Links, Sim, Weather};
 
@@ -156,7 +156,7 @@ impl World {
             wait_max: Span::ZERO,
             knobs: self.knobs.clone(),
         };
-        Replica::new(Kind::Home, setup)
+        Replica::new(Kind::Home, &setup)
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -323,13 +323,13 @@ impl World {
     /// Sends what a node wants to, and wakes it when it wants to be.
     fn drain(&mut self, node: usize) {
         let from = node as u16;
-        while let Some(send) = self.nodes[node].as_mut().and_then(Replica::poll_send) {
+        while let Some(send) = self.nodes[node].as_mut().and_then(Machine::poll_send) {
             if let Some(frames) = &mut self.frames {
                 frames.push((from, send.to.0, send.frame.to_vec()));
             }
             self.sim.post(from, send.to.0, send.frame);
         }
-        let due = self.nodes[node].as_ref().and_then(Replica::poll_timeout);
+        let due = self.nodes[node].as_ref().and_then(Machine::poll_timeout);
         self.sim.let_sleep(from);
         if let Some(due) = due {
             self.sim.wake_at(from, due.as_nanos());

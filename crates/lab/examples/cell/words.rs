@@ -1,7 +1,9 @@
 //! What the words on the command line mean.
 
-use tollgate_gossip::{Bucket, Kind, Knobs, Ratio};
-use tollgate_lab::{Cluster, Contender, Fault, Routing, Set, Watch, set, sets as all_sets};
+use tollgate_gossip::{Bucket, Knobs, Ratio};
+use tollgate_lab::{
+    Cluster, Contender, Fault, Frequency, Routing, Set, Watch, set, sets as all_sets,
+};
 use tollgate_limit::Span;
 
 pub(crate) fn sets(list: &str) -> Result<Vec<Set>, String> {
@@ -14,15 +16,9 @@ pub(crate) fn sets(list: &str) -> Result<Vec<Set>, String> {
 
 pub(crate) fn contenders(list: &str) -> Result<Vec<Contender>, String> {
     if list == "all" {
-        return Ok(Kind::ALL.into_iter().map(Contender::Design).collect());
+        return Ok(Contender::DESIGNS.into());
     }
-    let find = |name: &str| match name {
-        "central" => Ok(Contender::Central),
-        _ => name
-            .parse()
-            .map(Contender::Design)
-            .map_err(|why: tollgate_gossip::UnknownKind| why.to_string()),
-    };
+    let find = |name: &str| Contender::named(name).map_err(|why| why.to_string());
     list.split(',').map(find).collect()
 }
 
@@ -35,6 +31,7 @@ pub(crate) struct Settings {
     refill: Option<(u64, u64)>,
     routing: Routing,
     knobs: Knobs,
+    frequency: Frequency,
     faults: Vec<Fault>,
     delay: [Span; 2],
     drain: Span,
@@ -49,6 +46,7 @@ pub(crate) fn settings(words: &[String]) -> Result<Settings, String> {
         refill: None,
         routing: Routing::Hash,
         knobs: Knobs::default(),
+        frequency: Frequency::default(),
         faults: Vec::new(),
         delay: [Span::ZERO; 2],
         drain: Span::ZERO,
@@ -82,6 +80,7 @@ impl Settings {
             nodes: self.nodes,
             bucket: Bucket::new(burst, tokens, per_ns).map_err(|why| why.to_string())?,
             knobs: self.knobs.clone(),
+            frequency: self.frequency,
             routing: self.routing,
             faults,
             watch: Watch {
@@ -120,8 +119,8 @@ impl Settings {
         match key {
             "interval" => knobs.interval = millis(value)?,
             "expect" => knobs.delay = millis(value)?,
-            "window" => knobs.window = Some(number(value)?),
-            "threshold" => knobs.threshold = millis(value)?,
+            "window" => self.frequency.window = Some(number(value)?),
+            "threshold" => self.frequency.threshold = millis(value)?,
             "grace" => knobs.grace = millis(value)?,
             "digest" => knobs.digest = millis(value)?,
             "beta" => knobs.beta = Some(ratio(value)?),

@@ -4,13 +4,14 @@
 //! in memory after all has drained.
 
 use super::cells::{LIMITED, Making, delay};
-use super::contender::{BOTH, COUNTER, FIXED, FREQ, HOME, LINF, QUEUE, SEGMENTS};
 use super::faults::{Trouble, in_nodes, making, on_the_way, together};
 use super::others::home_bare;
 use super::plan::{Cell, Plan, Variant};
 use super::thesis::{intervals, usual};
+use crate::contender::Contender::{
+    self, Counter, CounterFixed, Home, Queue, QueueFreq, QueueFreqLinf, QueueLinf, Segments,
+};
 use crate::report::{Bar, Report};
-use crate::world::Contender;
 
 mod delay;
 mod home;
@@ -22,7 +23,7 @@ pub(super) const NAME: &str = "bars";
 
 pub(super) fn plan() -> Plan {
     let mut cells = sets();
-    cells.extend(intervals(&[COUNTER, QUEUE, FREQ, SEGMENTS, HOME]));
+    cells.extend(intervals(&[Counter, Queue, QueueFreq, Segments, Home]));
     cells.extend(odd());
     cells.extend(delays());
     cells.extend(faults());
@@ -69,7 +70,16 @@ pub(super) fn judge(report: &mut Report) {
 
 /// The thesis' sets with instant messages.
 fn sets() -> Vec<Cell> {
-    let every = [COUNTER, FIXED, QUEUE, LINF, FREQ, BOTH, SEGMENTS, HOME];
+    let every = [
+        Counter,
+        CounterFixed,
+        Queue,
+        QueueLinf,
+        QueueFreq,
+        QueueFreqLinf,
+        Segments,
+        Home,
+    ];
     let mut cells = Vec::new();
     for (name, label) in LIMITED.into_iter().chain([("b-calm", "B-calm")]) {
         cells.extend(Making::of(name, label).map(|making| {
@@ -85,10 +95,10 @@ fn sets() -> Vec<Cell> {
         let alone = making.labelled("A, one node".to_owned(), "");
         alone
             .cluster(|cluster| cluster.nodes = 1)
-            .plain(&[FIXED, QUEUE])
+            .plain(&[CounterFixed, Queue])
     }));
-    cells.extend(few("a", "A", &[COUNTER, SEGMENTS, HOME]).map(|cell| cell.at_most(5)));
-    cells.extend(few("c", "C", &[COUNTER, QUEUE, SEGMENTS, HOME]).map(|cell| cell.at_most(1)));
+    cells.extend(few("a", "A", &[Counter, Segments, Home]).map(|cell| cell.at_most(5)));
+    cells.extend(few("c", "C", &[Counter, Queue, Segments, Home]).map(|cell| cell.at_most(1)));
     cells
 }
 
@@ -98,19 +108,23 @@ fn odd() -> Vec<Cell> {
         Making::of(name, label).map(|making| making.plain(designs))
     };
     let mut cells = Vec::new();
-    cells.extend(one("idle", "idle", &[COUNTER, FIXED, SEGMENTS, HOME]));
-    cells.extend(one("drip-1.11", "drip at 1.11", &[SEGMENTS, HOME]).map(|cell| cell.at_most(5)));
-    cells.extend(one("drip-1.5", "drip at 1.5", &[SEGMENTS, HOME]));
-    cells.extend(one("split", "split", &[SEGMENTS, HOME]));
+    cells.extend(one(
+        "idle",
+        "idle",
+        &[Counter, CounterFixed, Segments, Home],
+    ));
+    cells.extend(one("drip-1.11", "drip at 1.11", &[Segments, Home]).map(|cell| cell.at_most(5)));
+    cells.extend(one("drip-1.5", "drip at 1.5", &[Segments, Home]));
+    cells.extend(one("split", "split", &[Segments, Home]));
     for name in ["mob", "two", "drip"] {
-        cells.extend(one(name, name, &[SEGMENTS, HOME]));
+        cells.extend(one(name, name, &[Segments, Home]));
     }
     cells.extend(Making::of("b-extreme", "B-extreme").map(|making| {
         let label = "B-extreme, c = 900".to_owned();
         making
             .sized(30, 900)
             .labelled(label, "")
-            .plain(&[COUNTER, SEGMENTS])
+            .plain(&[Counter, Segments])
     }));
     cells
 }
@@ -123,8 +137,8 @@ fn delays() -> Vec<Cell> {
                 let making = making
                     .labelled(format!("{label}, {millis} ms"), "")
                     .with(delay(millis));
-                let hybrid = making.tuned(("home k auto", HOME), |knobs| knobs.direct = None);
-                making.variants(vec![Variant::plain(SEGMENTS), Variant::plain(HOME), hybrid])
+                let hybrid = making.tuned(("home k auto", Home), |knobs| knobs.direct = None);
+                making.variants(vec![Variant::plain(Segments), Variant::plain(Home), hybrid])
             }));
         }
     }
@@ -139,7 +153,7 @@ fn faults() -> Vec<Cell> {
     let mut cells = Vec::new();
     for trouble in &troubles {
         for set in LIMITED {
-            cells.extend(making(set, trouble).map(|making| making.plain(&[SEGMENTS, HOME])));
+            cells.extend(making(set, trouble).map(|making| making.plain(&[Segments, Home])));
         }
     }
     cells
@@ -151,10 +165,10 @@ fn growth() -> Vec<Cell> {
         let making = making
             .sized(nodes, u64::from(nodes) * 10)
             .labelled(format!("{nodes} nodes"), "");
-        let tree = making.tuned(("home tree 16", HOME), |knobs| knobs.tree = Some(16));
+        let tree = making.tuned(("home tree 16", Home), |knobs| knobs.tree = Some(16));
         Some(
             making
-                .variants(vec![Variant::plain(HOME), tree])
+                .variants(vec![Variant::plain(Home), tree])
                 .at_most(seeds),
         )
     };

@@ -9,9 +9,10 @@ use tollgate_limit::Span;
 
 use super::plan::{Cell, Variant};
 use super::told;
+use crate::contender::Contender;
 use crate::report::{Reported, Source};
 use crate::sets::{Set, set};
-use crate::world::{Cluster, Contender, Fault};
+use crate::world::{Cluster, Fault};
 
 /// The three sets of one user that is limited.
 pub(super) const LIMITED: [(&str, &str); 3] = [

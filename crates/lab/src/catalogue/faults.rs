@@ -5,12 +5,12 @@
 use tollgate_gossip::Key;
 
 use super::cells::{APART, BESIDE, LIMITED, Making, collectors_of, crash, delay, ms, outage};
-use super::contender::{COUNTER, FREQ, HOME, SEGMENTS};
 use super::plan::{Cell, Plan, Variant};
 use super::sweeps::reordering;
 use super::thesis::usual;
 use super::told_faults::FAULTS;
-use crate::world::{Contender, Fault, Routing};
+use crate::contender::Contender::{self, Counter, Home, QueueFreq, Segments};
+use crate::world::{Fault, Routing};
 
 /// A fault by name.
 pub(super) struct Trouble {
@@ -116,7 +116,7 @@ pub(super) fn crashes() -> Plan {
         about: "Nodes restart empty at once, or come back empty after twenty seconds; their requests go to a neighbour \
                 meanwhile. Messages take 5 ms."
             .to_owned(),
-        ..usual(cells(&in_nodes(), &[COUNTER, SEGMENTS, HOME]), &[])
+        ..usual(cells(&in_nodes(), &[Counter, Segments, Home]), &[])
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn all() -> Plan {
         about:
             "The three limited users of set B under everything that goes wrong. Messages take 5 ms."
                 .to_owned(),
-        ..usual(cells(&troubles, &[COUNTER, FREQ, SEGMENTS, HOME]), &[])
+        ..usual(cells(&troubles, &[Counter, QueueFreq, Segments, Home]), &[])
     }
 }
 

@@ -4,7 +4,6 @@
 
 mod bars;
 mod cells;
-mod contender;
 mod faults;
 mod figures;
 mod leases;
@@ -22,9 +21,10 @@ mod words;
 pub use figures::View;
 pub use plan::{Arrivals, Cell, Plan, Variant};
 
+use crate::contender::Contender;
 use crate::membership;
 use crate::report::Report;
-use crate::world::{BadWorld, Contender};
+use crate::world::BadWorld;
 
 /// Something to find out.
 pub struct Experiment {

@@ -5,11 +5,10 @@
 use tollgate_gossip::Ratio;
 
 use super::cells::{LIMITED, Making};
-use super::contender::{COUNTER, FIXED, FREQ, HOME, SEGMENTS};
 use super::figures::View;
 use super::plan::{Plan, Variant};
 use super::thesis::{CURVES, usual};
-use crate::world::Contender;
+use crate::contender::Contender::{self, Counter, CounterFixed, Home, QueueFreq, Segments};
 
 pub(super) fn drip() -> Plan {
     let names = [
@@ -23,7 +22,7 @@ pub(super) fn drip() -> Plan {
         about: "Requests at a fixed rate, in multiples of the refill, until well after the bucket ran out. Spread over 30 \
                 nodes, each sees hardly anything."
             .to_owned(),
-        ..some(&names, &[COUNTER, SEGMENTS, HOME], &[View::Difference])
+        ..some(&names, &[Counter, Segments, Home], &[View::Difference])
     }
 }
 
@@ -33,7 +32,7 @@ pub(super) fn idle() -> Plan {
         about: "Three single requests 1000 s apart, then five bursts in ten seconds. A limit that adds up its refills has \
                 grown to several buckets by then."
             .to_owned(),
-        ..some(&[("idle", "idle")], &[COUNTER, FIXED, FREQ, SEGMENTS, HOME], &[View::Difference])
+        ..some(&[("idle", "idle")], &[Counter, CounterFixed, QueueFreq, Segments, Home], &[View::Difference])
     }
 }
 
@@ -43,7 +42,7 @@ pub(super) fn split() -> Plan {
         about: "Half of the nodes get their exact share of the refill and half get twice that, for 1000 s; then three \
                 bursts come."
             .to_owned(),
-        ..some(&[("split", "split")], &[COUNTER, SEGMENTS, HOME], &CURVES)
+        ..some(&[("split", "split")], &[Counter, Segments, Home], &CURVES)
     }
 }
 
@@ -52,7 +51,7 @@ pub(super) fn shapes() -> Plan {
     Plan {
         title: "A mob, two users in turn, a steady drip".to_owned(),
         about: "Shapes of traffic that no design was tuned on.".to_owned(),
-        ..some(&names, &[COUNTER, SEGMENTS, HOME], &CURVES)
+        ..some(&names, &[Counter, Segments, Home], &CURVES)
     }
 }
 
@@ -82,17 +81,17 @@ fn tuned(making: &Making) -> Vec<Variant> {
             knobs.beta = Some(Ratio::new(over, under));
         })
     };
-    let direct = |name, k| making.tuned((name, HOME), |knobs| knobs.direct = k);
+    let direct = |name, k| making.tuned((name, Home), |knobs| knobs.direct = k);
     vec![
-        Variant::plain(COUNTER),
-        Variant::plain(SEGMENTS),
-        beta(("segments beta 0", SEGMENTS), 0, 1),
-        beta(("segments beta 1", SEGMENTS), 1, 1),
-        beta(("segments beta 1.5", SEGMENTS), 3, 2),
+        Variant::plain(Counter),
+        Variant::plain(Segments),
+        beta(("segments beta 0", Segments), 0, 1),
+        beta(("segments beta 1", Segments), 1, 1),
+        beta(("segments beta 1.5", Segments), 3, 2),
         segments_bare(making),
-        Variant::plain(HOME),
-        beta(("home beta 0", HOME), 0, 1),
-        beta(("home beta 1", HOME), 1, 1),
+        Variant::plain(Home),
+        beta(("home beta 0", Home), 0, 1),
+        beta(("home beta 1", Home), 1, 1),
         direct("home k = 0", Some(0)),
         direct("home k = 5", Some(5)),
         direct("home k = 20", Some(20)),
@@ -103,7 +102,7 @@ fn tuned(making: &Making) -> Vec<Variant> {
 
 /// Segments without copies and repair.
 pub(super) fn segments_bare(making: &Making) -> Variant {
-    making.tuned(("segments bare", SEGMENTS), |knobs| {
+    making.tuned(("segments bare", Segments), |knobs| {
         knobs.buddy = false;
         knobs.digest = tollgate_limit::Span::ZERO;
     })
@@ -111,7 +110,7 @@ pub(super) fn segments_bare(making: &Making) -> Variant {
 
 /// Home without standby, copies and repetitions.
 pub(super) fn home_bare(making: &Making) -> Variant {
-    making.tuned(("home bare", HOME), |knobs| {
+    making.tuned(("home bare", Home), |knobs| {
         knobs.standby = false;
         knobs.repeat = false;
     })

@@ -3,15 +3,16 @@
 //! Its "queue" has both extensions, and on B-calm only frequency analysis. Our designs are drawn beside.
 
 use super::cells::{Making, ms};
-use super::contender::{BOTH, COUNTER, FIXED, FREQ, HOME, LINF, QUEUE, SEGMENTS};
 use super::figures::View;
 use super::plan::{Plan, Variant};
 use super::thesis::usual;
-use crate::world::Contender;
+use crate::contender::Contender::{
+    self, Counter, CounterFixed, Home, Queue, QueueFreq, QueueFreqLinf, QueueLinf, Segments,
+};
 
-const EXTENSIONS: [Contender; 5] = [COUNTER, QUEUE, LINF, FREQ, BOTH];
-const PAIR: [Contender; 4] = [COUNTER, BOTH, SEGMENTS, HOME];
-const CALM: [Contender; 4] = [COUNTER, FREQ, SEGMENTS, HOME];
+const EXTENSIONS: [Contender; 5] = [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf];
+const PAIR: [Contender; 4] = [Counter, QueueFreqLinf, Segments, Home];
+const CALM: [Contender; 4] = [Counter, QueueFreq, Segments, Home];
 const COST: [View; 2] = [View::MemoryShare, View::BandwidthShare];
 const SIGHT: [View; 2] = [View::Rejections, View::Difference];
 
@@ -41,7 +42,7 @@ pub(super) fn f1() -> Plan {
     draw(&Picture {
         number: 1,
         set: ("a", "A"),
-        designs: &[COUNTER],
+        designs: &[Counter],
         views: &SIGHT,
         about: "the counter beside the central bucket",
     })
@@ -52,7 +53,7 @@ pub(super) fn f2() -> Plan {
         let alone = making.labelled("A, one node".to_owned(), "");
         alone
             .cluster(|cluster| cluster.nodes = 1)
-            .plain(&[FIXED, QUEUE])
+            .plain(&[CounterFixed, Queue])
     });
     Plan {
         title: "Figure 5.2: counter and queue on one node".to_owned(),
@@ -66,7 +67,15 @@ pub(super) fn f3() -> Plan {
     draw(&Picture {
         number: 3,
         set: ("a", "A"),
-        designs: &[COUNTER, QUEUE, LINF, FREQ, BOTH, SEGMENTS, HOME],
+        designs: &[
+            Counter,
+            Queue,
+            QueueLinf,
+            QueueFreq,
+            QueueFreqLinf,
+            Segments,
+            Home,
+        ],
         views: &[View::Difference],
         about: "rejections short of the central bucket",
     })
@@ -154,9 +163,9 @@ pub(super) fn f15() -> Plan {
                 making.tuned((&name, design), |knobs| knobs.interval = ms(millis))
             })
         };
-        let mut variants = every(QUEUE).to_vec();
-        variants.extend(every(FREQ));
-        variants.extend([SEGMENTS, HOME].map(Variant::plain));
+        let mut variants = every(Queue).to_vec();
+        variants.extend(every(QueueFreq));
+        variants.extend([Segments, Home].map(Variant::plain));
         making.clone().variants(variants)
     });
     Plan {

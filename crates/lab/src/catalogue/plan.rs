@@ -10,9 +10,10 @@ use tollgate_gossip::Knobs;
 use super::Ask;
 use super::figures::{View, draw};
 use super::words;
+use crate::contender::Contender;
 use crate::report::{Figure, Report, Reported, Row};
 use crate::run::{Batch, Job, run_batch};
-use crate::world::{BadWorld, Cluster, Contender, Request};
+use crate::world::{BadWorld, Cluster, Request};
 
 /// Makes the traffic of a seed.
 pub type Arrivals = Arc<dyn Fn(u64) -> Arc<[Request]> + Send + Sync>;

@@ -7,11 +7,11 @@
 use tollgate_limit::Span;
 
 use super::cells::{LIMITED, Making, delay, ms};
-use super::contender::{AUTO, BOTH, COUNTER, FREQ, HOME, SEGMENTS};
 use super::figures::View;
 use super::plan::{Cell, Plan, Variant};
 use super::thesis::usual;
 use super::told_sweeps::SWEEPS;
+use crate::contender::Contender::{Auto, Counter, Home, QueueFreq, QueueFreqLinf, Segments};
 use crate::report::Column;
 use crate::world::Fault;
 
@@ -25,9 +25,9 @@ pub(super) fn growth() -> Plan {
                 let placed = making.labelled(label, SWEEPS).at(&series, f64::from(nodes));
                 // The queue's traffic grows with the third power; two sizes show it.
                 if nodes <= 30 {
-                    placed.plain(&[COUNTER, FREQ, SEGMENTS, HOME])
+                    placed.plain(&[Counter, QueueFreq, Segments, Home])
                 } else {
-                    placed.plain(&[COUNTER, SEGMENTS, HOME])
+                    placed.plain(&[Counter, Segments, Home])
                 }
             }));
         }
@@ -48,7 +48,7 @@ pub(super) fn small() -> Plan {
             cells.extend(sized(nodes, burst).map(|making| {
                 let placed = making.labelled(label, SWEEPS);
                 let placed = placed.at(&format!("c = {per_node} N"), f64::from(nodes));
-                placed.plain(&[SEGMENTS, HOME, AUTO])
+                placed.plain(&[Segments, Home, Auto])
             }));
         }
     }
@@ -64,11 +64,11 @@ pub(super) fn thousand() -> Plan {
     let cell = sized(1000, 10_000).map(|making| {
         let making = making.labelled("1000 nodes, c = 10000".to_owned(), SWEEPS);
         let tree = |children: u16| {
-            making.tuned((&format!("home tree {children}"), HOME), |knobs| {
+            making.tuned((&format!("home tree {children}"), Home), |knobs| {
                 knobs.tree = Some(children);
             })
         };
-        let variants = vec![Variant::plain(HOME), tree(4), tree(16)];
+        let variants = vec![Variant::plain(Home), tree(4), tree(16)];
         making.clone().variants(variants)
     });
     Plan {
@@ -94,9 +94,9 @@ pub(super) fn capacity() -> Plan {
                     .at(label, burst as f64);
                 // A queue element per token: beyond this the queue needs a machine of its own.
                 if burst <= 300 {
-                    placed.plain(&[COUNTER, BOTH, SEGMENTS, HOME])
+                    placed.plain(&[Counter, QueueFreqLinf, Segments, Home])
                 } else {
-                    placed.plain(&[COUNTER, SEGMENTS, HOME])
+                    placed.plain(&[Counter, Segments, Home])
                 }
             }));
         }
@@ -138,12 +138,12 @@ pub(super) fn delays() -> Plan {
 fn direct(making: &Making, with_thesis: bool) -> Vec<Variant> {
     let mut variants = Vec::new();
     if with_thesis {
-        variants.extend([COUNTER, FREQ].map(Variant::plain));
+        variants.extend([Counter, QueueFreq].map(Variant::plain));
     }
-    variants.push(Variant::plain(SEGMENTS));
-    variants.push(making.tuned(("home k = 0", HOME), |knobs| knobs.direct = Some(0)));
-    variants.push(Variant::plain(HOME));
-    variants.push(making.tuned(("home k auto", HOME), |knobs| knobs.direct = None));
+    variants.push(Variant::plain(Segments));
+    variants.push(making.tuned(("home k = 0", Home), |knobs| knobs.direct = Some(0)));
+    variants.push(Variant::plain(Home));
+    variants.push(making.tuned(("home k auto", Home), |knobs| knobs.direct = None));
     variants
 }
 
@@ -160,7 +160,7 @@ pub(super) fn losses() -> Plan {
         Some(
             making
                 .with(Fault::Loss(millionths))
-                .plain(&[COUNTER, SEGMENTS, HOME]),
+                .plain(&[Counter, Segments, Home]),
         )
     };
     Plan {
@@ -185,7 +185,7 @@ pub(super) fn skews() -> Plan {
         Some(
             making
                 .at(label, millis as f64)
-                .plain(&[COUNTER, SEGMENTS, HOME]),
+                .plain(&[Counter, Segments, Home]),
         )
     };
     Plan {

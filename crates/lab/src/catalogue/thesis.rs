@@ -3,12 +3,21 @@
 //! Not here: its figures.
 
 use super::cells::{Making, ms};
-use super::contender::{BOTH, COUNTER, FIXED, FREQ, HOME, LINF, QUEUE, SEGMENTS};
 use super::figures::View;
 use super::plan::{Cell, Plan};
-use crate::world::Contender;
+use crate::contender::Contender::{
+    self, Counter, CounterFixed, Home, Queue, QueueFreq, QueueFreqLinf, QueueLinf, Segments,
+};
 
-const EVERY: [Contender; 7] = [COUNTER, QUEUE, LINF, FREQ, BOTH, SEGMENTS, HOME];
+const EVERY: [Contender; 7] = [
+    Counter,
+    Queue,
+    QueueLinf,
+    QueueFreq,
+    QueueFreqLinf,
+    Segments,
+    Home,
+];
 pub(super) const CURVES: [View; 4] = [
     View::Rejections,
     View::Difference,
@@ -47,7 +56,7 @@ pub(super) fn b() -> Plan {
 }
 
 pub(super) fn c() -> Plan {
-    let designs = [COUNTER, QUEUE, BOTH, SEGMENTS, HOME];
+    let designs = [Counter, Queue, QueueFreqLinf, Segments, Home];
     let cells = Making::of("c", "C").map(|making| making.plain(&designs));
     Plan {
         title: "5000 users in an hour".to_owned(),
@@ -57,7 +66,15 @@ pub(super) fn c() -> Plan {
 }
 
 pub(super) fn d() -> Plan {
-    let designs = [COUNTER, FIXED, QUEUE, LINF, FREQ, SEGMENTS, HOME];
+    let designs = [
+        Counter,
+        CounterFixed,
+        Queue,
+        QueueLinf,
+        QueueFreq,
+        Segments,
+        Home,
+    ];
     Plan {
         title: "A little faster than the refill, under three gossip intervals".to_owned(),
         about: "One request every 0.9 s against a bucket of five that regains one token a second: only who knows nearly \

@@ -18,7 +18,8 @@ pub use window::{Counts, WindowLaw, check_window, random_window};
 
 use promise::window_promises;
 
-use crate::world::{BadWorld, Cluster, Contender, Outcome, Request, Watch, simulate};
+use crate::contender::Contender;
+use crate::world::{BadWorld, Cluster, Outcome, Request, Watch, simulate};
 
 /// How long after the last bucket has drained a node may keep what it knows, besides the grace.
 const TIDY_NS: u128 = 12_000_000_000;

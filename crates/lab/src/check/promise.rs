@@ -2,9 +2,10 @@
 //!
 //! Not here: whether it keeps it.
 
-use tollgate_gossip::{Kind, Knobs, Ratio};
+use tollgate_gossip::{Knobs, Ratio};
 
-use crate::world::{Cluster, Contender, Fault, Request};
+use crate::contender::Contender;
+use crate::world::{Cluster, Fault, Request};
 
 /// What must hold in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,38 +45,36 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
         quiet: has_true_clocks,
         ..Promises::default()
     };
-    let kind = match contender {
-        Contender::Design(kind) => kind,
+    match contender {
         // Judged by other means; nothing that is checked here is promised.
-        Contender::Lent(_) => return Promises::default(),
-        Contender::Central => {
-            return Promises {
-                exact: true,
-                no_false_rejection: true,
-                ..common
-            };
-        }
-    };
-    match kind {
-        Kind::Local => Promises {
+        Contender::Lent(_) => Promises::default(),
+        Contender::Central => Promises {
+            exact: true,
+            no_false_rejection: true,
+            ..common
+        },
+        Contender::Local => Promises {
             exact: is_alone,
             no_false_rejection: has_true_clocks,
             frees: false,
             ..common
         },
         // The printed limit grows while a key rests, even on one node.
-        Kind::Counter => common,
+        Contender::Counter => common,
         // Each node clamps the limit by what it knows, so limits differ until the key is used up.
-        Kind::CounterFixed => Promises {
+        Contender::CounterFixed => Promises {
             exact: is_alone,
             ..common
         },
-        Kind::Queue { .. } => Promises {
+        Contender::Queue
+        | Contender::QueueLinf
+        | Contender::QueueFreq
+        | Contender::QueueFreqLinf => Promises {
             exact: is_alone,
             equal: is_lossless,
             ..common
         },
-        Kind::Segments | Kind::Home | Kind::Auto => Promises {
+        Contender::Segments | Contender::Home | Contender::Auto => Promises {
             exact: is_alone || (is_calm && is_strict(cluster, trace)),
             no_false_rejection: has_true_clocks,
             agrees: is_lossless,
@@ -94,7 +93,7 @@ pub(crate) fn window_promises(cluster: &Cluster, trace: &[Request]) -> Promises 
         },
         ..cluster.clone()
     };
-    let bucket = promises(Contender::Design(Kind::Segments), &like, trace);
+    let bucket = promises(Contender::Segments, &like, trace);
     Promises {
         agrees: false,
         frees: bucket.no_false_rejection,

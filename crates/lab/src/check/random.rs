@@ -6,6 +6,7 @@ use tollgate_gossip::{Bucket, Key, Knobs, Ratio};
 use tollgate_limit::{Instant, Span};
 
 use crate::dice::{Dice, Purpose};
+use crate::modes::Frequency;
 use crate::world::{Cluster, Fault, Request, Routing, Watch};
 
 /// Some time in 2020.
@@ -42,10 +43,13 @@ impl Weather {
 pub fn random_world(weather: Weather, seed: u64) -> (Cluster, Vec<Request>) {
     let mut dice = Dice::new(seed, Purpose::Worlds);
     let nodes = 1 + dice.small(7);
+    let bucket = bucket(&mut dice);
+    let (knobs, frequency) = knobs(&mut dice, weather);
     let cluster = Cluster {
         nodes,
-        bucket: bucket(&mut dice),
-        knobs: knobs(&mut dice, weather),
+        bucket,
+        knobs,
+        frequency,
         routing: pick(
             &mut dice,
             [
@@ -80,7 +84,7 @@ fn bucket(dice: &mut Dice) -> Bucket {
     }
 }
 
-fn knobs(dice: &mut Dice, weather: Weather) -> Knobs {
+fn knobs(dice: &mut Dice, weather: Weather) -> (Knobs, Frequency) {
     let beta = pick(
         dice,
         [
@@ -92,10 +96,15 @@ fn knobs(dice: &mut Dice, weather: Weather) -> Knobs {
     );
     let strict = beta.or(Some(Ratio::new(1, 1)));
     let is_strict = weather == Weather::Strict;
-    Knobs {
-        interval: pick(dice, [100, 300, 1_000].map(millis)),
-        delay: pick(dice, [0, 5, 50].map(millis)),
+    let interval = pick(dice, [100, 300, 1_000].map(millis));
+    let delay = pick(dice, [0, 5, 50].map(millis));
+    let frequency = Frequency {
         window: pick(dice, [None, Some(1), Some(3)]),
+        ..Frequency::default()
+    };
+    let knobs = Knobs {
+        interval,
+        delay,
         beta: if is_strict { strict } else { beta },
         fade: if is_strict {
             Ratio::new(0, 1)
@@ -109,8 +118,8 @@ fn knobs(dice: &mut Dice, weather: Weather) -> Knobs {
         repeat: dice.below(2) == 0,
         direct: pick(dice, [None, Some(0), Some(1), Some(5), Some(20)]),
         tree: pick(dice, [None, None, Some(2)]),
-        ..Knobs::default()
-    }
+    };
+    (knobs, frequency)
 }
 
 /// Up to 300 requests of up to four users: bursts, trickles, gaps, and some in step with a beat.

@@ -8,9 +8,10 @@ use tollgate_sim::Weather;
 
 use super::check::{Broken, Excess, Ghost, Replay};
 use super::world::{Outcome, Plot};
+use crate::contender::Contender;
 use crate::supply::world::{Arrivals, Plot as SupplyPlot, Setting as SupplySetting};
 use crate::supply::{Design, Tuning};
-use crate::world::{Cluster, Contender, Fault, Request, answers_of, simulate};
+use crate::world::{Cluster, Fault, Request, answers_of, simulate};
 
 /// Nodes that count together.
 pub(super) fn gossip(kind: Kind, plot: &Plot) -> Outcome {
@@ -28,8 +29,8 @@ pub(super) fn gossip(kind: Kind, plot: &Plot) -> Outcome {
         jitter: span(weather.delay_max - weather.delay_min),
     }];
     let trace = trace(plot);
-    let contender = Contender::Design(kind);
-    let answers = answers_of(&cluster, kind, &trace, plot.seed);
+    let contender = Contender::from(kind);
+    let answers = answers_of(&cluster, contender, &trace, plot.seed);
     let figures = simulate(&cluster, contender, &trace, plot.seed);
     let (Ok(answers), Ok(figures)) = (answers, figures) else {
         return Outcome::default();

@@ -192,7 +192,7 @@ impl World<'_> {
             wait_max: Span::ZERO,
             knobs: self.cluster.knobs.clone(),
         };
-        it.replica = Some(self.limit.boot(setup));
+        it.replica = Some(self.limit.boot(self.cluster.frequency, &setup));
         it.is_up = true;
         it.writer = Some(writer);
         it.told = members;

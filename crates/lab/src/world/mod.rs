@@ -4,9 +4,11 @@
 
 use std::fmt;
 
-use tollgate_gossip::{BadWindow, Bucket, Key, Kind, Knobs, Window};
+use tollgate_gossip::{BadWindow, Bucket, Key, Knobs, Window};
 use tollgate_limit::{Instant, Span};
 
+use crate::contender::Contender;
+use crate::modes::Frequency;
 use crate::truth;
 
 mod drive;
@@ -55,27 +57,6 @@ pub enum Routing {
     HotNode,
 }
 
-/// What is put to the test: a design, or the one bucket that sees everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contender {
-    /// One bucket that sees every request at once.
-    Central,
-    /// Nodes that agree in that way.
-    Design(Kind),
-    /// Somebody else decides or lends.
-    Lent(Lent),
-}
-
-impl fmt::Display for Contender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Central => f.write_str("central"),
-            Self::Design(kind) => kind.fmt(f),
-            Self::Lent(lent) => f.write_str(lent.name()),
-        }
-    }
-}
-
 /// The nodes and what is between them.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -85,6 +66,8 @@ pub struct Cluster {
     pub bucket: Bucket,
     /// What may be tuned.
     pub knobs: Knobs,
+    /// The same for `queue+freq`.
+    pub frequency: Frequency,
     /// Who gets which request.
     pub routing: Routing,
     /// What goes wrong.
@@ -111,6 +94,7 @@ impl Cluster {
             nodes: 30,
             bucket,
             knobs: Knobs::default(),
+            frequency: Frequency::default(),
             routing: Routing::Hash,
             faults: Vec::new(),
             watch: Watch::default(),
@@ -175,16 +159,14 @@ pub fn simulate(
 ) -> Result<Outcome, BadWorld> {
     cluster.check(trace)?;
     Ok(match contender {
-        Contender::Central => run(&cluster.alone(), Kind::Local, trace, seed),
-        Contender::Design(kind) => run(cluster, kind, trace, seed),
+        Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed),
         Contender::Lent(lent) => lent::run(cluster, lent, trace, seed)?,
+        design => run(cluster, design, trace, seed),
     })
 }
 
-fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
-    // Whoever sets a cluster up chooses for all; nodes that start late see other members, and would choose otherwise.
-    let kind = kind.resolve(cluster.bucket.burst(), u64::from(cluster.nodes));
-    let mut world = World::new(cluster, Limit::Bucket(kind), trace, seed);
+fn run(cluster: &Cluster, design: Contender, trace: &[Request], seed: u64) -> Outcome {
+    let mut world = World::new(cluster, cluster.limit(design), trace, seed);
     let (answered, admitted): (Vec<_>, Vec<_>) = answers(&mut world, trace).into_iter().unzip();
     let quiet_s = world.settle();
     let probes = if cluster.watch.probes {
@@ -206,13 +188,12 @@ fn run(cluster: &Cluster, kind: Kind, trace: &[Request], seed: u64) -> Outcome {
 /// answered are left out.
 pub fn answers_of(
     cluster: &Cluster,
-    kind: Kind,
+    design: Contender,
     trace: &[Request],
     seed: u64,
 ) -> Result<Vec<(Request, bool)>, BadWorld> {
     cluster.check(trace)?;
-    let kind = kind.resolve(cluster.bucket.burst(), u64::from(cluster.nodes));
-    let mut world = World::new(cluster, Limit::Bucket(kind), trace, seed);
+    let mut world = World::new(cluster, cluster.limit(design), trace, seed);
     Ok(answers(&mut world, trace))
 }
 
@@ -255,6 +236,12 @@ impl Cluster {
         falls.map_or(Ok(()), |index| {
             Err(BadWorld::OutOfOrder { index: index + 1 })
         })
+    }
+
+    /// A design in this cluster. Whoever sets a cluster up chooses for all; nodes that start late see other members, and
+    /// would choose otherwise.
+    fn limit(&self, design: Contender) -> Limit<'static> {
+        Limit::Bucket(design.resolve(self.bucket.burst(), u64::from(self.nodes)))
     }
 
     /// The same with one node, whom nothing befalls.

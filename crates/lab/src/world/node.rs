@@ -8,7 +8,7 @@ use tollgate_gossip::{Machine, NodeId, Writer};
 #[derive(Debug)]
 pub(crate) struct Node {
     /// The machine; a node that was never there, or lost its memory, has none.
-    pub(crate) replica: Option<Machine>,
+    pub(crate) replica: Option<Box<dyn Machine>>,
     pub(crate) is_up: bool,
     /// Of its last boot.
     pub(crate) writer: Option<Writer>,
@@ -36,7 +36,10 @@ impl Node {
     }
 
     /// The machine, if it runs.
-    pub(crate) fn running(&mut self) -> Option<&mut Machine> {
-        self.replica.as_mut().filter(|_| self.is_up)
+    pub(crate) fn running(&mut self) -> Option<&mut dyn Machine> {
+        match &mut self.replica {
+            Some(replica) if self.is_up => Some(&mut **replica),
+            _ => None,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
-use tollgate_gossip::{Bucket, Key as GossipKey, Kind, Machine, NodeId, Setup, Writer};
+use tollgate_gossip::{Bucket, Key as GossipKey, Kind, Machine, NodeId, Replica, Setup, Writer};
 use tollgate_lab::nodes::START;
 pub(crate) use tollgate_lab::nodes::{World, contracts};
 use tollgate_limit::{Cost, Instant, Span, Verdict};
@@ -135,9 +135,9 @@ pub(crate) fn against_machines<S>(
         seed(),
         Membership::alone(NodeId(1), Writer(1), at(START)),
     );
-    let mut machine = Machine::bucket(
+    let mut machine = Replica::new(
         kind,
-        Setup {
+        &Setup {
             bucket: Bucket::new(12, 12, 60 * SECOND).unwrap(),
             me: NodeId(1),
             writer: Writer(1),
@@ -177,7 +177,7 @@ pub(crate) fn against_machines<S>(
 /// One request to a node and to a machine that is driven by hand.
 fn same_answer(
     node: &Node,
-    machine: &mut Machine,
+    machine: &mut Replica,
     (key, cost): (u8, u32),
     now: Instant,
 ) -> Result<(), TestCaseError> {

@@ -38,7 +38,7 @@ pub struct LiveOptions {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=i64::from(crate::cluster::options::NODES_MAX)))]
     pub nodes: u16,
 
-    /// Designs to run, one after the other: names with commas between
+    /// Designs to run, one after the other: auto, segments, home, with commas between; others are simulated only
     #[arg(long, value_name = "LIST", default_value = "auto", value_parser = values::designs)]
     pub designs: Designs,
 
@@ -312,13 +312,14 @@ Examples:
   tollgate lab run bars --quick
 
 Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, segments, home; and where no
-node crashes lease, sync, owner, store, which `all` leaves out.
+node crashes lease, sync, owner, store, which `all` leaves out. Contracts can name segments and home; counter and queue are of a
+paper, and are simulated only.
 Runs with one seed are alike on every machine: --per-seed shows the hash of all that happened.";
 
 const LIVE_EXAMPLES: &str = "\
 Examples:
   tollgate lab live b-extreme b-substantial b-barely --nodes 10
-  tollgate lab live b-extreme --nodes 10 --designs counter,segments,home --together
+  tollgate lab live b-extreme --nodes 10 --designs segments,home --together
   tollgate lab live thesis-b --nodes 5 --format json
   tollgate lab live b-extreme --faults faults.txt
 

@@ -176,8 +176,6 @@ fn cluster(options: &TraceOptions) -> Result<Cluster, Failure> {
     let knobs = Knobs {
         interval: tuning.gossip,
         delay: network.delay,
-        window: tuning.window,
-        threshold: tuning.threshold,
         beta: tuning.beta.as_ref().map(|beta| beta.ratio),
         buddy: !tuning.no_buddy,
         standby: !tuning.no_standby,
@@ -189,6 +187,10 @@ fn cluster(options: &TraceOptions) -> Result<Cluster, Failure> {
     Ok(Cluster {
         nodes: u16::try_from(own.nodes).unwrap_or(u16::MAX),
         knobs,
+        frequency: Frequency {
+            window: tuning.window,
+            threshold: tuning.threshold,
+        },
         routing: routing(own.routing),
         faults: faults(network),
         watch: Watch::default(),

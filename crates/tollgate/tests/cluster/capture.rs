@@ -15,7 +15,7 @@ use tollgate_fault::Process;
 use crate::phases::contracts;
 
 const DEADLINE: Duration = Duration::from_mins(1);
-const LANES: &[&str] = &["segments", "home", "queue", "owner"];
+const LANES: &[&str] = &["segments", "home", "auto", "owner"];
 /// Nobody else says that.
 const USER: &str = "margarete.ottilie.von.hohenfels";
 const MARKER: &[u8] = b"this is heard, so that what is not heard was not said";

@@ -8,8 +8,8 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_gossip::{Bucket, Key, Kind};
-use tollgate_lab::{Cluster, Fault, Request, answers_of};
+use tollgate_gossip::{Bucket, Key};
+use tollgate_lab::{Cluster, Contender, Fault, Request, answers_of};
 use tollgate_limit::{Instant as LabTime, Span};
 
 use crate::judge::{Answer, Found, Said, judge};
@@ -152,10 +152,10 @@ pub(crate) fn foretell(
         faults,
         ..Cluster::new(Bucket::new(BURST, PER_SECOND, SECOND_NS).unwrap())
     };
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == design);
+    let design = Contender::named(design).unwrap();
     let runs: Vec<Vec<Found>> = (1..=SEEDS)
         .map(|seed| {
-            let said = answers_of(&cluster, kind.unwrap(), &trace, seed).unwrap();
+            let said = answers_of(&cluster, design, &trace, seed).unwrap();
             let back: Vec<Answer> = said
                 .iter()
                 .map(|(request, did)| answer(request, *did, begun))

@@ -15,6 +15,10 @@ fn what_cannot_run_is_refused_before_anything_starts() {
     for (arguments, said) in [
         (&["b-extrem"][..], "did you mean b-extreme?"),
         (&["b-extreme", "--designs", "central"], "simulated only"),
+        (
+            &["b-extreme", "--designs", "segments,counter"],
+            "simulated only",
+        ),
         (&["b-extreme", "--designs", "hom"], "did you mean home?"),
         (&["b-extreme", "--nodes", "0"], "--nodes"),
         (&["thesis-d", "--nodes", "101"], "--nodes"),

@@ -13,7 +13,7 @@ use crate::judge::judge;
 use crate::load::Load;
 use crate::phases::{BUCKET, NODES, RATE, contracts};
 
-const LANES: &[&str] = &["counter", "queue+freq", "segments", "home"];
+const LANES: &[&str] = &["segments", "home"];
 
 #[test]
 fn a_link_that_goes_down_costs_what_a_cut_does() {

@@ -27,17 +27,7 @@ pub(crate) const BUCKET: Bucket = Bucket {
     burst: 60.0,
     per_second: 12.0,
 };
-const LANES: &[&str] = &[
-    "counter",
-    "counter+fixed",
-    "queue",
-    "queue+linf",
-    "queue+freq",
-    "queue+freq+linf",
-    "segments",
-    "home",
-    OWNER,
-];
+const LANES: &[&str] = &["segments", "home", OWNER];
 const OWNER: &str = "owner";
 /// The sides of the cut.
 const TWO: [u16; 2] = [0, 1];

@@ -15,10 +15,6 @@ const LIMIT: u64 = 60;
 /// What each node admits of each key.
 const EACH: u64 = 15;
 const LANES: &[(&str, &str)] = &[
-    ("counter", "design: counter"),
-    ("counter+fixed", "design: counter+fixed"),
-    ("queue", "design: queue"),
-    ("queue+freq+linf", "design: queue+freq+linf"),
     ("segments", "design: segments"),
     ("home", "design: home"),
     ("window", "algorithm: fixed-window"),

@@ -223,7 +223,7 @@ fn a_secret_does_not_fade_while_something_published_is_undrained() {
     assert!(cluster.request(1, Key(1), 1));
     cluster.run_until(30 * SECOND);
     // Sixteen seconds would have faded all of it.
-    let cell = cluster.nodes[1].talk.cell(Key(1)).unwrap();
+    let cell = cluster.nodes[1].cell(Key(1)).unwrap();
     assert_eq!(cell.secret, numbers.bucket().grains(1));
     assert_eq!(cell.own.len(), 1);
 }

@@ -117,7 +117,7 @@ fn state(numbers: Numbers, frames: &[Arc<[u8]>], now: u64) -> Vec<String> {
     for frame in frames {
         cluster.deliver(0, 8, frame);
     }
-    let cells = cluster.nodes[8].talk.cells();
+    let cells = cluster.nodes[8].cells();
     cells
         .map(|(cell, known)| format!("{:?} {:?} {known:?}", cell.all, cell.public))
         .collect()

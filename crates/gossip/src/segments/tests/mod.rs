@@ -17,11 +17,12 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Key, NodeId, Writer};
 
 use crate::bucket::Bucket;
+use crate::machine::Exchange;
 use crate::replica::Design;
 use crate::setup::{Knobs, Ratio, Setup};
 use tollgate_kit::Dice;
 
-use super::Node;
+use super::{Segments, Talk, node as begin};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -91,7 +92,7 @@ type Letter = (u16, u16, Arc<[u8]>);
 struct Cluster {
     numbers: Numbers,
     knobs: Knobs,
-    nodes: Vec<Node>,
+    nodes: Vec<Talk<Segments>>,
     writers: Vec<u16>,
     boots: u16,
     net: Net,
@@ -118,7 +119,7 @@ impl Cluster {
         let members: Vec<_> = (0..count).map(NodeId).collect();
         for node in 0..count {
             let setup = cluster.setup(node, None, members.clone());
-            cluster.nodes.push(Node::new(&setup));
+            cluster.nodes.push(begin(&setup));
             cluster.writers.push(setup.writer.0);
         }
         cluster
@@ -145,7 +146,7 @@ impl Cluster {
         let members = (0..self.nodes.len() as u16).map(NodeId).collect();
         let setup = self.setup(node, Some(was), members);
         self.writers[usize::from(node)] = setup.writer.0;
-        self.nodes[usize::from(node)] = Node::new(&setup);
+        self.nodes[usize::from(node)] = begin(&setup);
         self.drain(node);
     }
 
@@ -172,7 +173,7 @@ impl Cluster {
     fn run_until(&mut self, until: u64) {
         loop {
             let frame = self.flight.first_key_value().map(|(&(due, _), _)| due);
-            let dues = self.nodes.iter().map(Node::poll_timeout);
+            let dues = self.nodes.iter().map(Exchange::poll_timeout);
             let timeouts = (0_u16..)
                 .zip(dues)
                 .filter_map(|(node, due)| Some((due?, node)));
@@ -216,13 +217,13 @@ impl Cluster {
     }
 }
 
-impl Node {
+impl Talk<Segments> {
     /// The backlogs that were kept up to date are those of the whole union, and so are the bytes.
     fn check_caches(&self) {
         let mut bytes = 0;
-        for (cell, known) in self.talk.cells() {
+        for (cell, known) in self.cells() {
             let mut anew = cell.clone();
-            anew.recompute(self.talk.rule().bucket, known);
+            anew.recompute(self.rule().bucket, known);
             assert_eq!((cell.all, cell.public), (anew.all, anew.public));
             bytes += cell.bytes() + known.bytes();
         }

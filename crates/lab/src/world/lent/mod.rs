@@ -78,7 +78,8 @@ mod tests {
     use tollgate_limit::{Instant, Span};
 
     use super::*;
-    use crate::world::{Contender, simulate};
+    use crate::contender::Contender;
+    use crate::world::simulate;
 
     /// Three keys, one of them far above its limit of 100 per second.
     fn trace() -> Vec<Request> {

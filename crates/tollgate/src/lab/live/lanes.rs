@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tollgate_gossip::{Bucket, Kind, Knobs};
-use tollgate_lab::{Cell, Cluster, Contender, Request, experiments, places, set, sets};
+use tollgate_lab::{Cell, Cluster, Request, experiments, places, set, sets};
 
 use super::super::options::LiveOptions;
 use super::super::values::nearest;
@@ -41,20 +41,13 @@ impl Lane {
 pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
     let mut kinds = Vec::new();
     for design in &options.designs.0 {
-        match design {
-            Contender::Design(kind) => kinds.push(*kind),
-            Contender::Lent(lent) => {
-                return Err(Failure::usage(format!(
-                    "error: `{}` is simulated only; `lab trace` and `lab run lease-distance` have it",
-                    lent.name()
-                )));
-            }
-            Contender::Central => {
-                return Err(Failure::usage(
-                    "error: `central` is simulated only; a cluster of one node would be it",
-                ));
-            }
-        }
+        let Some(kind) = design.kind() else {
+            let designs = Kind::ALL.map(Kind::name).join(", ");
+            return Err(Failure::usage(format!(
+                "error: `{design}` is simulated only (`lab run`, `lab trace`); processes have {designs}"
+            )));
+        };
+        kinds.push(kind);
     }
     let said = options.faults.as_deref().map(read_script).transpose()?;
     let said = said.map_or_else(Vec::new, |said| to_faults(&said));

@@ -12,7 +12,6 @@ use std::io::{self, Write, stderr, stdout};
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use tollgate_gossip::Kind;
 use tollgate_lab::{BadWorld, Contender, Fault, Request, judge, simulate};
 use tollgate_limit::Span;
 
@@ -182,10 +181,6 @@ fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
             jitter: Span::ZERO,
         });
     }
-    let kind = match lane.kind {
-        Kind::Auto => Kind::Auto.resolve(cluster.bucket.burst(), u64::from(cluster.nodes)),
-        kind => kind,
-    };
     let placed = lane.trace.iter().zip(&lane.places);
     let trace: Vec<Request> = placed
         .map(|(request, place)| Request {
@@ -194,7 +189,7 @@ fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
         })
         .collect();
     let mut draws = (0..DRAWS)
-        .map(|draw| simulate(&cluster, Contender::Design(kind), &trace, seed + draw))
+        .map(|draw| simulate(&cluster, Contender::from(lane.kind), &trace, seed + draw))
         .collect::<Result<Vec<_>, _>>()?;
     draws.sort_by_key(|outcome| outcome.judged.rejected);
     let ends = [draws.first(), draws.last()];

@@ -2,11 +2,10 @@
 //!
 //! Not here: when it is told to whom.
 
+use tollgate_gossip::{Bucket, planted};
 use tollgate_limit::Instant;
-use tollgate_mode::planted;
 
-use crate::bucket::Bucket;
-use crate::rounds::Bits;
+use crate::modes::rounds::Bits;
 
 /// The greatest limit: what a varint on the wire can carry.
 pub(crate) const LIMIT_MAX: u128 = 1 << 125;
@@ -132,13 +131,6 @@ impl Tally {
             .grains(self.consumed)
             .saturating_add(rules.bucket.capacity());
         full.saturating_sub(self.allowance.limit)
-    }
-
-    /// Grains left; nothing where it is used up.
-    pub(crate) fn left(&self, rules: Rules, now: Instant) -> u128 {
-        let consumed = rules.bucket.grains(self.consumed);
-        let Allowance { limit, .. } = rules.refill(self.allowance, self.consumed, now);
-        limit.saturating_sub(consumed)
     }
 
     /// Counts tokens as admitted by `who`.

@@ -11,9 +11,8 @@
 //!   of a node. The bound depends on what a node knows, so a node that knows too little throws refill away, or keeps
 //!   what others threw away; no merge repairs that.
 //!
-//! Nothing is forgotten, so the number of keys is bounded: beyond [`KEYS_MAX`] a key admitted here takes the place of
-//! another, and keys that only others know are not taken up. Entries of nodes that this one never heard of count like
-//! any other, for a neighbour may know of a newcomer first; beyond [`tally::ENTRIES_MAX`] per key they do not.
+//! Nothing is forgotten. Entries of nodes that this one never heard of count like any other, for a neighbour may know of
+//! a newcomer first; beyond [`tally::ENTRIES_MAX`] per key they do not.
 //! [`wire`] has the encoding. Not here: rounds of gossip.
 
 mod tally;
@@ -21,21 +20,16 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
 
+use tollgate_gossip::{
+    Decoder, Design, Exchange, Footprint, Key, Malformed, NodeId, Send, Setup, latest,
+};
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send};
 
 use self::tally::{Heard, Rules, Tally};
 use self::wire::{Known, Parsed};
-use crate::codec::{Decoder, latest};
-use crate::replica::Design;
-use crate::rounds::{Asks, Bits, END, JOIN, Outbox, PART_BYTES, Rounds, STATE};
-use crate::setup::Setup;
-use crate::spare::Hand;
+use crate::modes::rounds::{Bits, Outbox, Rounds};
 
-/// The most keys a node keeps.
-const KEYS_MAX: usize = 1 << 20;
 const KIND_PRINTED: u8 = 1;
 const KIND_FIXED: u8 = 2;
 
@@ -53,11 +47,7 @@ struct Counter {
     tallies: BTreeMap<Key, Tally>,
     rounds: Rounds,
     outbox: Outbox,
-    /// Whose answers a newcomer waits for.
-    asks: Asks,
     parsed: Parsed,
-    /// Goes round the keys that may be forgotten for want of room.
-    hand: Hand,
     footprint: Footprint,
 }
 
@@ -77,9 +67,7 @@ impl Counter {
             tallies: BTreeMap::new(),
             rounds: Rounds::new(setup),
             outbox: Outbox::new(kind, setup.writer),
-            asks: Asks::default(),
             parsed: Parsed::default(),
-            hand: Hand::default(),
             footprint: Footprint::default(),
         }
     }
@@ -92,30 +80,11 @@ impl Counter {
                 raise(tally, key, to, &mut self.rounds);
             }
             more(&mut self.footprint, weigh(tally));
-        } else if self.tallies.len() < KEYS_MAX {
+        } else {
             let mut tally = Tally::copy(heard);
             raise(&mut tally, key, to, &mut self.rounds);
             more(&mut self.footprint, weigh(&tally));
             self.tallies.insert(key, tally);
-        }
-    }
-
-    /// Forgets a key if there is no room for another.
-    fn make_room(&mut self, now: Instant) {
-        if self.tallies.len() >= KEYS_MAX {
-            self.forget_one(now);
-        }
-    }
-
-    /// Forgets of a few keys the one that has most left.
-    fn forget_one(&mut self, now: Instant) {
-        let rules = self.rules;
-        let left = |tally: &Tally| tally.left(rules, now);
-        let Some(key) = self.hand.pick(&self.tallies, left) else {
-            return;
-        };
-        if let Some(tally) = self.tallies.remove(&key) {
-            less(&mut self.footprint, weigh(&tally));
         }
     }
 
@@ -136,10 +105,7 @@ impl Counter {
         }
         batch.flush();
     }
-}
 
-/// A newcomer's question, and what is kept for the next boot.
-impl Counter {
     /// Reads counters, and merges them if all of them make sense. News waits for the neighbours in `to`.
     fn absorb(&mut self, decoder: Decoder<'_>, to: &Bits, now: Instant) -> Result<(), Malformed> {
         let mut parsed = std::mem::take(&mut self.parsed);
@@ -161,30 +127,6 @@ impl Counter {
         self.parsed = parsed;
         read
     }
-
-    /// Tells a newcomer all that is known.
-    fn tell_all(&mut self, slot: usize) {
-        let Some(to) = self.rounds.node(slot) else {
-            return;
-        };
-        let mut batch = self.outbox.batch_of(STATE, PART_BYTES, to);
-        for (key, tally) in &mut self.tallies {
-            if tally.waiting.remove(slot) {
-                self.footprint.extra -= tally.bytes();
-            }
-            wire::encode(batch.next(), *key, tally);
-        }
-        batch.flush();
-        self.outbox.signal(END, to);
-    }
-
-    fn ask(&mut self) {
-        for slot in self.asks.due(&self.rounds) {
-            if let Some(to) = self.rounds.node(slot) {
-                self.outbox.signal(JOIN, to);
-            }
-        }
-    }
 }
 
 impl Design for Counter {
@@ -198,9 +140,6 @@ impl Design for Counter {
 
     fn accept(&mut self, key: Key, cost: u64, now: Instant) {
         self.rounds.hear(now);
-        if !self.tallies.contains_key(&key) {
-            self.make_room(now);
-        }
         let tally = match self.tallies.entry(key) {
             Entry::Vacant(place) => place.insert(Tally::new(self.rules, now)),
             Entry::Occupied(place) => {
@@ -214,21 +153,23 @@ impl Design for Counter {
         more(&mut self.footprint, weigh(tally));
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.rules.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Counter {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
         let (header, decoder) = Decoder::new(frame)?;
-        match header.kind {
-            JOIN => decoder.finish().map(|()| self.tell_all(sender)),
-            END => decoder.finish().map(|()| self.asks.answered(sender)),
-            kind if kind == self.outbox.kind() || kind == STATE => {
-                let mut to = self.rounds.all().clone();
-                to.remove(sender);
-                self.absorb(decoder, &to, now)?;
-                self.rounds.hear(now);
-                Ok(())
-            }
-            kind => Err(Malformed::Kind(kind)),
+        if header.kind != self.outbox.kind() {
+            return Err(Malformed::Kind(header.kind));
         }
+        let mut to = self.rounds.all().clone();
+        to.remove(sender);
+        self.absorb(decoder, &to, now)?;
+        self.rounds.hear(now);
+        Ok(())
     }
 
     fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
@@ -249,7 +190,6 @@ impl Design for Counter {
         if !self.rounds.is_due(now) {
             return;
         }
-        self.ask();
         if let Some(slot) = self.rounds.pick() {
             self.tell(slot);
         }
@@ -275,56 +215,6 @@ impl Design for Counter {
 
     fn footprint(&self) -> Footprint {
         self.footprint
-    }
-
-    fn time_for(&self, short: u128) -> Span {
-        self.rules.bucket.time_for(short)
-    }
-
-    fn keys_count(&self) -> usize {
-        self.tallies.len()
-    }
-
-    fn knows(&self, key: Key) -> bool {
-        self.tallies.contains_key(&key)
-    }
-
-    fn evict(&mut self, now: Instant) -> bool {
-        let before = self.tallies.len();
-        self.forget_one(now);
-        self.tallies.len() < before
-    }
-
-    fn handle_join(&mut self, now: Instant) {
-        self.rounds.hear(now);
-        self.asks.begin(&mut self.rounds);
-        self.ask();
-    }
-
-    fn is_joining(&self) -> bool {
-        !self.asks.is_empty()
-    }
-
-    fn handle_leave(&mut self, _: Instant) {
-        for slot in self.rounds.neighbours().to_vec() {
-            self.tell(slot);
-        }
-    }
-
-    fn save(&mut self, key: Key, _: Instant) -> Option<Arc<[u8]>> {
-        let tally = self.tallies.get_mut(&key)?;
-        let mut encoder = self.outbox.open();
-        wire::encode(&mut encoder, key, tally);
-        Some(encoder.finish())
-    }
-
-    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
-        let (header, decoder) = Decoder::new(frame)?;
-        if header.kind != self.outbox.kind() {
-            return Err(Malformed::Kind(header.kind));
-        }
-        let to = self.rounds.all().clone();
-        self.absorb(decoder, &to, now)
     }
 
     fn keys(&self) -> Vec<Key> {

@@ -11,32 +11,26 @@
 //!
 //! A delta state is not stored: every element knows which neighbours it waits for, and what they would be sent is
 //! always what is known here. A line of more than [`BURST_ELEMENTS`] elements would be absurd, so in larger buckets an
-//! element stands for several tokens; a node pays for a whole one and uses it up. Beyond [`KEYS_MAX`] keys, one
-//! admitted here takes the place of another, and keys that only others know are not taken up. Elements of nodes that
-//! this one never heard of count like any other, for a neighbour may know of a newcomer first; [`line::ELEMENTS_MAX`]
-//! bounds them all. [`wire`] has the encoding. Not here: rounds of gossip.
+//! element stands for several tokens; a node pays for a whole one and uses it up. Elements of nodes that this one never
+//! heard of count like any other, for a neighbour may know of a newcomer first; [`line::ELEMENTS_MAX`] bounds them all.
+//! [`wire`] has the encoding. Not here: rounds of gossip.
 
-mod join;
 mod line;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tollgate_gossip::{
+    Bucket, Decoder, Design, Exchange, Footprint, Key, Malformed, NodeId, Send, Setup, planted,
+};
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Footprint, Key, Malformed, NodeId, Send, planted};
 
 use self::line::{Change, Counts, Heard, Id, Line};
-use self::wire::Parsed;
-use crate::bucket::Bucket;
-use crate::codec::Decoder;
-use crate::replica::Design;
-use crate::rounds::{Asks, END, JOIN, Outbox, Rounds, STATE};
-use crate::setup::Setup;
-use crate::spare::Hand;
+use self::wire::{Parsed, Reading};
+use crate::modes::Frequency;
+use crate::modes::rounds::{Outbox, Rounds};
 
-/// The most keys a node keeps.
-const KEYS_MAX: usize = 1 << 20;
 /// The most elements that a full bucket is worth.
 const BURST_ELEMENTS: u64 = 1 << 16;
 /// Rounds for which the dead are kept.
@@ -47,7 +41,7 @@ const KEY_BYTES: u64 = 24;
 const ELEMENT_BYTES: u64 = 16;
 
 /// A node's part, with frequency analysis and least informed neighbour first as told.
-pub(crate) fn build(setup: &Setup, freq: bool, linf: bool) -> Box<dyn Design> {
+pub(super) fn build(setup: &Setup, freq: Option<Frequency>, linf: bool) -> Box<dyn Design> {
     Box::new(Queue::new(setup, freq, linf))
 }
 
@@ -65,9 +59,7 @@ struct Rules {
     /// The most nodes there were.
     nodes: u64,
     /// What frequency analysis is told: how many elements, and how far apart.
-    window: Option<u64>,
-    threshold: Span,
-    freq: bool,
+    freq: Option<Frequency>,
     /// Elements that frequency analysis looks at, and nanoseconds within which they must have come.
     eager: Option<(usize, u128)>,
     linf: bool,
@@ -82,8 +74,6 @@ struct Queue {
     wakes: BTreeSet<(Instant, Key)>,
     rounds: Rounds,
     outbox: Outbox,
-    /// Whose answers a newcomer waits for.
-    asks: Asks,
     parsed: Parsed,
     counts: Counts,
     /// Elements in all lines, and lines in all delta states.
@@ -91,12 +81,10 @@ struct Queue {
     listed: u64,
     /// The first unit of birth that this node has not used.
     birth: u64,
-    /// Goes round the keys that may be forgotten for want of room.
-    hand: Hand,
 }
 
 impl Rules {
-    fn new(setup: &Setup, freq: bool, linf: bool) -> Self {
+    fn new(setup: &Setup, freq: Option<Frequency>, linf: bool) -> Self {
         let bucket = setup.bucket;
         let unit = bucket.burst().div_ceil(BURST_ELEMENTS);
         let interval = setup.knobs.interval.as_nanos().min(u128::from(u64::MAX));
@@ -107,8 +95,6 @@ impl Rules {
             step: bucket.grains(unit),
             margin: bucket.refilled(u64::try_from(interval).unwrap_or(u64::MAX)) * MARGIN_ROUNDS,
             nodes: 0,
-            window: setup.knobs.window,
-            threshold: setup.knobs.threshold,
             freq,
             eager: None,
             linf,
@@ -120,13 +106,15 @@ impl Rules {
     fn among(self, nodes: usize) -> Self {
         let nodes = self.nodes.max(nodes as u64);
         let share = self.bucket.burst() / nodes.max(1);
-        let window = (self.window.unwrap_or(share) / self.unit).max(1);
-        let within = u128::from(window - 1).max(1);
-        let within = within.saturating_mul(self.threshold.as_nanos());
-        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        let eager = |Frequency { window, threshold }| {
+            let window = (window.unwrap_or(share) / self.unit).max(1);
+            let within = u128::from(window - 1).max(1);
+            let within = within.saturating_mul(threshold.as_nanos());
+            (usize::try_from(window).unwrap_or(usize::MAX), within)
+        };
         Self {
             nodes,
-            eager: self.freq.then_some((window, within)),
+            eager: self.freq.map(eager),
             ..self
         }
     }
@@ -145,20 +133,18 @@ impl Rules {
 }
 
 impl Queue {
-    fn new(setup: &Setup, freq: bool, linf: bool) -> Self {
+    fn new(setup: &Setup, freq: Option<Frequency>, linf: bool) -> Self {
         Self {
             rules: Rules::new(setup, freq, linf),
             lines: BTreeMap::new(),
             wakes: BTreeSet::new(),
             rounds: Rounds::new(setup),
             outbox: Outbox::new(KIND, setup.writer),
-            asks: Asks::default(),
             parsed: Parsed::default(),
             counts: Counts::default(),
             elements: 0,
             listed: 0,
             birth: 0,
-            hand: Hand::default(),
         }
     }
 
@@ -212,30 +198,28 @@ impl Queue {
         if heard.is_empty() {
             return;
         }
-        if !self.lines.contains_key(&key) {
-            if self.lines.len() >= KEYS_MAX {
-                return;
-            }
-            self.lines.insert(key, Line::default());
-        }
+        self.lines.entry(key).or_default();
         self.alter(key, now, |line, change| line.absorb(heard, sender, change));
     }
 
-    /// Forgets a key, each in turn, if there is no room for another.
-    fn make_room(&mut self, now: Instant) {
-        if self.lines.len() >= KEYS_MAX {
-            self.forget_one(now);
+    /// Reads elements that the neighbour in a slot knows, and merges them if all of them make sense.
+    fn take(&mut self, decoder: Decoder<'_>, sender: usize, now: Instant) -> Result<(), Malformed> {
+        let reading = Reading {
+            bucket: self.rules.bucket,
+            step: self.rules.step,
+            margin: self.rules.margin,
+            now,
+        };
+        let mut parsed = std::mem::take(&mut self.parsed);
+        let read = parsed.read(decoder, reading);
+        if read.is_ok() {
+            for (key, heard) in parsed.iter() {
+                self.absorb(key, heard, sender, now);
+            }
         }
-    }
-
-    /// Forgets of a few keys the one that has most left.
-    fn forget_one(&mut self, now: Instant) {
-        let (capacity, step) = (self.rules.bucket.capacity(), self.rules.step);
-        let now_mark = self.rules.bucket.mark(now);
-        let left = |line: &Line| capacity.saturating_sub(line.level(step, now_mark));
-        if let Some(key) = self.hand.pick(&self.lines, left) {
-            self.alter(key, now, Line::clear);
-        }
+        parsed.clear();
+        self.parsed = parsed;
+        read
     }
 
     /// Sends a neighbour all that waits for it.
@@ -314,9 +298,6 @@ impl Design for Queue {
 
     fn accept(&mut self, key: Key, cost: u64, now: Instant) {
         self.rounds.hear(now);
-        if !self.lines.contains_key(&key) {
-            self.make_room(now);
-        }
         let elements = self.pay(key, cost);
         let first = self.birth.max(Id::unit_of(now.as_nanos()));
         let me = self.rules.me;
@@ -330,19 +311,21 @@ impl Design for Queue {
         self.tell_fast(key, now);
     }
 
+    fn time_for(&self, short: u128) -> Span {
+        self.rules.bucket.time_for(short)
+    }
+}
+
+impl Exchange for Queue {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
         let (header, decoder) = Decoder::new(frame)?;
-        match header.kind {
-            JOIN => decoder.finish().map(|()| self.tell_all(sender, now)),
-            END => decoder.finish().map(|()| self.asks.answered(sender)),
-            kind if kind == self.outbox.kind() || kind == STATE => {
-                self.take(decoder, sender, now)?;
-                self.rounds.hear(now);
-                Ok(())
-            }
-            kind => Err(Malformed::Kind(kind)),
+        if header.kind != self.outbox.kind() {
+            return Err(Malformed::Kind(header.kind));
         }
+        self.take(decoder, sender, now)?;
+        self.rounds.hear(now);
+        Ok(())
     }
 
     fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
@@ -362,7 +345,6 @@ impl Design for Queue {
             return;
         }
         self.refill_due(now);
-        self.ask();
         let counts = &self.counts.elements;
         let picked = if self.rules.linf {
             self.rounds
@@ -398,59 +380,6 @@ impl Design for Queue {
             local: self.lines.len() as u64 * KEY_BYTES + self.elements * ELEMENT_BYTES,
             extra: self.listed * KEY_BYTES + self.counts.total * ELEMENT_BYTES,
         }
-    }
-
-    fn time_for(&self, short: u128) -> Span {
-        self.rules.bucket.time_for(short)
-    }
-
-    fn keys_count(&self) -> usize {
-        self.lines.len()
-    }
-
-    fn knows(&self, key: Key) -> bool {
-        self.lines.contains_key(&key)
-    }
-
-    fn evict(&mut self, now: Instant) -> bool {
-        let before = self.lines.len();
-        self.forget_one(now);
-        self.lines.len() < before
-    }
-
-    fn handle_join(&mut self, now: Instant) {
-        self.rounds.hear(now);
-        self.asks.begin(&mut self.rounds);
-        self.ask();
-    }
-
-    fn is_joining(&self) -> bool {
-        !self.asks.is_empty()
-    }
-
-    fn handle_leave(&mut self, _: Instant) {
-        for slot in self.rounds.neighbours().to_vec() {
-            self.tell(slot);
-        }
-    }
-
-    fn save(&mut self, key: Key, now: Instant) -> Option<Arc<[u8]>> {
-        let living = self.lines.get(&key)?.living(self.rules.bucket.mark(now));
-        if living.is_empty() {
-            return None;
-        }
-        let mut encoder = self.outbox.open();
-        wire::encode(&mut encoder, self.rules.bucket, key, &living);
-        Some(encoder.finish())
-    }
-
-    fn restore(&mut self, frame: &[u8], now: Instant) -> Result<(), Malformed> {
-        let (header, decoder) = Decoder::new(frame)?;
-        if header.kind != self.outbox.kind() {
-            return Err(Malformed::Kind(header.kind));
-        }
-        let mine = self.rounds.mine();
-        self.take(decoder, mine, now)
     }
 
     fn keys(&self) -> Vec<Key> {

@@ -8,7 +8,8 @@
 )]
 
 use proptest::prelude::*;
-use tollgate_gossip::{Bucket, Key, Kind, Knobs, NodeId, Replica, Setup, Verdict, Writer};
+use tollgate_gossip::{Bucket, Key, Knobs, Machine, Malformed, NodeId, Setup, Verdict, Writer};
+use tollgate_lab::{Contender, Frequency, machine};
 use tollgate_limit::{Instant, Span};
 
 const SECOND: u64 = 1_000_000_000;
@@ -26,30 +27,32 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(1_000 * SECOND + nanos)
 }
 
-fn kind(name: &str) -> Kind {
-    name.parse().unwrap()
+fn begin(name: &str, setup: Setup) -> Box<dyn Machine> {
+    machine(
+        Contender::named(name).unwrap(),
+        Frequency::default(),
+        &setup,
+    )
 }
 
-fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Replica {
-    Replica::new(
-        kind(name),
-        Setup {
-            bucket,
-            me: NodeId(me),
-            writer: Writer(100 + me),
-            was: None,
-            members: (0..nodes).map(NodeId).collect(),
-            seed: u64::from(me),
-            start: at(0),
-            wait_max: Span::ZERO,
-            knobs: Knobs::default(),
-        },
-    )
+fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Box<dyn Machine> {
+    let setup = Setup {
+        bucket,
+        me: NodeId(me),
+        writer: Writer(100 + me),
+        was: None,
+        members: (0..nodes).map(NodeId).collect(),
+        seed: u64::from(me),
+        start: at(0),
+        wait_max: Span::ZERO,
+        knobs: Knobs::default(),
+    };
+    begin(name, setup)
 }
 
 /// Nodes whose messages arrive at once.
 struct Cluster {
-    nodes: Vec<Replica>,
+    nodes: Vec<Box<dyn Machine>>,
     frames: Vec<Vec<u8>>,
 }
 
@@ -88,9 +91,13 @@ impl Cluster {
 
     /// Lets rounds pass until `end`, or until nobody has anything to say.
     fn run(&mut self, end: Instant) {
-        while let Some(next) = self.nodes.iter().filter_map(Replica::poll_timeout).min()
+        while let Some(next) = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.poll_timeout())
+            .min()
             && next <= end
-            && !self.nodes.iter().all(Replica::is_quiet)
+            && !self.nodes.iter().all(|node| node.is_quiet())
         {
             for node in &mut self.nodes {
                 node.handle_timeout(next);
@@ -153,7 +160,7 @@ proptest! {
             }
             let later = at(now + 60 * SECOND);
             cluster.run(later);
-            prop_assert!(cluster.nodes.iter().all(Replica::is_quiet), "{name}");
+            prop_assert!(cluster.nodes.iter().all(|node| node.is_quiet()), "{name}");
             prop_assert!(cluster.nodes.iter().all(|node| node.footprint().extra == 0));
             let mut peeks = cluster.nodes.iter_mut().map(|node| node.handle_request(KEY, 0, later));
             let first = peeks.next();
@@ -175,7 +182,7 @@ proptest! {
             let mut node = replica(name, bucket, 0, 3);
             let _ = node.handle_request(KEY, 2, at(0));
             for frame in [&bytes, &framed] {
-                check_frame(&mut node, frame)?;
+                check_frame(&mut *node, frame)?;
             }
         }
     }
@@ -202,15 +209,15 @@ proptest! {
                         *byte = value;
                     }
                 }
-                check_frame(&mut node, &changed)?;
-                check_frame(&mut node, frame.get(..cut).unwrap_or(frame))?;
+                check_frame(&mut *node, &changed)?;
+                check_frame(&mut *node, frame.get(..cut).unwrap_or(frame))?;
             }
         }
     }
 }
 
 /// A refused frame leaves no trace; any other leaves a node that still decides.
-fn check_frame(node: &mut Replica, frame: &[u8]) -> Result<(), TestCaseError> {
+fn check_frame(node: &mut dyn Machine, frame: &[u8]) -> Result<(), TestCaseError> {
     let before = format!("{node:?}");
     if node.handle_frame(NodeId(1), frame, at(3 * SECOND)).is_err() {
         prop_assert_eq!(format!("{node:?}"), before);
@@ -251,6 +258,19 @@ fn what_a_node_nobody_mentioned_admitted_counts_too() {
             wait: Span::ZERO,
         };
         assert_eq!(node.handle_request(KEY, 0, at(0)), wanted, "{name}");
+    }
+}
+
+#[test]
+fn nodes_agree_after_a_few_rounds() {
+    let bucket = Bucket::new(30, 30, 3_600 * SECOND).unwrap();
+    for name in KINDS {
+        let mut cluster = Cluster::new(name, bucket, 3);
+        for _ in 0..30 {
+            let _ = cluster.request(0, 1, at(0));
+        }
+        cluster.run(at(10 * SECOND));
+        assert!(!allowed(cluster.request(2, 1, at(10 * SECOND))), "{name}");
     }
 }
 
@@ -305,8 +325,8 @@ fn a_restarted_node_hides_as_much_as_it_had_unless_boots_are_told_apart() {
         let mut cluster = Cluster::new(name, bucket, 2);
         assert!(allowed(cluster.request(0, 6, at(0))));
         cluster.run(at(SECOND));
-        cluster.nodes[0] = Replica::new(
-            kind(name),
+        cluster.nodes[0] = begin(
+            name,
             Setup {
                 bucket,
                 me: NodeId(0),
@@ -354,7 +374,36 @@ fn the_largest_bucket_keeps_few_elements() {
         assert_eq!(node.footprint().local, 24 + 16);
         assert!(allowed(node.handle_request(KEY, burst - unit, at(0))));
         assert!(!allowed(node.handle_request(KEY, burst, at(0))));
-        node.charge(KEY, u64::MAX, at(0));
+        node.charge(KEY, u64::MAX, None, at(0));
         assert!(node.footprint().local <= 24 + 16 * (1 << 17));
+    }
+}
+
+/// A peer whose clock runs ahead: an hour is borne, days are refused, lest a key stay blocked for so long.
+#[test]
+fn clocks_that_are_ahead_by_days_are_refused() {
+    const DAY: u64 = 86_400 * SECOND;
+    let bucket = Bucket::new(20, 1, 10 * DAY).unwrap();
+    for name in KINDS {
+        let frame = |ahead: u64| {
+            let mut node = replica(name, bucket, 1, 2);
+            let _ = node.handle_request(KEY, 20, at(ahead));
+            node.handle_timeout(at(ahead + SECOND));
+            node.poll_send().unwrap().frame
+        };
+        let mut node = replica(name, bucket, 0, 2);
+        for ahead in [DAY + DAY / 24, 400 * DAY] {
+            let told = node.handle_frame(NodeId(1), &frame(ahead), at(0));
+            assert_eq!(told, Err(Malformed::Value), "{name}");
+            let full = Verdict::Allow {
+                remaining: 20,
+                wait: Span::ZERO,
+            };
+            assert_eq!(node.handle_request(KEY, 0, at(0)), full, "{name}");
+        }
+        let told = node.handle_frame(NodeId(1), &frame(DAY / 24), at(0));
+        assert_eq!(told, Ok(()));
+        let verdict = node.handle_request(KEY, 1, at(DAY / 24));
+        assert!(!allowed(verdict), "{name}");
     }
 }

@@ -4,11 +4,10 @@
 //! death of each element and chains again; both are maxima, so whatever is merged in whatever order, however often,
 //! ends in the same line. Not here: whom a line is told to, and bytes.
 
+use tollgate_gossip::{Mark, planted};
 use tollgate_limit::Instant;
-use tollgate_mode::planted;
 
-use crate::bucket::Mark;
-use crate::rounds::Bits;
+use crate::modes::rounds::Bits;
 
 /// The most elements of a line. A debt beyond that is forgiven; of what others tell, the oldest goes first.
 pub(crate) const ELEMENTS_MAX: usize = 1 << 17;
@@ -154,16 +153,6 @@ impl Line {
     pub(crate) fn dead(&self, now: Mark) -> usize {
         self.elements
             .partition_point(|element| element.death <= now)
-    }
-
-    /// The elements that live, as they are told.
-    pub(crate) fn living(&self, now: Mark) -> Vec<Heard> {
-        let living = self.elements.get(self.dead(now)..).unwrap_or_default();
-        let told = living.iter().map(|element| Heard {
-            id: element.id,
-            death: element.death,
-        });
-        told.collect()
     }
 
     /// Grains of backlog: a step for each element that lives, of the first what is left of it.
@@ -323,13 +312,6 @@ impl Line {
             }
         }
         taken
-    }
-
-    /// Nothing is left of the line.
-    pub(crate) fn clear(&mut self, change: &mut Change<'_>) {
-        for mut element in self.elements.drain(..) {
-            element.silence(change.counts);
-        }
     }
 
     /// Nothing waits for that neighbour any more.

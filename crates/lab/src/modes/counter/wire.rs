@@ -10,11 +10,10 @@
 
 use std::ops::Range;
 
+use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
 use tollgate_limit::Instant;
-use tollgate_mode::{Key, Malformed};
 
 use super::tally::{Allowance, ENTRIES_MAX, Entry, Heard, LIMIT_MAX, Tally};
-use crate::codec::{Decoder, Encoder};
 
 /// Bytes of the smallest entry.
 const ENTRY_BYTES_MIN: usize = 3;

@@ -5,9 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tollgate_mode::{NodeId, Send, Writer};
-
-use crate::codec::{Encoder, FRAME_BYTES_MAX, Header, SEQUENCE_MAX};
+use tollgate_gossip::{Encoder, FRAME_BYTES_MAX, Header, NodeId, SEQUENCE_MAX, Send, Writer};
 
 /// A frame takes no further key beyond this. What is said of one key must fit into the other half.
 pub(crate) const FRAME_BYTES_FULL: usize = FRAME_BYTES_MAX / 2;
@@ -24,8 +22,6 @@ pub(crate) struct Outbox {
 pub(crate) struct Batch<'a> {
     outbox: &'a mut Outbox,
     to: NodeId,
-    kind: u8,
-    bytes_full: usize,
     frame: Option<Encoder>,
 }
 
@@ -47,25 +43,11 @@ impl Outbox {
     }
 
     pub(crate) fn batch(&mut self, to: NodeId) -> Batch<'_> {
-        let kind = self.header.kind;
-        self.batch_of(kind, FRAME_BYTES_FULL, to)
-    }
-
-    /// Frames of another kind, that take no further key beyond so many bytes.
-    pub(crate) fn batch_of(&mut self, kind: u8, bytes_full: usize, to: NodeId) -> Batch<'_> {
         Batch {
             outbox: self,
             to,
-            kind,
-            bytes_full,
             frame: None,
         }
-    }
-
-    /// Sends a frame that is nothing but its kind.
-    pub(crate) fn signal(&mut self, kind: u8, to: NodeId) {
-        let frame = self.open_as(kind).finish();
-        self.send(to, frame);
     }
 
     /// Sends a frame that another neighbour got as well.
@@ -83,14 +65,7 @@ impl Outbox {
 
     /// A frame with nothing but its header.
     pub(crate) fn open(&mut self) -> Encoder {
-        self.open_as(self.header.kind)
-    }
-
-    fn open_as(&mut self, kind: u8) -> Encoder {
-        let encoder = Encoder::new(Header {
-            kind,
-            ..self.header
-        });
+        let encoder = Encoder::new(self.header);
         self.header.sequence = (self.header.sequence + 1) & SEQUENCE_MAX;
         encoder
     }
@@ -102,12 +77,11 @@ impl Batch<'_> {
         if self
             .frame
             .as_ref()
-            .is_some_and(|frame| frame.len() > self.bytes_full)
+            .is_some_and(|frame| frame.len() > FRAME_BYTES_FULL)
         {
             self.flush();
         }
-        self.frame
-            .get_or_insert_with(|| self.outbox.open_as(self.kind))
+        self.frame.get_or_insert_with(|| self.outbox.open())
     }
 
     /// Hands over what was written.

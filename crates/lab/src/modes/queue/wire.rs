@@ -11,12 +11,10 @@
 
 use std::ops::Range;
 
+use tollgate_gossip::{AHEAD_NS_MAX, Bucket, Decoder, Encoder, Key, Malformed, Mark, latest};
 use tollgate_limit::Instant;
-use tollgate_mode::{Key, Malformed};
 
 use super::line::{ELEMENTS_MAX, Heard, Id};
-use crate::bucket::{Bucket, Mark};
-use crate::codec::{AHEAD_NS_MAX, Decoder, Encoder, latest};
 
 /// Bytes of the smallest element.
 const ELEMENT_BYTES_MIN: usize = 9;

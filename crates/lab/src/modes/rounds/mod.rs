@@ -1,31 +1,18 @@
 //! Rounds of gossip: when a node speaks, to which neighbour, and which keys wait for whom.
 //!
 //! Every interval, at a phase of its own, a node picks one neighbour and sends all that waits for it. Nothing is
-//! acknowledged: what was sent no longer waits. A node that left is told nothing more; one that comes asks two
-//! neighbours for all they know, and hears of a key when it changes next. Not here: what is said about a key, which
-//! `counter` and `queue` know.
+//! acknowledged: what was sent no longer waits. A node that left is told nothing more; one that comes hears of a key when
+//! it changes next. Not here: what is said about a key, which `counter` and `queue` know.
 
-mod asks;
 mod bits;
 mod outbox;
 
+use tollgate_gossip::{Key, Malformed, NodeId, Setup, planted};
+use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, Malformed, NodeId, Sort, planted};
 
-pub(crate) use asks::{Asks, END, JOIN, PART_BYTES, STATE};
 pub(crate) use bits::Bits;
 pub(crate) use outbox::Outbox;
-
-use crate::setup::Setup;
-use tollgate_kit::Dice;
-
-/// What a frame of that kind is for.
-pub(crate) const fn sort(kind: u8) -> Sort {
-    match kind {
-        JOIN | STATE | END => Sort::Memory,
-        _ => Sort::Publication,
-    }
-}
 
 /// Keys that a list may hold in vain before it is trimmed.
 const LIST_SLACK: usize = 1024;
@@ -192,18 +179,6 @@ impl Rounds {
     /// When the next round is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         (self.next < Instant::LAST).then_some(self.next)
-    }
-
-    /// The slot of this node, whom nobody tells anything.
-    pub(crate) fn mine(&self) -> usize {
-        self.slot(self.me).unwrap_or_default()
-    }
-
-    /// The neighbour before this node in a circle of all.
-    pub(crate) fn ward(&self) -> Option<usize> {
-        let is_before = |slot: &&usize| self.node(**slot).is_some_and(|node| node < self.me);
-        let before = self.neighbours.iter().rev().find(is_before);
-        before.or(self.neighbours.last()).copied()
     }
 
     /// Any neighbour, each equally likely.

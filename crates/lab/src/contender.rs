@@ -1,0 +1,134 @@
+//! What is put to the test, by name.
+//!
+//! Not here: what each of them does, and which are usual in an experiment.
+
+use std::fmt;
+
+use tollgate_gossip::Kind;
+
+use crate::world::Lent;
+
+/// What is put to the test: a design, or the one bucket that sees everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contender {
+    /// One bucket that sees every request at once.
+    Central,
+    /// Each node counts alone.
+    Local,
+    /// Counters per node, a limit and a refill instant, as the thesis prints them. Simulated only, as are the next five.
+    Counter,
+    /// The same with the limit clamped and compared at a common instant.
+    CounterFixed,
+    /// Elements with a time of birth and a time of death.
+    Queue,
+    /// The same; gossips with the neighbour that lacks most.
+    QueueLinf,
+    /// The same; sends at once what came fast.
+    QueueFreq,
+    /// Both.
+    QueueFreqLinf,
+    /// Busy-period segments with silent shares.
+    Segments,
+    /// One node per key collects and announces.
+    Home,
+    /// `segments` where that sends less, else `home`.
+    Auto,
+    /// Somebody else decides or lends.
+    Lent(Lent),
+}
+
+/// Nothing that is put to the test has that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownContender(pub String);
+
+impl Contender {
+    /// Every design: nodes that count by themselves or together with others.
+    pub const DESIGNS: [Self; 10] = [
+        Self::Local,
+        Self::Counter,
+        Self::CounterFixed,
+        Self::Queue,
+        Self::QueueLinf,
+        Self::QueueFreq,
+        Self::QueueFreqLinf,
+        Self::Segments,
+        Self::Home,
+        Self::Auto,
+    ];
+
+    /// Every design, the central bucket first.
+    pub fn all() -> Vec<Self> {
+        [&[Self::Central], Self::DESIGNS.as_slice()].concat()
+    }
+
+    /// The name on the command line and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Central => "central",
+            Self::Local => "local",
+            Self::Counter => "counter",
+            Self::CounterFixed => "counter+fixed",
+            Self::Queue => "queue",
+            Self::QueueLinf => "queue+linf",
+            Self::QueueFreq => "queue+freq",
+            Self::QueueFreqLinf => "queue+freq+linf",
+            Self::Segments => Kind::Segments.name(),
+            Self::Home => Kind::Home.name(),
+            Self::Auto => Kind::Auto.name(),
+            Self::Lent(lent) => lent.name(),
+        }
+    }
+
+    /// The contender of that name.
+    pub fn named(name: &str) -> Result<Self, UnknownContender> {
+        let lent = Lent::ALL.into_iter().map(Self::Lent);
+        let found = Self::all()
+            .into_iter()
+            .chain(lent)
+            .find(|own| own.name() == name);
+        found.ok_or_else(|| UnknownContender(name.to_owned()))
+    }
+
+    /// The design as nodes have it, where contracts can name it; the others are simulated only.
+    pub const fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Segments => Some(Kind::Segments),
+            Self::Home => Some(Kind::Home),
+            Self::Auto => Some(Kind::Auto),
+            _ => None,
+        }
+    }
+
+    /// What `auto` comes to for that bucket and cluster; every other contender is itself.
+    #[must_use]
+    pub fn resolve(self, burst: u64, nodes: u64) -> Self {
+        let kind = self.kind().map(|kind| kind.resolve(burst, nodes));
+        kind.map_or(self, Self::from)
+    }
+}
+
+impl From<Kind> for Contender {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Segments => Self::Segments,
+            Kind::Home => Self::Home,
+            Kind::Auto => Self::Auto,
+        }
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for UnknownContender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Contender::DESIGNS.iter().map(|own| own.name()).collect();
+        let names = names.join(", ");
+        write!(f, "no design is called {:?}; there are {names}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownContender {}
