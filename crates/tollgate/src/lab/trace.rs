@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use tollgate_gossip::{Bucket, Key, Knobs};
-use tollgate_lab::{Ask, Cell, Cluster, Fault, Plan, Request, Routing, Variant, View, Watch};
+use tollgate_lab::{
+    Ask, Cell, Cluster, Fault, Frequency, Plan, Request, Routing, Variant, View, Watch,
+};
 use tollgate_limit::{Instant, Span};
 
 use super::options::{NetworkOptions, RoutingName, TraceOptions};
