@@ -11,8 +11,7 @@ use tollgate_limit::Cost;
 use tollgate_node::{Kept, Key, Value};
 use tollgate_sim::Weather;
 
-use whole::contracts;
-pub(crate) use whole::{MS, SECOND, World, roster};
+pub(crate) use whole::{MS, SECOND, World, contracts, roster};
 
 pub(crate) fn ceiling(limit: u64) -> String {
     format!(
