@@ -25,7 +25,7 @@ impl Decayed {
     }
 
     /// One that was counted before.
-    pub(crate) const fn known(tau_ns: u64, (count, at): (u64, Instant)) -> Self {
+    pub(crate) const fn known(tau_ns: u64, count: u64, at: Instant) -> Self {
         Self { count, at, tau_ns }
     }
 

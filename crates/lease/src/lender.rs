@@ -425,7 +425,7 @@ impl Lender {
         let clock = self.clock;
         self.pools.each_mut(|_, pool| {
             pool.tell_time(clock);
-            pool.relearn(generation, (now, learnt));
+            pool.relearn(generation, now, learnt);
         });
     }
 

@@ -120,7 +120,8 @@ impl Lender {
     pub fn handle_report(
         &mut self,
         key: Key,
-        (plane, report): (PlaneId, &Report),
+        plane: PlaneId,
+        report: &Report,
         now: Instant,
     ) -> Option<QuotaTold> {
         let rules = self.setup.assigned()?;
@@ -222,11 +223,11 @@ mod tests {
     #[test]
     fn quotas_and_requests_come_out_of_one_pool() {
         let mut lender = lender();
-        let told = lender.handle_report(Key(1), (7, &report(50)), at(1_000));
+        let told = lender.handle_report(Key(1), 7, &report(50), at(1_000));
         // It may have something of before, which ends by itself.
         assert_eq!(told.expect("quotas are on").action, None);
         // Everything of before is over, and the bucket full.
-        let told = lender.handle_report(Key(1), (7, &report(50)), at(20_000));
+        let told = lender.handle_report(Key(1), 7, &report(50), at(20_000));
         let Some(Action::Assign(bucket, 10)) = told.expect("on").action else {
             panic!("{told:?}")
         };
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(lender.probe(Key(1), 1, at(20_000)).remaining, 0);
         // Another one has to wait for what nobody has.
         let told = lender
-            .handle_report(Key(1), (8, &report(50)), at(20_000))
+            .handle_report(Key(1), 8, &report(50), at(20_000))
             .expect("on");
         assert!(matches!(told.action, Some(Action::Deny(_))), "{told:?}");
         assert_eq!(lender.quota_stand().planes, 2);
@@ -254,7 +255,7 @@ mod tests {
             quota: None,
             ..lender().setup
         };
-        let told = Lender::new(setup).handle_report(Key(1), (7, &report(50)), at(20_000));
+        let told = Lender::new(setup).handle_report(Key(1), 7, &report(50), at(20_000));
         assert_eq!(told, None);
     }
 
@@ -272,7 +273,7 @@ mod tests {
         ];
         for (case, take_over) in takes_over.into_iter().enumerate() {
             let mut lender = Lender::new(setup.clone());
-            let told = lender.handle_report(Key(1), (7, &report(50)), at(20_000));
+            let told = lender.handle_report(Key(1), 7, &report(50), at(20_000));
             assert!(matches!(told.unwrap().action, Some(Action::Assign(..))));
             let begun = 22_000;
             take_over(&mut lender, at(begun));
@@ -281,7 +282,7 @@ mod tests {
                 if case == 1 {
                     lender.act(Key(1), at(now));
                 }
-                let told = lender.handle_report(Key(1), (8, &report(50)), at(now));
+                let told = lender.handle_report(Key(1), 8, &report(50), at(now));
                 if let Some(action) = told.unwrap().action {
                     break action;
                 }
@@ -297,7 +298,7 @@ mod tests {
     #[test]
     fn a_data_plane_that_nobody_speaks_for_is_forgotten() {
         let mut lender = lender();
-        let told = lender.handle_report(Key(1), (7, &report(50)), at(20_000));
+        let told = lender.handle_report(Key(1), 7, &report(50), at(20_000));
         assert!(told.is_some());
         lender.handle_timeout(at(69_000));
         assert_eq!(lender.quota_stand().planes, 1, "it may be due");

@@ -153,7 +153,7 @@ impl Pool {
 
     /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by
     /// `end`.
-    pub fn relearn(&mut self, generation: u64, (now, end): (Instant, Instant)) {
+    pub fn relearn(&mut self, generation: u64, now: Instant, end: Instant) {
         let mut next = Self::restating(self.limits, self.rules, generation, now);
         if let Some(count) = self.count.as_ref() {
             next = next.counting(count.window(), count.clock);

@@ -141,7 +141,7 @@ fn pool(from: &mut Decoder<'_>) -> Result<Pool, Malformed> {
     }
     // More sessions than there can be.
     let opened = wire::within(from.count()?, u64::MAX >> 1)?;
-    let asked = Decayed::known(ASKED_NS, (from.count()?, instant(from)?));
+    let asked = Decayed::known(ASKED_NS, from.count()?, instant(from)?);
     let unknown = if is(from)? {
         Some(Unknown {
             rate: amount(from)?,

@@ -211,7 +211,7 @@ impl Quota {
             self.planes.insert(plane, held);
             return Some(Action::Assign(bucket, self.rules.ttl_s));
         }
-        self.turn(pool, (plane, held), now)
+        self.turn(pool, plane, held, now)
     }
 
     /// Does what is due for one data plane, whose stream is there; nothing where nothing is. One that had nothing may
@@ -223,7 +223,7 @@ impl Quota {
             return None;
         }
         let held = self.planes.remove(&plane)?;
-        self.turn(pool, (plane, held), now)
+        self.turn(pool, plane, held, now)
     }
 
     /// When something is to be done for one data plane; `None` where it is not subscribed.
@@ -256,7 +256,8 @@ impl Quota {
     fn turn(
         &mut self,
         pool: &mut Pool,
-        (plane, mut held): (PlaneId, Plane),
+        plane: PlaneId,
+        mut held: Plane,
         now: Instant,
     ) -> Option<Action> {
         held.settle(&self.rules, now);

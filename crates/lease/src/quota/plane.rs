@@ -118,7 +118,7 @@ impl Plane {
         let used = u128::from(report.allowed) * 1_000_000_000_000 / elapsed;
         let used = u64::try_from(used).unwrap_or(WANT_MAX).min(WANT_MAX);
         let (depth, rate) = pool.claimable(used, rules.ttl_ns());
-        let bucket = Bucket::fit(pool.limits(), (depth, rate), rules.drift_ppm);
+        let bucket = Bucket::fit(pool.limits(), depth, rate, rules.drift_ppm);
         if bucket.depth() > depth || bucket.rate(rules.drift_ppm) > rate {
             return None;
         }
@@ -174,9 +174,9 @@ impl Plane {
     ) -> Act {
         let is_over = pool.is_over();
         pool.withdraw(self.name);
-        let due = pool.due_plane(want, rules.ttl_ns());
-        let wished = Bucket::fit(pool.limits(), due, rules.drift_ppm);
-        let fresh = self.fresh(pool, rules, (want, wished));
+        let (depth, rate) = pool.due_plane(want, rules.ttl_ns());
+        let wished = Bucket::fit(pool.limits(), depth, rate, rules.drift_ppm);
+        let fresh = self.fresh(pool, rules, want, wished);
         let current = self.current.filter(|part| {
             let until = after(part.sent, rules.extend_ns());
             now < until
@@ -211,16 +211,11 @@ impl Plane {
     }
 
     /// What is wished, cut to what there is; `None` where there is nothing.
-    fn fresh(
-        &self,
-        pool: &Pool,
-        rules: &QuotaRules,
-        (want, wished): (u64, Bucket),
-    ) -> Option<Bucket> {
+    fn fresh(&self, pool: &Pool, rules: &QuotaRules, want: u64, wished: Bucket) -> Option<Bucket> {
         let tokens = pool.offered(want).min(u64::from(wished.max_tokens));
         let own = self.reserved(rules, 0).rate;
         let rate = pool.rate_free().max(own);
-        let most = Bucket::fit(pool.limits(), (mites(tokens), rate), rules.drift_ppm);
+        let most = Bucket::fit(pool.limits(), mites(tokens), rate, rules.drift_ppm);
         let mut bucket = Bucket {
             tokens_per_fill: most.tokens_per_fill.min(wished.tokens_per_fill),
             ..most

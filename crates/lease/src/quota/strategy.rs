@@ -20,7 +20,7 @@ pub struct Bucket {
 impl Bucket {
     /// The bucket of at most that depth and that rate, which a clock that is fast by `drift_ppm` does not exceed
     /// either; at least a token of each.
-    pub(super) fn fit(limits: &Limits, (depth, rate): (i128, i128), drift_ppm: u32) -> Self {
+    pub(super) fn fit(limits: &Limits, depth: i128, rate: i128, drift_ppm: u32) -> Self {
         let interval_s = interval(limits);
         let slow = rate.saturating_mul(MILLION) / (MILLION + i128::from(drift_ppm));
         let filled = slow.saturating_mul(i128::from(interval_s) * i128::from(SECOND_NS));
@@ -95,7 +95,7 @@ mod unit {
             let limits = Limits::new(limit, period_ns, 1_000).unwrap();
             for share in [1, 3, 10, 16] {
                 let rate = limits.rate() / share;
-                let bucket = Bucket::fit(&limits, (limits.depth() / share, rate), 500);
+                let bucket = Bucket::fit(&limits, limits.depth() / share, rate, 500);
                 assert!(
                     bucket.tokens_per_fill == 1 || bucket.rate(500) <= rate,
                     "{limit} {share}"

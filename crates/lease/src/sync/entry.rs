@@ -140,7 +140,8 @@ impl Entry {
     pub(super) fn handle_report(
         &mut self,
         config: &SyncConfig,
-        (writer, of): (Writer, &Report),
+        writer: Writer,
+        of: &Report,
         now: Instant,
     ) -> Option<(Answer, Over)> {
         self.bucket.fill(&config.limits, now);

@@ -381,7 +381,7 @@ impl Syncing {
         let has_room = self.entries.len() < KEYS_MAX || self.knows(report.key);
         let answer = if has_room && self.setup.centre(report.key) == self.setup.me {
             let entry = self.entry(report.key, now);
-            entry.handle_report(&config, (writer, report), now)
+            entry.handle_report(&config, writer, report, now)
         } else {
             None
         };

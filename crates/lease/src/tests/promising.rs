@@ -234,7 +234,7 @@ fn almost_as_many_of_a_burst_wait_as_one_bucket_would_let() {
 
 #[test]
 fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
-    let mut world = World::new(7, (1_000, 1_000), 3, CALM);
+    let mut world = World::new(7, 1_000, 1_000, 3, CALM);
     world.tune(2 * SECOND, 500);
     // They alone want twice the limit.
     world.delay(200 * MS, 1_000.0);
@@ -255,7 +255,7 @@ fn those_who_ask_each_time_do_not_keep_leases_away_for_ever() {
 /// Ten clients that want twice a limit between them, and others who ask each time; what was admitted of what could be,
 /// in thousandths, and messages per thousand requests.
 fn crowded(limit: u64, direct: f64) -> (u64, u64) {
-    let mut world = World::new(7, (limit, limit), 10, CALM);
+    let mut world = World::new(7, limit, limit, 10, CALM);
     world.tune(2 * SECOND, 500);
     world.delay(100 * MS, direct);
     for client in 0..10 {

@@ -32,7 +32,7 @@ impl Shown {
 
 /// A schedule in which nothing fails, but every clock runs as fast as it may and everybody wants more than there is.
 fn run_fast(seed: u64) -> Shown {
-    let mut world = World::new(seed, (300, 600), 2, CALM);
+    let mut world = World::new(seed, 300, 600, 2, CALM);
     world.tune(2 * SECOND, 20_000);
     world.hurry();
     for client in 0..2 {
@@ -59,7 +59,7 @@ pub(crate) fn run(seed: u64, has_steps: bool) -> Shown {
         copies: thousandths(dice.below(200)),
         ..Weather::between(delay, delay + jitter)
     };
-    let mut world = World::new(dice.roll(), (per_second, burst), count, weather);
+    let mut world = World::new(dice.roll(), per_second, burst, count, weather);
     let drift = if dice.below(2) == 0 { 500 } else { 20_000 };
     world.tune(dice.between(300 * MS, 2 * SECOND), drift);
     // What was promised by a clock that steps back is outside of what is promised here.

@@ -8,8 +8,8 @@ use crate::{Lend, Share};
 const MS: u64 = 1_000_000;
 
 /// Ten clients with Zipf demand of `tenths` of the limit for so many seconds.
-fn run(seed: u64, (per_second, burst): (u64, u64), tenths: u64, seconds: u64) -> World {
-    let mut world = World::new(seed, (per_second, burst), 10, CALM);
+fn run(seed: u64, per_second: u64, burst: u64, tenths: u64, seconds: u64) -> World {
+    let mut world = World::new(seed, per_second, burst, 10, CALM);
     let ranks: u64 = (1..=10).map(|rank| 2520 / rank).sum();
     for client in 0..10_u64 {
         let milli = per_second * 100 * tenths * (2520 / (client + 1)) / ranks;
@@ -39,7 +39,7 @@ fn most_of_the_limit_is_used_with_few_messages() {
     ];
     let mut missed = Vec::new();
     for (limits, tenths, least, most) in bars {
-        let world = run(7, limits, tenths, 15);
+        let world = run(7, limits.0, limits.1, tenths, 15);
         assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
         let (share, messages, waited) = figures(&world);
         println!(
@@ -55,7 +55,7 @@ fn most_of_the_limit_is_used_with_few_messages() {
 /// One client that wants twice the limit: told to wait, it does not ask for every token.
 #[test]
 fn a_client_alone_that_wants_more_than_there_is_seldom_asks() {
-    let mut world = World::new(3, (1_000, 1_000), 1, CALM);
+    let mut world = World::new(3, 1_000, 1_000, 1, CALM);
     world.at(0, Event::Demand(0, 2_000_000));
     world.run(10_000 * MS);
     assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
@@ -73,7 +73,7 @@ fn other_kinds_of_lease_admit_no_more() {
             copies: 100_000,
             ..Weather::between(MS, 21 * MS)
         };
-        let mut world = World::new(5, (300, 60), 5, weather);
+        let mut world = World::new(5, 300, 60, 5, weather);
         world.rules.lend = lend;
         world.tune(1_000 * MS, 500);
         for client in 0..5 {
@@ -94,7 +94,7 @@ fn other_kinds_of_lease_admit_no_more() {
 /// Nine clients that want little beside one that wants everything: what each got of what it asked for, the least of the
 /// nine first.
 fn beside_a_greedy_one(share: Share) -> (f64, f64) {
-    let mut world = World::new(9, (1_000, 1_000), 10, CALM);
+    let mut world = World::new(9, 1_000, 1_000, 10, CALM);
     world.rules.share = share;
     world.tune(2_000 * MS, 500);
     world.at(0, Event::Demand(0, 3_000_000));

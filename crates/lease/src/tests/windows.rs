@@ -55,7 +55,7 @@ fn run(shape: Shape, seed: u64) -> (Shown, u64) {
         Shape::Counters(_) => Shape::Counters([1, 4, 10][usize::try_from(dice.below(3)).unwrap()]),
         other => other,
     };
-    let mut world = World::new(dice.roll(), (limit, limit), count, weather);
+    let mut world = World::new(dice.roll(), limit, limit, count, weather);
     let naive = Naive::new(shape, limit, period);
     // A day like any other, and no round one.
     let day = 20_000 * 86_400 * SECOND + dice.below(86_400 * SECOND);
@@ -152,8 +152,8 @@ fn every_way_to_get_windows_wrong_is_noticed() {
 
 /// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand
 /// decisions.
-fn calm(shape: Shape, (limit, period): (u64, u64), tenths: u64) -> (u64, u64) {
-    let mut world = World::new(7, (limit, limit), 3, CALM);
+fn calm(shape: Shape, limit: u64, period: u64, tenths: u64) -> (u64, u64) {
+    let mut world = World::new(7, limit, limit, 3, CALM);
     let naive = Naive::new(shape, limit, period);
     world.count_by(window(config(shape, limit, period)), &naive, 5 * SECOND);
     world.tune((2 * period).clamp(SECOND, 10 * SECOND), 500);
@@ -174,7 +174,7 @@ fn calm(shape: Shape, (limit, period): (u64, u64), tenths: u64) -> (u64, u64) {
 fn almost_all_of_a_window_is_used_and_few_decisions_cost_a_message() {
     for shape in SHAPES {
         for tenths in [9, 12, 20] {
-            let (used, messages) = calm(shape, (1_000, SECOND), tenths);
+            let (used, messages) = calm(shape, 1_000, SECOND, tenths);
             println!(
                 "{shape:?}, {tenths} tenths of the limit: {used} of 1000 used, {messages} messages a 1000"
             );
@@ -372,7 +372,7 @@ fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
         allowed: 5,
         denied: 0,
     };
-    assert_eq!(lender.handle_report(key, (1, &report), now), None);
+    assert_eq!(lender.handle_report(key, 1, &report, now), None);
     let grant = lender.handle_question(key, &question(1), 0, now).unwrap();
     assert!(grant.tokens > 0);
     assert!(lender.footprint().local > 0);

@@ -121,7 +121,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(
         seed: u64,
-        (per_second, burst): (u64, u64),
+        per_second: u64,
+        burst: u64,
         count: usize,
         weather: Weather,
     ) -> Self {
@@ -400,7 +401,7 @@ impl World {
         let before = pool.figures();
         let grant = pool.handle_question(&question, now);
         let waits = grant.map(|grant| grant.waits).unwrap_or_default();
-        self.pass_line(question.need.cost, (before, pool.figures()), waits);
+        self.pass_line(question.need.cost, before, pool.figures(), waits);
         if let Some(grant) = grant {
             let bytes = encode(&Message::Grant(grant)).to_vec();
             self.post(POOL, address(client), bytes);

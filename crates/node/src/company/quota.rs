@@ -20,7 +20,7 @@ impl Node {
         now: Instant,
     ) -> Option<QuotaTold> {
         self.of_planes(spot, now, true, |lender, now| {
-            lender.handle_report(key(spot.print), (plane, report), now)
+            lender.handle_report(key(spot.print), plane, report, now)
         })?
     }
 

@@ -14,7 +14,7 @@ const CALM: Faults = Faults {
 };
 
 fn world(planes: usize) -> World {
-    let mut world = World::new(1, (1_000, 1_000), QuotaRules::default(), CALM);
+    let mut world = World::new(1, 1_000, 1_000, QuotaRules::default(), CALM);
     for _ in 0..planes {
         world.add(Envoy::new(0, false), SECOND);
     }
@@ -73,7 +73,7 @@ fn who_comes_later_gets_a_share_when_the_first_is_cut() {
 /// How long after demand has moved from one data plane to another, which used 8 % before, that one passes 0.8 of what
 /// it asks for.
 fn moved_after(rules: QuotaRules, report_every: u64) -> u64 {
-    let mut world = World::new(1, (1_000, 1_000), rules, CALM);
+    let mut world = World::new(1, 1_000, 1_000, rules, CALM);
     for rate in [2_000, 80] {
         world.add(Envoy::new(0, false), report_every);
         world.sides.last_mut().unwrap().mood = Mood::Steady(rate);

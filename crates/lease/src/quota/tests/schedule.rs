@@ -32,7 +32,7 @@ pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
     } else {
         faults
     };
-    let mut world = World::new(dice.roll(), (per_second, burst), rules, faults);
+    let mut world = World::new(dice.roll(), per_second, burst, rules, faults);
     if seed % 2 == 1 {
         world = world.among(3);
     }
@@ -61,7 +61,7 @@ fn slow(seed: u64, planes: usize) -> World {
         twice: 0,
         late: (1_000, 0),
     };
-    let mut world = World::new(seed, (300, 90), rules, faults);
+    let mut world = World::new(seed, 300, 90, rules, faults);
     for _ in 0..planes {
         world.add(Envoy::new(0, true), 200 * MS);
     }

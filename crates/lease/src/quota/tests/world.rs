@@ -124,7 +124,8 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(
         seed: u64,
-        (per_second, burst): (u64, u64),
+        per_second: u64,
+        burst: u64,
         rules: QuotaRules,
         faults: Faults,
     ) -> Self {
@@ -287,7 +288,7 @@ impl World {
             self.sides[at].up.pop_front();
             let stream = self.sides[at].stream;
             let now = self.at();
-            let told = self.grantor().handle_report(KEY, (stream, &report), now);
+            let told = self.grantor().handle_report(KEY, stream, &report, now);
             self.tell(at, told.expect("quotas are on"));
         }
     }

@@ -53,7 +53,8 @@ impl World {
     pub(super) fn pass_line(
         &mut self,
         cost: u64,
-        (before, after): (PoolFigures, PoolFigures),
+        before: PoolFigures,
+        after: PoolFigures,
         waits: Waits,
     ) {
         let promised = after.promised - before.promised;
