@@ -24,7 +24,7 @@ use crate::outbox::Outbox;
 use crate::places::{Guest, Places};
 use crate::probe::Probe;
 use crate::settings::{Arrival, Settings};
-use crate::stream::{Sink, Source};
+use crate::stream::{Halves, Source};
 use crate::tls::Seals;
 use crate::up;
 
@@ -133,36 +133,36 @@ pub(crate) async fn serve(
     prepare(&client);
     let patience = shared.settings.patience;
     let by = tokio::time::Instant::now() + patience.hello;
-    let (mut from, to) = match timeout_at(by, shared.seals.accept(client)).await {
+    let mut client = match timeout_at(by, shared.seals.accept(client)).await {
         Ok(Ok(stream)) => stream.split(),
         Ok(Err(_)) => return shared.turn_away(Count::Unsealed, peer),
         Err(_) => return shared.turn_away(Count::Slow, peer),
     };
     if shared.settings.arrival == Arrival::Kernel {
-        from = from.stamped();
+        client.from = client.from.stamped();
     }
-    let hello = match timeout_at(by, hello(&shared, &mut from, peer)).await {
+    let hello = match timeout_at(by, hello(&shared, &mut client.from, peer)).await {
         Ok(Ok(hello)) => hello,
         Ok(Err(None)) => return,
         Err(_) => return shared.turn_away(Count::Slow, peer),
         Ok(Err(Some(Malformed::Version))) => {
             shared.turn_away(Count::OtherVersion, peer);
             let words = write::refusal(reason::UNSUPPORTED_VERSION, Version::V311);
-            return say_and_part((from, to), &words, patience.linger).await;
+            return client.say_and_part(&words, patience.linger).await;
         }
         Ok(Err(Some(_))) => return shared.turn_away(Count::BadHello, peer),
     };
     if let Some(words) = shared.places.refer(&hello.guest, &shared.meter) {
-        return say_and_part((from, to), &words, patience.linger).await;
+        return client.say_and_part(&words, patience.linger).await;
     }
     match timeout(patience.dial, shared.dial()).await {
-        Ok(Ok(broker)) => carry(&shared, hello, (from, to), broker, stop).await,
+        Ok(Ok(broker)) => carry(&shared, hello, client, broker, stop).await,
         failed => {
             // Who does not answer in time is not there.
             let why = failed.ok().and_then(Result::err);
             shared.turn_away(why.unwrap_or(Count::NoBroker), peer);
             let words = write::refusal(reason::SERVER_UNAVAILABLE, hello.version);
-            say_and_part((from, to), &words, patience.linger).await;
+            client.say_and_part(&words, patience.linger).await;
         }
     }
 }
@@ -171,8 +171,8 @@ pub(crate) async fn serve(
 async fn carry(
     shared: &Shared,
     hello: Hello,
-    (mut from_client, mut to_client): Halves,
-    (from_broker, mut to_broker): Halves,
+    mut client: Halves,
+    mut broker: Halves,
     mut stop: watch::Receiver<bool>,
 ) {
     let link = Link {
@@ -192,8 +192,8 @@ async fn carry(
     let linger = shared.settings.patience.linger;
     let guest = hello.guest;
     let ended = {
-        let mut up = Box::pin(up::carry(&link, start, &mut from_client, &mut to_broker));
-        let mut down = pin!(down::carry(&link, from_broker, &mut to_client));
+        let mut up = Box::pin(up::carry(&link, start, &mut client.from, &mut broker.to));
+        let mut down = pin!(down::carry(&link, broker.from, &mut client.to));
         tokio::select! {
             end = &mut down => {
                 count(&shared.meter, end, Count::BadBroker);
@@ -204,7 +204,7 @@ async fn carry(
                 last_words(&link, end);
                 // The broker hears that nothing more comes, and what it says to that still passes.
                 drop(up);
-                let _ = timeout(linger, to_broker.shutdown()).await;
+                let _ = timeout(linger, broker.to.shutdown()).await;
                 timeout(linger, down).await.ok()
             }
             words = moved(&link, &guest) => {
@@ -223,9 +223,9 @@ async fn carry(
     if ended == Some(End::NoGreeting) {
         shared.log.failed(Count::NoGreeting);
         let words = write::refusal(reason::SERVER_UNAVAILABLE, link.version);
-        let _ = put(&mut to_client, &words, linger).await;
+        let _ = put(&mut client.to, &words, linger).await;
     }
-    part((from_client, to_client), linger).await;
+    client.part(linger).await;
 }
 
 /// Waits until a client that the broker let in belongs elsewhere; what it is told.
@@ -238,9 +238,22 @@ async fn moved(link: &Link<'_>, guest: &Guest) -> Vec<u8> {
     shared.places.moved(guest, &shared.meter).await
 }
 
-async fn say_and_part((from, mut to): Halves, words: &[u8], linger: Duration) {
-    let _ = put(&mut to, words, linger).await;
-    part((from, to), linger).await;
+impl Halves {
+    async fn say_and_part(mut self, words: &[u8], linger: Duration) {
+        let _ = put(&mut self.to, words, linger).await;
+        self.part(linger).await;
+    }
+
+    /// Says that nothing more comes and waits a little for the other side to go: closing over bytes that were not read
+    /// would destroy words that were not read either.
+    async fn part(mut self, linger: Duration) {
+        let _ = timeout(linger, self.to.shutdown()).await;
+        let drain = async {
+            let mut ignored = [0; 1024];
+            while let Ok(1..) = self.from.read(&mut ignored).await {}
+        };
+        let _ = timeout(linger, drain).await;
+    }
 }
 
 /// Waits until the gateway is told to stop.
@@ -248,8 +261,6 @@ pub(crate) async fn told(stop: &mut watch::Receiver<bool>) {
     // One that is gone without a word has stopped too.
     let _ = stop.wait_for(|stop| *stop).await;
 }
-
-type Halves = (Source, Sink);
 
 /// What a client hears when the gateway ends its connection.
 fn last_words(link: &Link<'_>, end: End) {
@@ -311,17 +322,6 @@ async fn hello(
             Ok(0) | Err(_) => return Err(None),
         }
     }
-}
-
-/// Says that nothing more comes and waits a little for the other side to go: closing over bytes that were not read
-/// would destroy words that were not read either.
-async fn part((mut from, mut to): Halves, linger: Duration) {
-    let _ = timeout(linger, to.shutdown()).await;
-    let drain = async {
-        let mut ignored = [0; 1024];
-        while let Ok(1..) = from.read(&mut ignored).await {}
-    };
-    let _ = timeout(linger, drain).await;
 }
 
 /// Small packets go at once, and who vanished without a word is noticed.

@@ -39,16 +39,28 @@ pub(crate) enum Sink {
     Sealed(WriteHalf<Box<TlsStream<TcpStream>>>),
 }
 
+/// Both directions of a connection.
+pub(crate) struct Halves {
+    pub(crate) from: Source,
+    pub(crate) to: Sink,
+}
+
 impl Stream {
-    pub(crate) fn split(self) -> (Source, Sink) {
+    pub(crate) fn split(self) -> Halves {
         match self {
             Self::Plain(stream) => {
                 let (from, to) = stream.into_split();
-                (Source::Plain(from), Sink::Plain(to))
+                Halves {
+                    from: Source::Plain(from),
+                    to: Sink::Plain(to),
+                }
             }
             Self::Sealed(stream) => {
                 let (from, to) = split(stream);
-                (Source::Sealed(from), Sink::Sealed(to))
+                Halves {
+                    from: Source::Sealed(from),
+                    to: Sink::Sealed(to),
+                }
             }
         }
     }

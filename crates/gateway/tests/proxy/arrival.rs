@@ -41,7 +41,7 @@ fn a_gateway_that_did_not_run_holds_back_nothing_that_came_in_time() {
     for client in &mut clients {
         let before = age(&gateway, "count");
         until("there are stamps", || {
-            client.say(&publish(true, 0, ("other", 0), &[], b"x"));
+            client.say(&publish(true, 0, "other", 0, b"x"));
             client.hears_nothing();
             age(&gateway, "count") > before
         });
@@ -49,7 +49,7 @@ fn a_gateway_that_did_not_run_holds_back_nothing_that_came_in_time() {
     let (stamped, passed) = (age(&gateway, "count"), outcome(&gateway, "passed"));
     let release = gateway.hold();
     for client in &mut clients {
-        client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+        client.say(&publish(true, 0, "smooth", 0, b"x"));
         sleep(Duration::from_millis(60));
     }
     release();
@@ -72,7 +72,7 @@ fn where_it_is_asked_for_reading_is_what_counts() {
     let change = |settings: &mut Settings| settings.arrival = Arrival::Read;
     let gateway = Gateway::with(&broker.address(), SMOOTH, change);
     let mut client = Client::new(gateway.address, true, "a");
-    client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+    client.say(&publish(true, 0, "smooth", 0, b"x"));
     until("it has passed", || outcome(&gateway, "passed") == 1);
     assert!(age(&gateway, "count") < 0.1);
 }
@@ -119,7 +119,7 @@ fn publish_busily(busy: usize, gateways: [&Gateway; 2]) {
                     let mut client = Client::new(address, true, &at.to_string());
                     sleep(Duration::from_millis(100));
                     for _ in 0..300 {
-                        client.say(&publish(true, 0, ("smooth", 0), &[], b"x"));
+                        client.say(&publish(true, 0, "smooth", 0, b"x"));
                         sleep(Duration::from_millis(55));
                     }
                     // Once this is answered, all before it is decided.

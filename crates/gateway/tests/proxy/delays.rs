@@ -22,14 +22,14 @@ fn the_broker_is_timed_for_messages_that_it_answers() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
     let mut client = Client::new(gateway.address, true, "a");
-    client.say(&publish(true, 0, ("t", 0), &[], b"x"));
+    client.say(&publish(true, 0, "t", 0, b"x"));
     client.hears_nothing();
     assert_eq!(view(&gateway).service.count, 0, "nobody answers");
     for id in 1..=40 {
-        client.say(&publish(true, 2, ("t", id), &[], b"x"));
+        client.say(&publish(true, 2, "t", id, b"x"));
         assert_eq!(client.hear().0, 0x40);
     }
-    client.say(&publish(true, 4, ("t", 41), &[], b"x"));
+    client.say(&publish(true, 4, "t", 41, b"x"));
     assert_eq!(client.hear().0, 0x50);
     client.say(&[0x62, 2, 0, 41]);
     assert_eq!(client.hear().0, 0x70);
@@ -48,7 +48,7 @@ fn messages_behind_one_that_waits_are_held_back_since_they_came() {
     let gateway = Gateway::new(&broker.address(), SLOW);
     let mut client = Client::new(gateway.address, true, "a");
     let all: Vec<u8> = (1..=6)
-        .flat_map(|id| publish(true, 2, ("t", id), &[], b"x"))
+        .flat_map(|id| publish(true, 2, "t", id, b"x"))
         .collect();
     client.say(&all);
     for _ in 0..6 {

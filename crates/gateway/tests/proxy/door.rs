@@ -18,7 +18,7 @@ fn passed(gateway: &Gateway, id: &str, topic: &str, count: u16) -> u16 {
     let mut client = Client::new(gateway.address, true, id);
     (1..=count)
         .map(|at| {
-            client.say(&publish(true, 2, (topic, at), &[], b"x"));
+            client.say(&publish(true, 2, topic, at, b"x"));
             let (first, body) = client.hear();
             assert_eq!(first, 0x40);
             // Taken, or taken though nobody has subscribed.
@@ -79,7 +79,7 @@ contracts:
     assert_eq!(hours(), 1);
     for _ in 0..2 {
         let mut client = Client::new(gateway.address, true, "b");
-        client.say(&publish(true, 2, ("slow", 1), &[], b"x"));
+        client.say(&publish(true, 2, "slow", 1, b"x"));
         until("it waits", || hours() == 2);
         // Without the broker it never passes.
         broker.kill();

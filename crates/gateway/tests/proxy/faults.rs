@@ -77,7 +77,7 @@ fn a_message_arrives_exactly_once_though_the_gateway_is_killed() {
             writer.say(&hello);
             assert_eq!(let_in(&mut writer), 0);
             let words = format!("{at:?}");
-            writer.say(&publish(five, 4, ("once", 1), &[], words.as_bytes()));
+            writer.say(&publish(five, 4, "once", 1, words.as_bytes()));
             if at != At::Sent {
                 assert_eq!(writer.hear(), (0x50, vec![0, 1]));
             }
@@ -91,7 +91,7 @@ fn a_message_arrives_exactly_once_though_the_gateway_is_killed() {
             writer.say(&hello);
             assert_eq!(let_in(&mut writer), 1);
             if at == At::Sent {
-                writer.say(&publish(five, 4 | 8, ("once", 1), &[], words.as_bytes()));
+                writer.say(&publish(five, 4 | 8, "once", 1, words.as_bytes()));
                 assert_eq!(writer.hear(), (0x50, vec![0, 1]));
             }
             writer.say(&[0x62, 2, 0, 1]);
@@ -154,9 +154,9 @@ fn nonsense_ends_the_connection_with_a_reason_and_nobody_else_s() {
         (vec![0x00, 0x00], 0x81),
         (vec![0x36, 0x00], 0x81),
         (connect(true, "again", &Extras::default()), 0x82),
-        (publish(true, 0, ("a/#", 0), &[], b""), 0x90),
-        (publish(true, 2, ("a", 0), &[], b""), 0x82),
-        (publish(true, 0, ("a", 0), &[], &[0; 1000]), 0x95),
+        (publish(true, 0, "a/#", 0, b""), 0x90),
+        (publish(true, 2, "a", 0, b""), 0x82),
+        (publish(true, 0, "a", 0, &[0; 1000]), 0x95),
         (vec![0x30, 0xFF, 0xFF, 0xFF, 0xFF], 0x81),
     ];
     for (at, (words, reason)) in cases.iter().enumerate() {
@@ -185,7 +185,7 @@ fn a_client_that_never_reads_is_not_read_for() {
     let payload = vec![7; 1 << 20];
     let rounds: u8 = 64;
     for at in 1..=rounds {
-        writer.say(&publish(false, 2, ("flood", at.into()), &[], &payload));
+        writer.say(&publish(false, 2, "flood", at.into(), &payload));
         assert_eq!(writer.hear(), (0x40, vec![0, at]));
     }
     let down = || gateway.metric("tollgate_gateway_bytes_total{direction=\"down\"}");
@@ -213,7 +213,7 @@ fn a_client_that_takes_nothing_for_too_long_is_cut_off() {
     let mut writer = Client::new(broker.address(), false, "writer");
     let payload = vec![7; 1 << 20];
     for _ in 0..32 {
-        writer.say(&publish(false, 0, ("flood", 0), &[], &payload));
+        writer.say(&publish(false, 0, "flood", 0, &payload));
     }
     until("it is cut off", || {
         gateway.metric("tollgate_gateway_cut_total{reason=\"stalled\"}") == 1

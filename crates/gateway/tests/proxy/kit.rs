@@ -246,19 +246,24 @@ pub(crate) fn connect(five: bool, id: &str, extras: &Extras<'_>) -> Vec<u8> {
     packet(0x10, &body)
 }
 
-/// A PUBLISH; the identifier counts from `QoS` 1 on, the properties in MQTT 5.
-pub(crate) fn publish(
-    five: bool,
+/// A PUBLISH without properties, of MQTT 5 or before; the identifier counts from `QoS` 1 on.
+pub(crate) fn publish(five: bool, flags: u8, topic: &str, id: u16, payload: &[u8]) -> Vec<u8> {
+    publish_with(five.then_some(&[]), flags, topic, id, payload)
+}
+
+/// A PUBLISH with properties, where it is of MQTT 5; the identifier counts from `QoS` 1 on.
+pub(crate) fn publish_with(
+    properties: Option<&[u8]>,
     flags: u8,
-    (topic, id): (&str, u16),
-    properties: &[u8],
+    topic: &str,
+    id: u16,
     payload: &[u8],
 ) -> Vec<u8> {
     let mut body = text(topic);
     if flags & 6 != 0 {
         body.extend(id.to_be_bytes());
     }
-    if five {
+    if let Some(properties) = properties {
         body.push(u8::try_from(properties.len()).unwrap());
         body.extend(properties);
     }

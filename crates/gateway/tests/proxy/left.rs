@@ -36,7 +36,7 @@ fn what_a_client_left_behind_is_dropped_after_a_while_and_its_leave_is_told() {
     flood.say(&connect(true, "flood", &will));
     assert_eq!(flood.hear().0, 0x20);
     // More than a minute at its limit, more than one read has, and then its leave.
-    let message = publish(true, 0, ("flood", 0), &[], b"x");
+    let message = publish(true, 0, "flood", 0, b"x");
     let mut all = message.repeat(2_000);
     all.extend([0xE0, 0]);
     flood.say(&all);

@@ -9,7 +9,7 @@ use tollgate_parts::Mosquitto;
 use tollgate_serve::run;
 use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
 
-use crate::kit::{Client, Extras, Gateway, connect, property, publish};
+use crate::kit::{Client, Extras, Gateway, connect, property, publish, publish_with};
 
 /// Two messages of each client under a filter, and nothing else.
 const TWO: &str = "
@@ -33,8 +33,7 @@ fn mqtt_5_hears_that_the_quota_is_exceeded() {
     let mut reader = Client::new(gateway.address, true, "reader");
     reader.subscribe("#");
     let mut writer = Client::new(gateway.address, true, "writer");
-    let say =
-        |flags, id, words: &str| publish(true, flags, ("limited/a", id), &[], words.as_bytes());
+    let say = |flags, id, words: &str| publish(true, flags, "limited/a", id, words.as_bytes());
     writer.say(&say(2, 1, "one"));
     assert_eq!(writer.hear(), (0x40, vec![0, 1]));
     writer.say(&say(4, 2, "two"));
@@ -42,7 +41,7 @@ fn mqtt_5_hears_that_the_quota_is_exceeded() {
     writer.say(&[0x62, 2, 0, 2]);
     assert_eq!(writer.hear(), (0x70, vec![0, 2]));
     // All at once, and a message that no contract binds behind them.
-    let free = publish(true, 2, ("free", 6), &[], b"free");
+    let free = publish(true, 2, "free", 6, b"free");
     let all = [
         say(2, 3, "three"),
         say(4, 4, "four"),
@@ -54,7 +53,7 @@ fn mqtt_5_hears_that_the_quota_is_exceeded() {
     assert_eq!(writer.hear(), (0x50, vec![0, 4, 0x97]));
     assert_eq!(writer.hear(), (0x40, vec![0, 6]));
     // Identifiers are free again, and other clients have their own.
-    writer.say(&publish(true, 4, ("free", 4), &[], b"again"));
+    writer.say(&publish(true, 4, "free", 4, b"again"));
     assert_eq!(writer.hear(), (0x50, vec![0, 4]));
     writer.say(&[0x62, 2, 0, 4]);
     assert_eq!(writer.hear(), (0x70, vec![0, 4]));
@@ -110,7 +109,7 @@ fn older_clients_are_told_that_dropped_messages_were_taken() {
     let mut reader = Client::new(gateway.address, false, "reader");
     reader.subscribe("#");
     let mut writer = Client::new(gateway.address, false, "writer");
-    let say = |flags, id| publish(false, flags, ("limited/a", id), &[], &[flags]);
+    let say = |flags, id| publish(false, flags, "limited/a", id, &[flags]);
     writer.say(&[say(0, 0), say(0, 0)].concat());
     writer.say(&[say(0, 0), say(2, 1), say(4, 2), say(4, 3)].concat());
     assert_eq!(writer.hear(), (0x40, vec![0, 1]));
@@ -140,10 +139,10 @@ fn who_cannot_be_told_is_cut_off_where_that_is_asked_for() {
     for (five, flags) in [(false, 0), (false, 2), (false, 4), (true, 0)] {
         let id = format!("writer-{five}-{flags}");
         let mut writer = Client::new(gateway.address, five, &id);
-        let free = publish(five, 0, ("limited/a", 0), &[], b"");
+        let free = publish(five, 0, "limited/a", 0, b"");
         writer.say(&free.repeat(2));
         writer.hears_nothing();
-        writer.say(&publish(five, flags, ("limited/a", 1), &[], b""));
+        writer.say(&publish(five, flags, "limited/a", 1, b""));
         if five {
             assert_eq!(writer.hear(), (0xE0, vec![0x97]));
         }
@@ -158,8 +157,8 @@ fn a_message_of_qos_2_that_comes_again_is_never_answered_in_the_place_of_the_bro
     let gateway = Gateway::new(&broker.address(), TWO);
     for five in [false, true] {
         let mut writer = Client::new(gateway.address, five, &format!("writer-{five}"));
-        writer.say(&publish(five, 0, ("limited/a", 0), &[], b"").repeat(2));
-        writer.say(&publish(five, 4 | 8, ("limited/a", 5), &[], b""));
+        writer.say(&publish(five, 0, "limited/a", 0, b"").repeat(2));
+        writer.say(&publish(five, 4 | 8, "limited/a", 5, b""));
         if five {
             assert_eq!(writer.hear(), (0xE0, vec![0x97]));
         }
@@ -188,13 +187,8 @@ contracts:
     let alias = [35, 0, 1];
     let both = [&alias[..], &bad].concat();
     let mut say = |topic: &str, id: u16, properties: &[u8], reason: Option<u8>| {
-        writer.say(&publish(
-            true,
-            2,
-            (topic, id),
-            properties,
-            &id.to_be_bytes(),
-        ));
+        let payload = id.to_be_bytes();
+        writer.say(&publish_with(Some(properties), 2, topic, id, &payload));
         let mut body = id.to_be_bytes().to_vec();
         body.extend(reason);
         assert_eq!(writer.hear(), (0x40, body), "{id}");
@@ -211,7 +205,7 @@ contracts:
     }
     assert_eq!(gateway.metric("tollgate_gateway_aliases_restored_total"), 1);
     // One that was never set is nobody's.
-    writer.say(&publish(true, 0, ("", 0), &[35, 0, 9], b""));
+    writer.say(&publish_with(Some(&[35, 0, 9]), 0, "", 0, b""));
     assert_eq!(writer.hear(), (0xE0, vec![0x94]));
     assert_eq!(writer.try_hear(), None);
 }
@@ -232,9 +226,9 @@ contracts:
     let mut writer = Client::new(gateway.address, true, "writer");
     let begin = Instant::now();
     let mut all: Vec<u8> = (0..6)
-        .flat_map(|at| publish(true, 0, ("smooth", 0), &[], &[at]))
+        .flat_map(|at| publish(true, 0, "smooth", 0, &[at]))
         .collect();
-    all.extend(publish(true, 0, ("free", 0), &[], &[6]));
+    all.extend(publish(true, 0, "free", 0, &[6]));
     writer.say(&all);
     for at in 0..7_u8 {
         assert_eq!(reader.message().1, [at]);
@@ -283,7 +277,7 @@ contracts:
         assert_eq!(writer.hear().0, 0x20);
         // The broker says that nobody has subscribed.
         for (id, reason) in [(1, 0x10), (2, 0x97), (3, 0x97)] {
-            writer.say(&publish(true, 2, ("slow", id), &[], b""));
+            writer.say(&publish(true, 2, "slow", id, b""));
             let id = u8::try_from(id).unwrap();
             assert_eq!(writer.hear(), (0x40, vec![0, id, reason]));
         }

@@ -51,8 +51,8 @@ fn a_large_payload_arrives_whole_and_in_order() {
     reader.subscribe("big/#");
     let mut writer = Client::new(gateway.address, false, "writer");
     let payload: Vec<u8> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
-    writer.say(&publish(false, 2, ("big/one", 7), &[], &payload));
-    writer.say(&publish(false, 0, ("big/two", 0), &[], b"small"));
+    writer.say(&publish(false, 2, "big/one", 7, &payload));
+    writer.say(&publish(false, 0, "big/two", 0, b"small"));
     assert_eq!(writer.hear(), (0x40, vec![0, 7]));
     assert!(reader.message() == ("big/one".to_owned(), payload));
     assert_eq!(reader.message(), ("big/two".to_owned(), b"small".to_vec()));
@@ -66,7 +66,7 @@ fn bytes_may_come_one_by_one() {
     reader.subscribe("#");
     let mut writer = Client::silent(gateway.address, true);
     let hello = connect(true, "slow", &Extras::default());
-    let message = publish(true, 2, ("slow", 1), &[], b"words");
+    let message = publish(true, 2, "slow", 1, b"words");
     for byte in [hello, message].concat() {
         writer.say(&[byte]);
     }
@@ -120,7 +120,7 @@ fn a_broker_that_refuses_is_heard_and_what_was_sent_along_does_not_count() {
     for five in [false, true] {
         let mut client = Client::silent(gateway.address, five);
         let hello = connect(five, "stranger", &Extras::default());
-        let message = publish(five, 0, ("a", 0), &[], b"free?");
+        let message = publish(five, 0, "a", 0, b"free?");
         client.say(&[hello, message.repeat(3)].concat());
         let (first, body) = client.hear();
         assert_eq!((first, body[1]), (0x20, if five { 0x87 } else { 5 }));

@@ -98,7 +98,7 @@ fn clients_that_are_in_move_when_another_list_is_in_force() {
     words.extend(b"there.example:1884");
     assert_eq!(new.hear(), (0xE0, words));
     // What was sent before that was heard still passes, and its will is not told.
-    new.say(&publish(true, 0, ("late", 0), &[], b"x"));
+    new.say(&publish(true, 0, "late", 0, b"x"));
     drop(new);
     assert_eq!(watcher.message().0, "late");
     until("it has gone", || view().clients == 1);
