@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use site::Site;
-use tollgate_parts::{Browser, until};
+use tollgate_parts::{Browser, Viewport, until};
 
-const DESK: (u32, u32) = (1440, 900);
-const PHONE: (u32, u32) = (390, 844);
+const DESK: Viewport = Viewport::new(1440, 900);
+const PHONE: Viewport = Viewport::new(390, 844);
 const TAB: &str = "\u{e004}";
 const ESCAPE: &str = "\u{e00c}";
 

@@ -21,6 +21,20 @@ pub struct Browser {
     _folder: TempDir,
 }
 
+/// The size of a page, in pixels.
+#[derive(Clone, Copy)]
+pub struct Viewport {
+    width: u32,
+    height: u32,
+}
+
+impl Viewport {
+    /// A page of that size.
+    pub const fn new(width: u32, height: u32) -> Self {
+        Self { width, height }
+    }
+}
+
 impl Browser {
     /// Starts a browser that remembers nothing of others.
     pub fn start() -> Self {
@@ -129,7 +143,8 @@ impl Browser {
     }
 
     /// Sets the size of the page and whether it is dark.
-    pub fn look(&self, (width, height): (u32, u32), is_dark: bool) {
+    pub fn look(&self, viewport: Viewport, is_dark: bool) {
+        let Viewport { width, height } = viewport;
         let is_phone = width < 600;
         self.tools("Emulation.setDeviceMetricsOverride", &json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone }));
         let scheme = if is_dark { "dark" } else { "light" };

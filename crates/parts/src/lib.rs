@@ -28,7 +28,7 @@ mod redis;
 mod sentinels;
 mod stalls;
 
-pub use browser::Browser;
+pub use browser::{Browser, Viewport};
 pub use cluster::Cluster;
 pub use disk::SmallDisk;
 pub use envoy::envoy;

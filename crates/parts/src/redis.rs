@@ -107,7 +107,7 @@ impl Redis {
     pub fn of(setup: &Setup) -> Self {
         // A free port may be taken before the server has it: then another.
         for _ in 0..20 {
-            if let Some(server) = Self::run(setup, (free_port(), free_port())) {
+            if let Some(server) = Self::run(setup, free_port(), free_port()) {
                 return server;
             }
         }
@@ -211,7 +211,7 @@ impl Redis {
     }
 
     /// `None` where the ports are taken.
-    fn run(setup: &Setup, (port, bus): (u16, u16)) -> Option<Self> {
+    fn run(setup: &Setup, port: u16, bus: u16) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let text = setup.text(&folder.path().display().to_string());
         let text = text.replace("PORT", &port.to_string());

@@ -1,7 +1,7 @@
 //! The console of a running server, in a real browser: what a person does in a day.
 
 use serde_json::json;
-use tollgate_parts::{Browser, until};
+use tollgate_parts::{Browser, Viewport, until};
 
 use crate::kit::{PRESET, Server};
 
@@ -15,7 +15,7 @@ impl Person {
     /// Somebody at the door of a server.
     pub(crate) fn at(server: &Server) -> Self {
         let browser = Browser::start();
-        browser.look((1440, 900), false);
+        browser.look(Viewport::new(1440, 900), false);
         let base = format!("http://{}", server.at);
         let person = Self { browser, base };
         person.go("/console/contracts");

@@ -2,7 +2,7 @@
 //! nobody, usage. Pictures of each page, wide and narrow, light and dark, go to `target/screenshots`.
 
 use serde_json::{Value, json};
-use tollgate_parts::until;
+use tollgate_parts::{Viewport, until};
 use tollgate_serve::settings::{ContractSource, Settings};
 
 use crate::console::Person;
@@ -11,7 +11,8 @@ use crate::kit::{Ask, PRESET, Server};
 
 /// Keeps pictures of a page, none of which scrolls sideways.
 fn pictured(person: &Person, name: &str) {
-    for (size, device) in [((1280, 900), "wide"), ((380, 800), "narrow")] {
+    let (wide, narrow) = (Viewport::new(1280, 900), Viewport::new(380, 800));
+    for (size, device) in [(wide, "wide"), (narrow, "narrow")] {
         for (is_dark, scheme) in [(false, "light"), (true, "dark")] {
             person.browser.look(size, is_dark);
             let file = format!("why-{name}-{device}-{scheme}.png");
@@ -21,7 +22,7 @@ fn pictured(person: &Person, name: &str) {
             "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
         assert_eq!(person.browser.run(widths), 0, "{name}, {device}");
     }
-    person.browser.look((1280, 900), false);
+    person.browser.look(wide, false);
 }
 
 fn check(server: &Server, key: &Value) -> Value {
