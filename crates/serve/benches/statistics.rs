@@ -42,25 +42,17 @@ fn main() {
         "decisions a second", "off", "on", "on/off"
     );
     for keys in [1_000, 1_000_000] {
-        compare(
-            &format!("RESP, {keys} keys"),
-            (&on, &off),
-            |running, seed| resp(running.resp().unwrap(), keys, seed),
-        );
-        compare(
-            &format!("HTTP, {keys} keys"),
-            (&on, &off),
-            |running, seed| http(running.http().unwrap(), keys, seed),
-        );
-        compare(
-            &format!("engine, {keys} keys"),
-            (&on, &off),
-            |running, _| {
-                let begun = Moment::now();
-                engine(running, keys, 200_000);
-                200_000.0 / begun.elapsed().as_secs_f64()
-            },
-        );
+        compare(&format!("RESP, {keys} keys"), &on, &off, |running, seed| {
+            resp(running.resp().unwrap(), keys, seed)
+        });
+        compare(&format!("HTTP, {keys} keys"), &on, &off, |running, seed| {
+            http(running.http().unwrap(), keys, seed)
+        });
+        compare(&format!("engine, {keys} keys"), &on, &off, |running, _| {
+            let begun = Moment::now();
+            engine(running, keys, 200_000);
+            200_000.0 / begun.elapsed().as_secs_f64()
+        });
     }
 }
 
@@ -77,7 +69,7 @@ fn server(folder: Option<&Path>) -> Running {
 }
 
 /// Rounds in turns; tells the median of each and their ratio.
-fn compare(what: &str, (on, off): (&Running, &Running), round: impl Fn(&Running, u64) -> f64) {
+fn compare(what: &str, on: &Running, off: &Running, round: impl Fn(&Running, u64) -> f64) {
     let mut rates = (Vec::new(), Vec::new());
     for seed in 0..ROUNDS as u64 {
         rates.0.push(round(on, seed));

@@ -1,6 +1,7 @@
 //! Series, ranks, and how busy other nodes are.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::{Value as Json, json};
 use tollgate_catalogue_sql::{Error, Row, Value};
@@ -14,8 +15,9 @@ impl Book {
     /// For one identity of a contract, for a contract as a whole, or for all contracts where it is empty.
     pub async fn series(
         &self,
-        (contract, identity): (&str, &str),
-        (from_s, until_s): (u64, u64),
+        contract: &str,
+        identity: &str,
+        range_s: Range<u64>,
         step: Step,
     ) -> Result<Vec<Point>, Error> {
         // Looked up one by one: what is between them may be a million rows of others.
@@ -26,7 +28,7 @@ impl Book {
                 FROM {rows} JOIN statistics_row ON at = CAST(value ->> 0 AS BIGINT)
                 WHERE step = $2 AND contract = $3 AND identity = $4 GROUP BY at ORDER BY at";
         let kept = kept_in(step);
-        let parts = from_s / kept..until_s.div_ceil(kept);
+        let parts = range_s.start / kept..range_s.end.div_ceil(kept);
         let parts = parts.take(PARTS_MAX).map(|at| json!([at]));
         let parts = Json::from(parts.collect::<Vec<_>>()).to_string();
         let values = vec![parts.into(), kept.into(), contract.into(), identity.into()];
@@ -46,7 +48,7 @@ impl Book {
     pub async fn tallies(
         &self,
         contracts: &[String],
-        (from_s, until_s): (u64, u64),
+        range_s: Range<u64>,
         step: Step,
     ) -> Result<Vec<(String, Counts)>, Error> {
         const SUMS: &str = "
@@ -56,7 +58,7 @@ impl Book {
                 FROM {rows} JOIN statistics_row ON at = CAST(value ->> 0 AS BIGINT) AND contract = value ->> 1
                 WHERE step = $2 AND identity = '' GROUP BY contract ORDER BY contract";
         let kept = kept_in(step);
-        let parts = from_s / kept..until_s.div_ceil(kept);
+        let parts = range_s.start / kept..range_s.end.div_ceil(kept);
         let rows = contracts
             .iter()
             .flat_map(|contract| parts.clone().map(move |at| json!([at, contract])));
@@ -71,7 +73,8 @@ impl Book {
     pub async fn top(
         &self,
         ranking: &Ranking,
-        (from_s, now_s): (u64, u64),
+        from_s: u64,
+        now_s: u64,
     ) -> Result<Vec<TopRow>, Error> {
         let from_s = from_s.max(now_s.saturating_sub(TOP_OVER_MAX_S));
         let is_near = now_s - from_s.min(now_s) <= 2 * HOUR_S;

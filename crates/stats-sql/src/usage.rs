@@ -136,30 +136,32 @@ async fn read(
     rows_max: usize,
 ) -> Result<UsagePage, Error> {
     let mut page = UsagePage::default();
-    let (first, contract, identity) = after.unwrap_or_default();
-    let mut place = (contract, identity);
+    let (first, mut contract, mut identity) = after.unwrap_or_default();
     let first = first.max(asked.from_day);
     let until = asked.until_day.min(first.saturating_add(DAYS_MAX));
     for day in first..until {
         let day = Day { day, asked };
         loop {
-            let rows = day.rows(connection, &place, rows_max + 1).await?;
+            let rows = day.rows(connection, &contract, &identity, rows_max + 1);
+            let rows = rows.await?;
             let has_more = rows.len() > rows_max;
             let named = day.named(connection, &rows).await?;
-            for (contract, identity, counts) in rows {
+            for row in rows {
                 // A row more than wanted tells that there are more.
                 if page.rows.len() == rows_max {
-                    page.next = Some((day.day, place.0, place.1));
+                    page.next = Some((day.day, contract, identity));
                     return Ok(page);
                 }
-                place = (contract, identity);
-                page.rows.extend(day.row(&place, counts, &named));
+                let counts;
+                (contract, identity, counts) = row;
+                let row = day.row(&contract, &identity, counts, &named);
+                page.rows.extend(row);
             }
             if !has_more {
                 break;
             }
         }
-        place = (String::new(), String::new());
+        (contract, identity) = Default::default();
     }
     Ok(page)
 }
@@ -168,7 +170,8 @@ impl Day<'_> {
     /// A row to tell; of a contract's sum what its identities have not used, if anything.
     fn row(
         &self,
-        (contract, identity): &(String, String),
+        contract: &str,
+        identity: &str,
         mut counts: Counts,
         named: &BTreeMap<String, Counts>,
     ) -> Option<UsageRow> {
@@ -177,8 +180,8 @@ impl Day<'_> {
         }
         (!counts.is_zero()).then(|| UsageRow {
             day: date(self.day),
-            contract: contract.clone(),
-            identity: identity.clone(),
+            contract: contract.to_owned(),
+            identity: identity.to_owned(),
             net_cost: counts.net_cost(),
             counts,
         })
@@ -188,7 +191,8 @@ impl Day<'_> {
     async fn rows(
         &self,
         connection: &mut Connection,
-        (contract, identity): &(String, String),
+        contract: &str,
+        identity: &str,
         rows_max: usize,
     ) -> Result<Vec<(String, String, Counts)>, Error> {
         const ROWS: &str = "
@@ -203,8 +207,8 @@ impl Day<'_> {
         let values = vec![
             (self.day * HOURS).into(),
             ((self.day + 1) * HOURS).into(),
-            contract.as_str().into(),
-            identity.as_str().into(),
+            contract.into(),
+            identity.into(),
             of(&self.asked.contract).into(),
             of(&self.asked.identity).into(),
             u64::try_from(rows_max).unwrap_or(u64::MAX).into(),

@@ -118,11 +118,8 @@ async fn suite(source: Source) {
 async fn series(one: &Book, day: u64, denied: Counts) {
     let (last, first) = (day * 1440 + 1439, (day + 1) * 1440);
     let of = |contract, identity| {
-        one.series(
-            (contract, identity),
-            (last * 60, (first + 1) * 60),
-            Step::Minute,
-        )
+        let range = last * 60..(first + 1) * 60;
+        one.series(contract, identity, range, Step::Minute)
     };
     let point = |at, counts| Point { at, counts };
     let mut both = allowed(4);
@@ -134,7 +131,7 @@ async fn series(one: &Book, day: u64, denied: Counts) {
     );
     let sums = of("", "").await.unwrap();
     assert_eq!(sums[1].counts.asked(), 4 + 5 + 1 + 10 + 7);
-    let by_day = one.series(("c", "user=1"), (day * DAY_S, (day + 2) * DAY_S), Step::Day);
+    let by_day = one.series("c", "user=1", day * DAY_S..(day + 2) * DAY_S, Step::Day);
     let by_day = by_day.await.unwrap();
     assert_eq!(
         by_day,
@@ -158,15 +155,12 @@ fn rank(by: By, contract: &str, rows_max: usize) -> Ranking {
 async fn ranks(two: &Book, first: u64) {
     let now = (first + 1) * 60;
     for (from, asked) in [(now - 600, 12), (now - 90_000, 12), (first * 60, 9)] {
-        let top = two
-            .top(&rank(By::Asked, "c", 1), (from, now))
-            .await
-            .unwrap();
+        let top = two.top(&rank(By::Asked, "c", 1), from, now).await.unwrap();
         assert_eq!((top.len(), &*top[0].identity), (1, "user=1"));
         assert_eq!(top[0].counts.asked(), asked);
     }
     let top = two
-        .top(&rank(By::Denied, "", 10), (now - 600, now))
+        .top(&rank(By::Denied, "", 10), now - 600, now)
         .await
         .unwrap();
     assert_eq!(top.len(), 1, "whoever was not refused is not among them");
@@ -175,7 +169,7 @@ async fn ranks(two: &Book, first: u64) {
             prefix: prefix.to_owned(),
             ..rank(By::Asked, "", 10)
         };
-        let top = two.top(&begins, (now - 600, now)).await.unwrap();
+        let top = two.top(&begins, now - 600, now).await.unwrap();
         assert_eq!(top.len(), count, "{prefix}");
     }
     let load = two.load_in(first).await.unwrap();
@@ -183,9 +177,10 @@ async fn ranks(two: &Book, first: u64) {
     assert_eq!(nodes, [("n1", "c"), ("n1", "everybody"), ("n2", "c")]);
     assert!((load[2].denied - 1.0).abs() < 1e-9);
     let asked = ["c", "none", "'"].map(str::to_owned);
-    let range = (now - 600, now);
-    let sums = two.tallies(&asked, range, Step::Minute).await.unwrap();
-    let series = two.series(("c", ""), range, Step::Minute).await.unwrap();
+    let range = now - 600..now;
+    let sums = two.tallies(&asked, range.clone(), Step::Minute);
+    let sums = sums.await.unwrap();
+    let series = two.series("c", "", range, Step::Minute).await.unwrap();
     let mut sum = Counts::ZERO;
     for point in &series {
         sum.add(&point.counts);
@@ -196,10 +191,10 @@ async fn ranks(two: &Book, first: u64) {
 /// What is old is dropped.
 async fn prune(one: &Book, day: u64) {
     let (last, first) = (day * 1440 + 1439, (day + 1) * 1440);
-    let range = (last * 60, (first + 1) * 60);
+    let range = last * 60..(first + 1) * 60;
     // A day after the first minute and 90 days after the hours.
     while one.prune((first + 1440) * 60).await.unwrap() {}
-    let left = one.series(("c", ""), range, Step::Minute).await.unwrap();
+    let left = one.series("c", "", range, Step::Minute).await.unwrap();
     assert_eq!(left.len(), 1, "the older minute is dropped: {left:?}");
     while one.prune((day + 92) * DAY_S).await.unwrap() {}
     assert_eq!(

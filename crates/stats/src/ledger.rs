@@ -114,7 +114,7 @@ impl Ledger {
                 return;
             }
         };
-        let is_named = self.enter((minute, &contract), identity.as_ref(), &told.counts);
+        let is_named = self.enter(minute, &contract, identity.as_ref(), &told.counts);
         if !is_named || told.of == Of::Rest {
             self.losses.unnamed += told.counts.asked();
         }
@@ -123,19 +123,20 @@ impl Ledger {
     /// Whether there was a row for the identity, where there is one.
     fn enter(
         &mut self,
-        (minute, contract): (u64, &Arc<str>),
+        minute: u64,
+        contract: &Arc<str>,
         identity: Option<&Arc<str>>,
         counts: &Counts,
     ) -> bool {
         self.pulse.add(contract, counts);
         let room = self.limits.identities;
-        let all = (&self.id(""), None);
+        let all = &self.id("");
         let minutes = self.minutes.entry(minute).or_default();
-        minutes.add(all, counts, room);
-        let is_named = minutes.add((contract, identity), counts, room);
+        minutes.add(all, None, counts, room);
+        let is_named = minutes.add(contract, identity, counts, room);
         let hours = self.hours.entry(minute / 60).or_default();
-        hours.add(all, counts, room);
-        hours.add((contract, identity), counts, room);
+        hours.add(all, None, counts, room);
+        hours.add(contract, identity, counts, room);
         is_named
     }
 
@@ -156,7 +157,7 @@ impl Ledger {
     pub fn beat(&mut self, now_ms: u64) {
         for (minute, contract, who, counts) in std::mem::take(&mut self.nameless) {
             let identity = self.names.find(who);
-            self.enter((minute, &contract), identity.as_ref(), &counts);
+            self.enter(minute, &contract, identity.as_ref(), &counts);
         }
         self.pulse.beat(now_ms);
         self.names.turn(now_ms / NAMES_TURN_MS);
@@ -193,7 +194,7 @@ impl Ledger {
             (Step::Hour, &mut self.hours),
         ] {
             for (at, page) in pages {
-                page.take((step, *at), lines_max, &mut lines);
+                page.take(step, *at, lines_max, &mut lines);
             }
         }
         let is_full = lines.len() >= lines_max;
@@ -244,7 +245,8 @@ impl Page {
     /// Adds to the sum of a contract and to the row of an identity; whether it has one, where it should.
     fn add(
         &mut self,
-        (contract, identity): (&Arc<str>, Option<&Arc<str>>),
+        contract: &Arc<str>,
+        identity: Option<&Arc<str>>,
         counts: &Counts,
         rows_max: usize,
     ) -> bool {
@@ -271,7 +273,7 @@ impl Page {
         all.all(Counts::is_zero)
     }
 
-    fn take(&mut self, (step, at): (Step, u64), lines_max: usize, lines: &mut Vec<Line>) {
+    fn take(&mut self, step: Step, at: u64, lines_max: usize, lines: &mut Vec<Line>) {
         let mut push = |contract: &Arc<str>, identity: Arc<str>, counts: &mut Counts| {
             if counts.is_zero() || lines.len() >= lines_max {
                 return;

@@ -101,7 +101,7 @@ const fn lot(hash: u64) -> u64 {
 
 impl Recorded {
     /// A request; the rest is to be filled in.
-    pub fn new(at_ms: u64, key: Key<'_>, (cost, said): (u64, Said)) -> Self {
+    pub fn new(at_ms: u64, key: Key<'_>, cost: u64, said: Said) -> Self {
         let bare = |text: String| vec![(String::new(), text)];
         Self {
             at_ms,
@@ -217,7 +217,7 @@ mod tests {
     fn row(at_ms: u64, user: u64) -> Recorded {
         let user = user.to_string();
         let key = [("user", &*user)];
-        Recorded::new(at_ms, Key::Entries(&key), (1, Said::Allow))
+        Recorded::new(at_ms, Key::Entries(&key), 1, Said::Allow)
     }
 
     fn print(user: u64) -> u64 {

@@ -104,13 +104,14 @@ impl Sheet {
     pub fn count<'c>(
         &mut self,
         who: Who,
-        (contract, name): (impl FnOnce() -> &'c str, impl FnOnce(&mut String)),
+        contract: impl FnOnce() -> &'c str,
+        name: impl FnOnce(&mut String),
         add: impl FnOnce(&mut Counts),
     ) {
         match self.find(who) {
             Ok(place) if self.rows[place].text.0 != NAMELESS => add(&mut self.rows[place].counts),
             found => {
-                let counts = self.open(who, found, (contract(), name));
+                let counts = self.open(who, found, contract(), name);
                 add(counts);
             }
         }
@@ -120,7 +121,7 @@ impl Sheet {
     pub fn count_nameless(&mut self, who: Who, contract: &str, add: impl FnOnce(&mut Counts)) {
         let counts = match self.find(who) {
             Ok(place) => &mut self.rows[place].counts,
-            Err(slot) => self.insert(who, (slot, contract), (NAMELESS, NAMELESS)),
+            Err(slot) => self.insert(who, slot, contract, (NAMELESS, NAMELESS)),
         };
         add(counts);
     }
@@ -194,7 +195,8 @@ impl Sheet {
         &mut self,
         who: Who,
         found: Result<usize, usize>,
-        (contract, name): (&str, impl FnOnce(&mut String)),
+        contract: &str,
+        name: impl FnOnce(&mut String),
     ) -> &mut Counts {
         if found.is_err() && self.rows.len() >= self.rows_max {
             let part = self.part(who.cells, contract);
@@ -212,16 +214,11 @@ impl Sheet {
                 self.rows[place].text = range;
                 &mut self.rows[place].counts
             }
-            Err(slot) => self.insert(who, (slot, contract), range),
+            Err(slot) => self.insert(who, slot, contract, range),
         }
     }
 
-    fn insert(
-        &mut self,
-        who: Who,
-        (slot, contract): (usize, &str),
-        text: (u32, u32),
-    ) -> &mut Counts {
+    fn insert(&mut self, who: Who, slot: usize, contract: &str, text: (u32, u32)) -> &mut Counts {
         let part = self.part(who.cells, contract);
         if self.rows.len() >= self.rows_max {
             return &mut self.contracts[part as usize].rest;

@@ -217,7 +217,7 @@ mod tests {
     fn a_lower_limit_shows_whom_it_would_refuse_and_when() {
         let row = |at_ms, user: &str| {
             let key = [("user", user)];
-            Recorded::new(at_ms, Key::Entries(&key), (1, Said::Allow))
+            Recorded::new(at_ms, Key::Entries(&key), 1, Said::Allow)
         };
         let start = 1_790_000_000_000;
         // One asks ten times in a second, another once a second.

@@ -103,7 +103,8 @@ fn run(acts: &[Act], limits: Limits) -> Model {
                 };
                 sheet.count(
                     at,
-                    (|| &*contract, |out: &mut String| out.push_str(&identity)),
+                    || &contract,
+                    |out| out.push_str(&identity),
                     |counts| counts.add(&one(cost)),
                 );
                 model
@@ -201,7 +202,7 @@ fn a_million_identities_in_a_minute_stay_within_bounds_and_add_up() {
             print: each.wrapping_mul(0x9E37_79B9_7F4A_7C15),
         };
         let name = |out: &mut String| *out = format!("user={each}");
-        sheet.count(who, (|| "c", name), |counts| counts.allowed += 1);
+        sheet.count(who, || "c", name, |counts| counts.allowed += 1);
         if each % 100_000 == 0 {
             ledger.fold(&mut sheet);
         }
@@ -236,7 +237,8 @@ fn what_waits_for_too_long_loses_names_first_and_sums_last() {
                     cells: 1,
                     print: user,
                 },
-                (|| "c", name),
+                || "c",
+                name,
                 |counts| counts.denied += 1,
             );
         }
@@ -265,7 +267,8 @@ fn a_receipt_is_settled_under_the_name_it_was_charged_to() {
     let mut sheet = Sheet::new(10, 10);
     sheet.count(
         who,
-        (|| "c", |out: &mut String| out.push_str("user=5")),
+        || "c",
+        |out| out.push_str("user=5"),
         |counts| counts.cost += 9,
     );
     let mut early = Sheet::new(10, 10);

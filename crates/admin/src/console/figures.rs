@@ -37,9 +37,9 @@ pub(super) async fn hour(inner: &Inner, contract: &str) -> Result<Option<Hour>, 
         return Ok(None);
     };
     let first = first_minute();
-    let range = (first * MINUTE_S, (first + MINUTES) * MINUTE_S);
-    let of = (contract.to_owned(), String::new());
-    let Some(points) = kept(reader.series(of, range, Step::Minute).await)? else {
+    let range = first * MINUTE_S..(first + MINUTES) * MINUTE_S;
+    let points = reader.series(contract.to_owned(), String::new(), range, Step::Minute);
+    let Some(points) = kept(points.await)? else {
         return Ok(None);
     };
     let points: BTreeMap<u64, Counts> = points.iter().map(|is| (is.at, is.counts)).collect();
@@ -84,7 +84,7 @@ pub(super) async fn tallies(
         return Ok(BTreeMap::new());
     };
     let now = now_ns() / SECOND_NS;
-    let range = (now.saturating_sub(HOUR_S), now + 1);
+    let range = now.saturating_sub(HOUR_S)..now + 1;
     let told = kept(reader.tallies(contracts, range, step).await)?;
     Ok(told.into_iter().flatten().collect())
 }
@@ -99,11 +99,11 @@ pub(super) async fn used(
     };
     let today = now_ns() / SECOND_NS / DAY_S;
     let first = day_of_date(&format!("{}-01", &date(today)[..7])).unwrap_or(today);
-    let range = (first * DAY_S, (today + 1) * DAY_S);
+    let range = first * DAY_S..(today + 1) * DAY_S;
     let mut rows = Vec::new();
-    for of in counted.iter().take(CONTRACTS_MAX) {
-        let (contract, _) = of;
-        let Some(points) = kept(reader.series(of.clone(), range, Step::Day).await)? else {
+    for (contract, identity) in counted.iter().take(CONTRACTS_MAX) {
+        let points = reader.series(contract.clone(), identity.clone(), range.clone(), Step::Day);
+        let Some(points) = kept(points.await)? else {
             return Ok(None);
         };
         let sum = |points: &mut dyn Iterator<Item = &Point>| {
@@ -142,7 +142,7 @@ pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec
     // All of a week are too many to be sorted each time.
     let window = if prefix.is_empty() { DAY_S } else { 7 * DAY_S };
     let now = now_ns() / SECOND_NS;
-    if let Some(rows) = kept(reader.top(ranking, (window, now)).await)? {
+    if let Some(rows) = kept(reader.top(ranking, window, now).await)? {
         return Ok(rows);
     }
     let mut found: BTreeMap<(String, String), Counts> = BTreeMap::new();
@@ -200,7 +200,8 @@ pub(super) async fn sums(inner: &Inner, asked: Usage) -> Result<Option<(Traffic,
 pub(super) async fn usage_first(
     inner: &Inner,
     asked: Usage,
-    (by, most): (By, usize),
+    by: By,
+    most: usize,
 ) -> Result<Vec<UsageRow>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(Vec::new());

@@ -52,7 +52,7 @@ pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
         rows: items(&told).map(row).collect(),
     };
     let cut = |view: &mut Top, fit: &mut Fit| fit.cut(&mut view.rows);
-    Ok(fitted((&page.frame, &view), cut, page::top))
+    Ok(fitted(&page.frame, &view, cut, page::top))
 }
 
 /// What was used, by identity and day.
@@ -110,7 +110,7 @@ async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
                 By::Denied => Order::Denied,
                 By::Cost => Order::Cost,
             };
-            let first = figures::usage_first(&page.inner, asked.usage(), (by, most)).await?;
+            let first = figures::usage_first(&page.inner, asked.usage(), by, most).await?;
             view.rows = first.iter().map(|first| row(&json!(first))).collect();
         }
     }

@@ -84,8 +84,9 @@ pub(crate) async fn series(call: &Call) -> Result<Answer, Fault> {
             "a series has at most {POINTS_MAX} parts"
         )));
     }
-    let of = (text("contract")?, text("identity")?);
-    let points = reader(call)?.series(of, (from, until), step).await;
+    let (contract, identity) = (text("contract")?, text("identity")?);
+    let points = reader(call)?.series(contract, identity, from..until, step);
+    let points = points.await;
     Ok(Answer::json(
         &json!({ "items": points.map_err(fault)?, "next": null }),
     ))
@@ -126,7 +127,7 @@ pub(crate) async fn top(call: &Call) -> Result<Answer, Fault> {
         prefix: String::new(),
         rows_max: rows_max(call)?,
     };
-    let rows = reader(call)?.top(ranking, (window, now)).await;
+    let rows = reader(call)?.top(ranking, window, now).await;
     Ok(Answer::json(
         &json!({ "items": rows.map_err(fault)?, "next": null }),
     ))
@@ -191,7 +192,7 @@ fn recorded(lines: body::Lines<'_>) -> Result<Vec<Recorded>, Fault> {
         let entries = named.filter_map(|(name, value)| Some((&**name, value.as_str()?)));
         let entries: Vec<(&str, &str)> = entries.collect();
         let key = Key::Entries(&entries);
-        rows.push(Recorded::new(time, key, (cost, Said::Allow)));
+        rows.push(Recorded::new(time, key, cost, Said::Allow));
     }
     rows.sort_by_key(|row| row.at_ms);
     Ok(rows)

@@ -54,7 +54,7 @@ impl Turn<'_> {
             contract.map_or(NO_CONTRACT, |contract| &contract.id)
         };
         let cost = ask.cost.tokens();
-        tray.sheet.count(who(booking), (contract, name), |counts| {
+        tray.sheet.count(who(booking), contract, name, |counts| {
             decided(counts, said, cost, answer.shadowed);
         });
     }
@@ -72,7 +72,7 @@ impl Turn<'_> {
     fn recorded(&self, ask: &Ask<'_>, answer: &Answer) -> Recorded {
         let at_ms = self.now.as_nanos() / 1_000_000;
         let cost = ask.cost.tokens();
-        let mut row = Recorded::new(at_ms, ask.key, (cost, said(answer.verdict)));
+        let mut row = Recorded::new(at_ms, ask.key, cost, said(answer.verdict));
         if let Some((contract, policy)) = self.refuser(answer) {
             row.contract.clone_from(&contract.id);
             row.policy = Some(policy.name.clone());
@@ -175,7 +175,8 @@ impl Turn<'_> {
             let name = |out: &mut String| identity_of(contract, ask.key, out);
             tray.sheet.count(
                 who(booking),
-                (|| &*contract.id, name),
+                || &contract.id,
+                name,
                 |counts| match verb {
                     Verb::Charge => counts.cost = counts.cost.saturating_add(cost),
                     Verb::Refund => counts.returned = counts.returned.saturating_add(cost),
@@ -195,11 +196,16 @@ impl Turn<'_> {
             cells: DESCRIBED_CELLS,
             print: hash,
         };
-        let named = (|| DESCRIBED, |out: &mut String| key_name(key, out));
+        let name = |out: &mut String| key_name(key, out);
         let mut tray = statistics.tray(self.now);
-        tray.sheet.count(who, named, |counts| {
-            decided(counts, said(verdict), cost, false);
-        });
+        tray.sheet.count(
+            who,
+            || DESCRIBED,
+            name,
+            |counts| {
+                decided(counts, said(verdict), cost, false);
+            },
+        );
     }
 }
 

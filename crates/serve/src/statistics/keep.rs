@@ -78,7 +78,8 @@ pub fn start(
     }
     let book = database.map(|database| Book::new(database, node.to_owned()));
     let reader = Reader::new(
-        (Arc::clone(&statistics), book.clone()),
+        Arc::clone(&statistics),
+        book.clone(),
         runtime.handle().clone(),
         node.to_owned(),
     );
@@ -231,7 +232,7 @@ impl Writer {
                     statistics.figures.refused(batch.lines.len());
                 }
                 Err(error) => {
-                    self.failed(&error, (shared, statistics));
+                    self.failed(&error, shared, statistics);
                     self.pending = Some(batch);
                     return self;
                 }
@@ -259,7 +260,7 @@ impl Writer {
         })
     }
 
-    fn failed(&mut self, error: &Error, (shared, statistics): (&Shared, &Statistics)) {
+    fn failed(&mut self, error: &Error, shared: &Shared, statistics: &Statistics) {
         statistics.figures.failed();
         self.took = Duration::ZERO;
         let why = error.to_string();

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +52,8 @@ impl std::error::Error for ReadError {}
 
 impl Reader {
     pub(super) fn new(
-        (statistics, book): (Arc<Statistics>, Option<Book>),
+        statistics: Arc<Statistics>,
+        book: Option<Book>,
         runtime: Handle,
         node: String,
     ) -> Self {
@@ -94,11 +96,12 @@ impl Reader {
     /// where that is empty, or for all where that is as well.
     pub async fn series(
         &self,
-        (contract, identity): (String, String),
-        range_s: (u64, u64),
+        contract: String,
+        identity: String,
+        range_s: Range<u64>,
         step: Step,
     ) -> Result<Vec<Point>, ReadError> {
-        self.ask(|book| async move { book.series((&contract, &identity), range_s, step).await })
+        self.ask(|book| async move { book.series(&contract, &identity, range_s, step).await })
             .await
     }
 
@@ -106,7 +109,7 @@ impl Reader {
     pub async fn tallies(
         &self,
         contracts: Vec<String>,
-        range_s: (u64, u64),
+        range_s: Range<u64>,
         step: Step,
     ) -> Result<Vec<(String, Counts)>, ReadError> {
         self.ask(|book| async move { book.tallies(&contracts, range_s, step).await })
@@ -117,10 +120,11 @@ impl Reader {
     pub async fn top(
         &self,
         ranking: Ranking,
-        (window_s, now_s): (u64, u64),
+        window_s: u64,
+        now_s: u64,
     ) -> Result<Vec<TopRow>, ReadError> {
-        let range = (now_s.saturating_sub(window_s), now_s);
-        self.ask(|book| async move { book.top(&ranking, range).await })
+        let from_s = now_s.saturating_sub(window_s);
+        self.ask(|book| async move { book.top(&ranking, from_s, now_s).await })
             .await
     }
 

@@ -160,8 +160,9 @@ fn sums_are_what_clients_counted_and_a_clean_stop_loses_nothing() {
     let now = running.shared().engine.now().as_nanos() / 1_000_000_000;
     let (series, top, load) = runtime().block_on(async {
         let series = reader.series(
-            (String::new(), String::new()),
-            (now - 3600, now + 60),
+            String::new(),
+            String::new(),
+            now - 3600..now + 60,
             Step::Minute,
         );
         let ranking = Ranking {
@@ -170,7 +171,7 @@ fn sums_are_what_clients_counted_and_a_clean_stop_loses_nothing() {
             prefix: String::new(),
             rows_max: 3,
         };
-        let top = reader.top(ranking, (3600, now));
+        let top = reader.top(ranking, 3600, now);
         (
             series.await.unwrap(),
             top.await.unwrap(),
