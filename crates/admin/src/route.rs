@@ -76,7 +76,7 @@ pub(crate) async fn answer(office: Arc<Office>, visit: Visit) -> Response<Bytes>
         Some("/openapi.json") => document::openapi(visit.request.method()),
         Some(rest) => {
             let rest = rest.to_owned();
-            managed((office, shared), visit, &rest).await
+            managed(office, shared, visit, &rest).await
         }
         None => console::answer(office, shared, &visit).await,
     };
@@ -100,7 +100,8 @@ pub(crate) async fn knock(office: Arc<Office>, visit: Visit) -> Knock {
 }
 
 async fn managed(
-    (office, shared): (Arc<Office>, Arc<Shared>),
+    office: Arc<Office>,
+    shared: Arc<Shared>,
     visit: Visit,
     path: &str,
 ) -> Result<Answer, Fault> {

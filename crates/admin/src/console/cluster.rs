@@ -42,7 +42,7 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
         cuts: cuts(page),
         gateways: gateway(page).into_iter().collect(),
     };
-    Ok(fitted((&page.frame, &view), cut, page::cluster))
+    Ok(fitted(&page.frame, &view, cut, page::cluster))
 }
 
 /// Leaves out what has no room.

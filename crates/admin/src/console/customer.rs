@@ -73,7 +73,7 @@ async fn shown(inner: &Inner, visit: &Visit, identity: &str) -> Result<Answer, F
         month: most(&used, |row| row.month),
     };
     let cut = |view: &mut Customer, fit: &mut Fit| fit.cut(&mut view.limits);
-    Ok(fitted((&frame, &view), cut, page::customer))
+    Ok(fitted(&frame, &view, cut, page::customer))
 }
 
 /// A request that several contracts bind is counted by each: the one that saw most tells of all.

@@ -57,7 +57,8 @@ impl Fit {
 
 /// A page of lists that have no next page: `cut` leaves out of each what has no room.
 pub(super) fn fitted<V: Clone>(
-    (frame, view): (&Frame, &V),
+    frame: &Frame,
+    view: &V,
     cut: impl Fn(&mut V, &mut Fit),
     show: impl Fn(&Frame, &V) -> String,
 ) -> Answer {

@@ -46,7 +46,7 @@ pub(super) async fn overview(page: &Page) -> Result<Answer, Fault> {
         fit.cut(&mut view.denying);
         fit.cut(&mut view.changes);
     };
-    Ok(fitted((&page.frame, &view), cut, page::overview))
+    Ok(fitted(&page.frame, &view, cut, page::overview))
 }
 
 /// The contracts that denied most in the last hour: found by hours, then counted by minutes.
@@ -220,7 +220,7 @@ pub(super) async fn settings(page: &Page, made: Option<NewSecret>) -> Result<Ans
         view.tokens.sort_by_key(|token| token.revoked.is_some());
         fit.cut(&mut view.tokens);
     };
-    Ok(fitted((&page.frame, &view), cut, page::settings))
+    Ok(fitted(&page.frame, &view, cut, page::settings))
 }
 
 fn token(told: &Value) -> Option<TokenRow> {

@@ -41,7 +41,7 @@ pub(super) async fn tail(page: &Page) -> Result<Answer, Fault> {
         Err(fault) => return Err(fault),
     }
     let cut = |view: &mut Tail, fit: &mut Fit| fit.cut(&mut view.rows);
-    Ok(fitted((&page.frame, &view), cut, page::tail))
+    Ok(fitted(&page.frame, &view, cut, page::tail))
 }
 
 fn row(told: &Value) -> TailRow {

@@ -104,7 +104,7 @@ pub(super) async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answ
         reason: page.form.get("reason").to_owned(),
         plans: ids(page, "/plans?limit=500").await?,
     };
-    Ok(fitted((&page.frame, &view), cut, page::thing))
+    Ok(fitted(&page.frame, &view, cut, page::thing))
 }
 
 /// Leaves out what has no room. A document is shown whole: as text, where nothing else helps.
@@ -206,6 +206,11 @@ pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<An
     if id.is_empty() && matches!(wanted, "try" | "save") {
         return refused(page, kind, edited, &nameless()).await;
     }
+    let body = Body {
+        seen: None,
+        kind: language,
+        text: &document,
+    };
     match wanted {
         "as-text" => {
             show(
@@ -218,13 +223,12 @@ pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<An
             )
             .await
         }
-        "try" | "as-sentence" => look(page, kind, edited, (&document, language), wanted).await,
+        "try" | "as-sentence" => look(page, kind, edited, &body, wanted).await,
         "save" => {
             let path = format!("{}?reason={}", at(kind, &id), encoded(form.get("reason")));
             let body = Body {
                 seen: Some(version),
-                kind: language,
-                text: &document,
+                ..body
             };
             match page.inner.ask(Method::PUT, &path, &body).await {
                 Ok(done) => Ok(onward(&Done::of(&done).on(&here(kind, &id)))),
@@ -242,16 +246,11 @@ async fn look(
     page: &Page,
     kind: Kind,
     edited: Edited,
-    (document, language): (&str, &'static str),
+    body: &Body<'_>,
     wanted: &str,
 ) -> Result<Answer, Fault> {
     let path = format!("{}?dry_run=true", at(kind, &edited.id));
-    let body = Body {
-        seen: None,
-        kind: language,
-        text: document,
-    };
-    match page.inner.ask(Method::PUT, &path, &body).await {
+    match page.inner.ask(Method::PUT, &path, body).await {
         Ok(told) => {
             let present = page.inner.get(&at(kind, &edited.id)).await.ok();
             let before = present.as_ref().map(|item| &item["document"]);
@@ -259,7 +258,7 @@ async fn look(
             let draft = Draft::from_document(kind, &told["document"]);
             let is_tried = wanted == "try";
             let tried = if is_tried {
-                Some(attempt(page, kind, &edited.id, &body).await?)
+                Some(attempt(page, kind, &edited.id, body).await?)
             } else {
                 None
             };

@@ -191,16 +191,16 @@ pub(super) async fn why(page: &Page, key: &str, customer: Option<String>) -> Res
         ..Why::default()
     };
     if asked.key.is_empty() {
-        return Ok(fitted((&page.frame, &asked), cut, page::why));
+        return Ok(fitted(&page.frame, &asked, cut, page::why));
     }
     match answered(page, asked.clone()).await {
-        Ok(view) => Ok(fitted((&page.frame, &view), cut, page::why)),
+        Ok(view) => Ok(fitted(&page.frame, &view, cut, page::why)),
         Err(fault) if fault.status().is_client_error() => {
             let view = Why {
                 complaint: Some(fault.message().to_owned()),
                 ..asked
             };
-            let answer = fitted((&page.frame, &view), cut, page::why);
+            let answer = fitted(&page.frame, &view, cut, page::why);
             Ok(answer.with(fault.status()))
         }
         Err(fault) => Err(fault),

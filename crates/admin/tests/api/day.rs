@@ -255,14 +255,14 @@ fn the_limit_is_changed_and_changed_back(person: &Person, server: &Server, load:
     person.go("/console/plan?id=bronze");
     person.browser.fill("[name='policy.0.limit']", "100000");
     person.browser.fill(".save [name=reason]", "they pay now");
-    in_force_soon(server, (2, 100_000), || {
+    in_force_soon(server, 2, 100_000, || {
         person.browser.click(".save .main");
         person.sees("/ version 2");
     });
     load.sees("requests pass again", |counted| &counted.allowed);
     person.sees("they pay now");
     keep(person, "plan-history");
-    in_force_soon(server, (3, 3), || {
+    in_force_soon(server, 3, 3, || {
         person.does(".history li:last-child .action", &[]);
         person.sees("/ version 3");
     });
@@ -271,7 +271,7 @@ fn the_limit_is_changed_and_changed_back(person: &Person, server: &Server, load:
 
 /// Changes the plan, and looks on: a second after its version is written, its limit is in force. What the machine
 /// itself kept threads from is taken off.
-fn in_force_soon(server: &Server, (version, by): (u64, u64), change: impl FnOnce()) {
+fn in_force_soon(server: &Server, version: u64, by: u64, change: impl FnOnce()) {
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             until("the change is written", || {

@@ -99,7 +99,7 @@ fn a_session_ends_with_the_secret_it_was_begun_with() {
 }
 
 /// The cookie of a session that was begun and last used so many seconds ago, made by one who has the key.
-fn aged(cookie: &str, key: &Path, (begun, used): (u64, u64)) -> String {
+fn aged(cookie: &str, key: &Path, begun: u64, used: u64) -> String {
     let (name, value) = cookie.split_once('=').unwrap();
     let mut words = base64::decode(value.split_once('.').unwrap().0, 1024).unwrap();
     for (place, ago) in [(0, begun), (8, used)] {
@@ -123,15 +123,15 @@ fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
     let server = Server::on(&sqlite(folder.path()), Some(PRESET));
     let cookie = cookie(&login(&server, PRESET));
     let key = folder.path().join("catalogue.db.key");
-    let ask = |path: &str, ages| {
+    let ask = |path: &str, begun, used| {
         let ask = server.ask("GET", "").at(path).by_nobody();
-        ask.line("Cookie", &aged(&cookie, &key, ages)).send()
+        ask.line("Cookie", &aged(&cookie, &key, begun, used)).send()
     };
-    let who = |ages| ask("/admin/v1/whoami", ages);
-    assert_eq!(who((0, 0)).status, 200);
-    assert_eq!(who((0, 0)).line("set-cookie"), None);
+    let who = |begun, used| ask("/admin/v1/whoami", begun, used);
+    assert_eq!(who(0, 0).status, 200);
+    assert_eq!(who(0, 0).line("set-cookie"), None);
     for path in ["/admin/v1/whoami", "/console"] {
-        let used = ask(path, (11 * HOUR, HOUR / 2));
+        let used = ask(path, 11 * HOUR, HOUR / 2);
         assert_eq!(used.status, 200);
         let renewed = crate::access::cookie(&used);
         let again = server
@@ -141,8 +141,8 @@ fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
             .send();
         assert_eq!((again.status, again.line("set-cookie")), (200, None));
     }
-    who((12 * HOUR, 0)).refuses(401, "unauthorized");
-    who((2 * HOUR, HOUR)).refuses(401, "unauthorized");
+    who(12 * HOUR, 0).refuses(401, "unauthorized");
+    who(2 * HOUR, HOUR).refuses(401, "unauthorized");
 }
 
 #[test]
