@@ -16,8 +16,8 @@ use tollgate_table::{Full, Print};
 use crate::answer::{Answer, Booking, Place, Receipt};
 use crate::cells::on_table;
 use crate::decide::{Ask, Bound, decide};
-use crate::durable::{RestoreError, WrittenBy};
-use crate::ids::IdError;
+use crate::durable::{RestoreError, WrittenBy, WrittenCell};
+use crate::ids::{IdError, ReceiptNumber};
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
@@ -114,7 +114,7 @@ impl Node {
     pub fn settle_spot(&self, spot: &Spot, due: &Due, actual: Cost, now: Instant) {
         if let Some(cells) = self.cells_of(spot.contract) {
             // A full table has counted the key it turned away; there is nobody else to tell.
-            let _ = cells.settle(spot.print, (&due.charge, due.terms), actual, now);
+            let _ = cells.settle(spot.print, *due, actual, now);
         }
     }
 
@@ -224,17 +224,18 @@ impl Node {
         now: Instant,
     ) -> Result<(), RestoreError> {
         let Lifted { bytes, terms } = lifted;
+        let (contract, print) = place;
         let Some(terms) = terms else {
-            return self.inherit_cell(place, bytes, None, now);
+            return self.inherit_cell(contract, print, WrittenCell::new(bytes, None), now);
         };
-        let of = self.contracts().get(place.0);
+        let of = self.contracts().get(contract);
         let policies = of.map_or(&[][..], |of| &of.policies);
         let by = WrittenBy {
             set: &terms.set,
             origins: &places(&terms.policies, policies),
             terms: Some(terms),
         };
-        self.inherit_cell(place, bytes, Some(by), now)
+        self.inherit_cell(contract, print, WrittenCell::new(bytes, Some(by)), now)
     }
 
     /// Puts a cell in that was written by other policies than those of the contract today, perhaps. Where the key has
@@ -242,16 +243,15 @@ impl Node {
     /// charged to it.
     pub fn inherit_cell(
         &self,
-        (contract, print): (usize, Print),
-        bytes: &[u8],
-        written_by: Option<WrittenBy<'_>>,
+        contract: usize,
+        print: Print,
+        cell: WrittenCell<'_>,
         now: Instant,
     ) -> Result<(), RestoreError> {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
         cells.adopt(print, now);
         on_table!(cells, table => {
-            let mut handed =
-                Slot::written(cells, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            let mut handed = Slot::written(cells, cell, now).map_err(RestoreError::Cell)?;
             back_from_the_future(&mut handed, cells, now);
             let merged = table.update(print, now.as_nanos(), |present| {
                 cells.changed(print);
@@ -318,12 +318,12 @@ impl Node {
     /// Settles a receipt that was handed out under a number: `settle` is called the first time.
     pub fn settle_numbered_by(
         &self,
-        number: u64,
+        number: ReceiptNumber,
         actual: Cost,
-        (expires, now): (Instant, Instant),
+        now: Instant,
         settle: impl FnOnce(),
     ) -> Result<(), IdError> {
-        self.ids().settle(number, actual, (expires, now), settle)
+        self.ids().settle(number, actual, now, settle)
     }
 }
 

@@ -5,7 +5,7 @@ use tollgate_table::{Print, Rules, Table};
 
 use crate::answer::{Answer, Place};
 use crate::cells::{Miss, check_slot, on_table};
-use crate::decide::Bound;
+use crate::decide::{Ask, Bound};
 use crate::terms::Slot;
 use crate::worth::Worth;
 
@@ -81,8 +81,9 @@ where
             answer(Answer::taken(place, plain, taken));
             return None;
         }
-        let asked = (request.cost, now, bound.lot);
-        let ((outcome, _), made) = check_slot(bound.cells, slot, None, asked);
+        let cost = request.cost;
+        let ((outcome, _), made) =
+            check_slot(bound.cells, slot, None, Ask { cost, now }, bound.lot);
         if outcome.receipt.charged != 0 {
             bound.cells.changed(request.print);
         }

@@ -11,8 +11,9 @@ use tollgate_limit::{
 use tollgate_table::{Counters, Full, Holder, Print, Rules, Share, Table, TableConfig};
 
 use crate::company::Parts;
+use crate::decide::Ask;
 use crate::dirty::Dirty;
-use crate::durable::{RestoreError, Row, WrittenBy};
+use crate::durable::{RestoreError, Row, WrittenBy, WrittenCell};
 use crate::heirs::{Heir, Origin};
 use crate::set_clock::back_from_the_future;
 use crate::terms::{Assigned, Own, Slot, Wanted};
@@ -179,7 +180,7 @@ impl Cells {
                 return (Err(miss), None);
             }
             let wanted = self.wanted_by(slot.as_deref(), print, now);
-            let (checked, made) = check_slot(self, slot, wanted.as_ref(), (cost, now, lot));
+            let (checked, made) = check_slot(self, slot, wanted.as_ref(), Ask { cost, now }, lot);
             self.decided(print, checked.0.receipt.charged);
             (Ok(checked), made)
         }));
@@ -298,7 +299,7 @@ impl Cells {
     /// How each policy stands for a key.
     pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
         self.adopt(print, now);
-        let here = on_table!(self, table => look(table, self, (print, now), |set, cell| {
+        let here = on_table!(self, table => look(table, self, print, now, |set, cell| {
             set.status(cell, now)
         }));
         match self.parts() {
@@ -328,7 +329,7 @@ impl Cells {
         lot: Lot,
     ) -> Vec<Forecast> {
         self.adopt(print, now);
-        let here = on_table!(self, table => look(table, self, (print, now), |set, cell| {
+        let here = on_table!(self, table => look(table, self, print, now, |set, cell| {
             set.foresee(cell, cost, now, lot)
         }));
         match self.parts() {
@@ -360,13 +361,12 @@ impl Cells {
     pub(crate) fn restore(
         &self,
         print: Print,
-        bytes: &[u8],
-        written_by: Option<WrittenBy<'_>>,
+        cell: WrittenCell<'_>,
         now: Instant,
     ) -> Result<(), RestoreError> {
         self.adopt(print, now);
         on_table!(self, table => {
-            let mut slot = Slot::written(self, bytes, written_by, now).map_err(RestoreError::Cell)?;
+            let mut slot = Slot::written(self, cell, now).map_err(RestoreError::Cell)?;
             back_from_the_future(&mut slot, self, now);
             table
                 .update(print, now.as_nanos(), |present| {
@@ -420,7 +420,8 @@ pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
     cells: &Cells,
     slot: Option<&mut S>,
     wanted: Option<&Wanted>,
-    (cost, now, lot): (Cost, Instant, Lot),
+    Ask { cost, now }: Ask,
+    lot: Lot,
 ) -> (Checked, Option<S>) {
     let mut made = None;
     let slot = slot.unwrap_or_else(|| made.insert(S::fresh(cells, wanted)));
@@ -435,7 +436,8 @@ pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
 fn look<const N: usize, S: Slot<N>, T>(
     table: &Table<S, Worth>,
     cells: &Cells,
-    (print, now): (Print, Instant),
+    print: Print,
+    now: Instant,
     read: impl FnOnce(&PolicySet, &Cell<N>) -> T,
 ) -> T
 where
@@ -448,20 +450,19 @@ where
     read(set, cell)
 }
 
-/// The cell that was written as these bytes, perhaps by policies of before.
+/// The cell that was written, perhaps by policies of before.
 pub(crate) fn restored<const N: usize>(
     set: &PolicySet,
-    bytes: &[u8],
-    written_by: Option<WrittenBy<'_>>,
+    written: WrittenCell<'_>,
     now: Instant,
 ) -> Result<Cell<N>, CellError> {
     let Some(WrittenBy {
         set: old, origins, ..
-    }) = written_by
+    }) = written.by
     else {
-        return set.restore(bytes);
+        return set.restore(written.bytes);
     };
-    let cell: Cell<0> = old.restore(bytes)?;
+    let cell: Cell<0> = old.restore(written.bytes)?;
     Ok(set.inherit(old, origins, &cell, now))
 }
 

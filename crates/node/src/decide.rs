@@ -109,18 +109,23 @@ fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
         bound.cells.adopt(bound.print, ask.now);
     }
     let mut tally = Tally::new(bound.len());
-    match enter((bound, bound), ask, &mut tally) {
+    match enter(Yet { bound, all: bound }, ask, &mut tally) {
         Ok(()) => Some(tally.answer()),
         Err(miss) => missed(miss),
     }
 }
 
-/// Of all contracts, those yet to be entered, and all.
-type Yet<'a> = (&'a [Bound<'a>], &'a [Bound<'a>]);
+/// Of all contracts, those yet to be entered.
+#[derive(Clone, Copy)]
+struct Yet<'a> {
+    bound: &'a [Bound<'a>],
+    all: &'a [Bound<'a>],
+}
 
 /// Enters the first cell, asks the rest, and charges the first by what all of them said. Machines are asked last.
-fn enter((bound, all): Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
-    let Some((first, rest)) = bound.split_first() else {
+fn enter(yet: Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
+    let all = yet.all;
+    let Some((first, rest)) = yet.bound.split_first() else {
         let has_parts = |bound: &Bound<'_>| bound.cells.parts().is_some();
         return if all.iter().any(has_parts) {
             enter_company(all, ask, tally)
@@ -128,8 +133,9 @@ fn enter((bound, all): Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss>
             Ok(())
         };
     };
+    let rest = Yet { bound: rest, all };
     if first.cells.is_hollow() {
-        enter((rest, all), ask, tally)?;
+        enter(rest, ask, tally)?;
         tally.book(
             first,
             Charge {
@@ -140,12 +146,13 @@ fn enter((bound, all): Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss>
         );
         return Ok(());
     }
-    on_table!(first.cells, table => enter_table(table, (first, (rest, all)), ask, tally))
+    on_table!(first.cells, table => enter_table(table, first, rest, ask, tally))
 }
 
 fn enter_table<const N: usize, S: Slot<N>>(
     table: &Table<S, Worth>,
-    (first, rest): (&Bound<'_>, Yet<'_>),
+    first: &Bound<'_>,
+    rest: Yet<'_>,
     ask: Ask,
     tally: &mut Tally,
 ) -> Result<(), Miss>
@@ -174,7 +181,7 @@ where
             tally.reset(first.spot_of(policy), || reset_after(policy));
         } else {
             let left = set.probe(cell, ask.cost, ask.now, first.lot);
-            tally.add_refused(first, (set, &left), reset_after);
+            tally.add_refused(first, set, &left, reset_after);
         }
         let wrote = receipt.charged != 0;
         if let Some(terms) = slot.terms() {
@@ -301,7 +308,8 @@ impl Tally {
     fn add_refused(
         &mut self,
         bound: &Bound<'_>,
-        (set, left): (&PolicySet, &Outcome),
+        set: &PolicySet,
+        left: &Outcome,
         reset_after: impl Fn(usize) -> Span,
     ) {
         let answer = Answer::of(bound.place(), left);

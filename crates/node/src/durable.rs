@@ -26,6 +26,22 @@ pub struct WrittenBy<'a> {
     pub terms: Option<&'a Arc<Terms>>,
 }
 
+/// A cell as it was written.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenCell<'a> {
+    /// What its policies remember.
+    pub bytes: &'a [u8],
+    /// The policies by which it was written, where they are not those of the contract today.
+    pub by: Option<WrittenBy<'a>>,
+}
+
+impl<'a> WrittenCell<'a> {
+    /// These bytes, as they were written by these policies.
+    pub const fn new(bytes: &'a [u8], by: Option<WrittenBy<'a>>) -> Self {
+        Self { bytes, by }
+    }
+}
+
 /// What the durable policies of a key remember of it, and its terms where they are its own.
 pub type Row = (Stored, Option<Arc<Terms>>);
 
@@ -171,24 +187,24 @@ impl Node {
     pub fn row_ahead(
         &self,
         contract: usize,
-        bytes: &[u8],
-        written_by: Option<WrittenBy<'_>>,
-        (from, to): (Instant, Instant),
+        cell: WrittenCell<'_>,
+        from: Instant,
+        to: Instant,
     ) -> Result<Option<Row>, RestoreError> {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
-        let row = cells.row_ahead(bytes, written_by, from, to);
+        let row = cells.row_ahead(cell, from, to);
         row.map_err(RestoreError::Cell)
     }
 
     /// Puts the cell of a key back, unless it has one by now or was removed.
     pub fn write_cell(
         &self,
-        (contract, print): (usize, Print),
-        bytes: &[u8],
-        written_by: Option<WrittenBy<'_>>,
+        contract: usize,
+        print: Print,
+        cell: WrittenCell<'_>,
         now: Instant,
     ) -> Result<(), RestoreError> {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
-        cells.restore(print, bytes, written_by, now)
+        cells.restore(print, cell, now)
     }
 }

@@ -5,6 +5,7 @@
 use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
 use tollgate_table::{Full, Print};
 
+use crate::apart::Due;
 use crate::cells::{Cells, Miss, on_table};
 use crate::set_clock::no_later;
 use crate::terms::{Slot, Wanted};
@@ -33,35 +34,36 @@ impl Cells {
         }
     }
 
-    /// Settles a receipt, whose bits are those of the contract; a surcharge makes a cell where there is none.
+    /// Settles a charge, whose bits are those of the contract; a surcharge makes a cell where there is none.
     pub(crate) fn settle(
         &self,
         print: Print,
-        (receipt, terms): (&Receipt, u64),
+        due: Due,
         actual: Cost,
         now: Instant,
     ) -> Result<(), Full> {
+        let Due { charge, terms } = due;
         // Only what was charged is settled, and giving back needs no cell.
         let charged = self
             .parts()
-            .map_or(receipt.charged, |parts| parts.narrow(receipt.charged));
+            .map_or(charge.charged, |parts| parts.narrow(charge.charged));
         let here = Receipt {
             charged,
-            at: no_later(receipt.at, now),
-            ..*receipt
+            at: no_later(charge.at, now),
+            ..charge
         };
         let less = here.charged == 0 || actual.tokens() <= here.cost;
         let absent = if less { Absent::Leave } else { Absent::Make };
         let done = self.edit(print, now, absent, Edit::Settle(&here, actual, terms));
         if let (Err(Miss::Left), Some(heir)) = (done, self.heir()) {
-            let receipt = match terms {
-                0 => heir.translate(receipt),
-                _ => *receipt,
+            let charge = match terms {
+                0 => heir.translate(&charge),
+                _ => charge,
             };
-            return heir.settle(print, (&receipt, terms), actual, now);
+            return heir.settle(print, Due { charge, terms }, actual, now);
         }
         if let Some(parts) = self.parts() {
-            parts.settle(print, receipt, actual, now);
+            parts.settle(print, &charge, actual, now);
         }
         done.map_err(|_| Full)
     }
@@ -103,7 +105,10 @@ impl Cells {
             if let Some(miss) = self.misses(is_absent, print) {
                 return (Err(miss), None);
             }
-            let made = edit_slot((self, wanted.as_ref()), slot, (absent, edit), now);
+            if is_absent && absent == Absent::Leave {
+                return (Ok(()), None);
+            }
+            let made = edit_slot(self, wanted.as_ref(), slot, edit, now);
             if !is_absent || made.is_some() {
                 self.changed(print);
             }
@@ -146,14 +151,12 @@ impl Edit<'_> {
 
 /// Changes what is remembered of a key; returns the slot to write where it had none.
 fn edit_slot<const N: usize, S: Slot<N>>(
-    (cells, wanted): (&Cells, Option<&Wanted>),
+    cells: &Cells,
+    wanted: Option<&Wanted>,
     slot: Option<&mut S>,
-    (absent, edit): (Absent, Edit<'_>),
+    edit: Edit<'_>,
     now: Instant,
 ) -> Option<S> {
-    if slot.is_none() && absent == Absent::Leave {
-        return None;
-    }
     let mut made = None;
     let slot = slot.unwrap_or_else(|| made.insert(S::fresh(cells, wanted)));
     slot.open(cells, wanted, now);

@@ -125,7 +125,7 @@ impl Cells {
         on_table!(self, table => table.adopt(print, now.as_nanos(), || {
             let slot = on_table!(old, from => from
                 .remove(print)
-                .map(|slot| Slot::adopted((self, &old), places, slot, now)));
+                .map(|slot| Slot::adopted(self, &old, places, slot, now)));
             if slot.is_some() {
                 self.changed(print);
             }

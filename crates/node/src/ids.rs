@@ -96,6 +96,24 @@ impl Rules<Settled> for Lasts {
     }
 }
 
+/// What a key is charged or given back.
+#[derive(Clone, Copy, Debug)]
+pub struct Debit<'a> {
+    /// Who or what is counted.
+    pub key: Key<'a>,
+    /// Tokens.
+    pub cost: Cost,
+}
+
+/// A number under which a receipt was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiptNumber {
+    /// The number itself.
+    pub number: u64,
+    /// When it is forgotten: from then on the caller must know that the receipt is too old.
+    pub expires: Instant,
+}
+
 impl Within<'_> {
     /// Decides one request and charges it, to be settled within `ttl` by [`Node::commit`] or [`Node::cancel`].
     ///
@@ -103,19 +121,16 @@ impl Within<'_> {
     pub fn reserve(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        debit: Debit<'_>,
         ttl: Span,
         now: Instant,
     ) -> Result<Answer, IdError> {
         let expires = now.saturating_add(ttl);
-        let entry = self
-            .node
-            .ids()
-            .once(id, (expires, now), || Entry::Reservation {
-                answer: self.check(key, cost, now),
-                settled: None,
-            })?;
-        match entry {
+        let run = || Entry::Reservation {
+            answer: self.check(debit.key, debit.cost, now),
+            settled: None,
+        };
+        match self.node.ids().once(id, expires, now, run)? {
             Entry::Reservation { answer, .. } => Ok(answer),
             Entry::Done(_) => Err(IdError::OtherKind),
         }
@@ -125,11 +140,11 @@ impl Within<'_> {
     pub fn check_once(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        debit: Debit<'_>,
         now: Instant,
     ) -> Result<Answer, IdError> {
         let run = || {
-            let answer = self.check(key, cost, now);
+            let answer = self.check(debit.key, debit.cost, now);
             Some(self.numbered(id, answer, now))
         };
         let done = self.node.ids().once_remembered(id, now, run)?;
@@ -150,11 +165,11 @@ impl Within<'_> {
     pub fn charge_once(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        debit: Debit<'_>,
         now: Instant,
     ) -> Result<(), IdError> {
         let charge = || {
-            self.charge(key, cost, now);
+            self.charge(debit.key, debit.cost, now);
         };
         self.node.ids().write_once(id, now, charge)
     }
@@ -163,10 +178,10 @@ impl Within<'_> {
     pub fn refund_once(
         &self,
         id: &OperationId,
-        (key, cost): (Key<'_>, Cost),
+        debit: Debit<'_>,
         now: Instant,
     ) -> Result<(), IdError> {
-        let refund = || self.refund(key, cost, now);
+        let refund = || self.refund(debit.key, debit.cost, now);
         self.node.ids().write_once(id, now, refund)
     }
 
@@ -183,11 +198,11 @@ impl Node {
     pub fn reserve(
         &self,
         id: &OperationId,
-        request: (Key<'_>, Cost),
+        debit: Debit<'_>,
         ttl: Span,
         now: Instant,
     ) -> Result<Answer, IdError> {
-        self.whole().reserve(id, request, ttl, now)
+        self.whole().reserve(id, debit, ttl, now)
     }
 
     /// Settles a reservation at its actual cost. Settling it again at the same cost does nothing.
@@ -205,56 +220,55 @@ impl Node {
     pub fn check_once(
         &self,
         id: &OperationId,
-        request: (Key<'_>, Cost),
+        debit: Debit<'_>,
         now: Instant,
     ) -> Result<Answer, IdError> {
-        self.whole().check_once(id, request, now)
+        self.whole().check_once(id, debit, now)
     }
 
     /// Charges once, however often it is called with the same id.
     pub fn charge_once(
         &self,
         id: &OperationId,
-        request: (Key<'_>, Cost),
+        debit: Debit<'_>,
         now: Instant,
     ) -> Result<(), IdError> {
-        self.whole().charge_once(id, request, now)
+        self.whole().charge_once(id, debit, now)
     }
 
     /// Refunds once, however often it is called with the same id.
     pub fn refund_once(
         &self,
         id: &OperationId,
-        request: (Key<'_>, Cost),
+        debit: Debit<'_>,
         now: Instant,
     ) -> Result<(), IdError> {
-        self.whole().refund_once(id, request, now)
+        self.whole().refund_once(id, debit, now)
     }
 
     /// Settles a receipt once, however often it is called with the same id.
     pub fn settle_once(
         &self,
         id: &OperationId,
-        (receipt, actual): (&Receipt, Cost),
+        receipt: &Receipt,
+        actual: Cost,
         now: Instant,
     ) -> Result<(), IdError> {
         let settle = || self.settle(receipt, actual, now);
         self.ids().write_once(id, now, settle)
     }
 
-    /// Settles a receipt that was handed out under a number, which is done once.
-    ///
-    /// Settling it again at the same cost does nothing. The number is forgotten at `expires`: from then on the caller
-    /// must know that the receipt is too old.
+    /// Settles a receipt that was handed out under a number, which is done once. Settling it again at the same cost
+    /// does nothing.
     pub fn settle_numbered(
         &self,
-        number: u64,
-        (receipt, actual): (&Receipt, Cost),
-        expires: Instant,
+        number: ReceiptNumber,
+        receipt: &Receipt,
+        actual: Cost,
         now: Instant,
     ) -> Result<(), IdError> {
         let settle = || self.settle(receipt, actual, now);
-        self.ids().settle(number, actual, (expires, now), settle)
+        self.ids().settle(number, actual, now, settle)
     }
 
     /// Resets a key once, however often it is called with the same id.
@@ -359,9 +373,9 @@ impl Ids {
     /// Settles a receipt by its number once.
     pub(crate) fn settle(
         &self,
-        number: u64,
+        ReceiptNumber { number, expires }: ReceiptNumber,
         actual: Cost,
-        (expires, now): (Instant, Instant),
+        now: Instant,
         settle: impl FnOnce(),
     ) -> Result<(), IdError> {
         let actual = actual.tokens();
@@ -404,7 +418,7 @@ impl Ids {
     ) -> Result<(), Remembered> {
         let expires = now.saturating_add(ttl.unwrap_or(REMEMBERED));
         let mut is_first = false;
-        let entry = self.once(id, (expires, now), || {
+        let entry = self.once(id, expires, now, || {
             is_first = true;
             match ttl {
                 None => Entry::Done(Some(answer)),
@@ -443,7 +457,7 @@ impl Ids {
         run: impl FnOnce() -> Option<Answer>,
     ) -> Result<Option<Answer>, IdError> {
         let expires = now.saturating_add(REMEMBERED);
-        match self.once(id, (expires, now), || Entry::Done(run()))? {
+        match self.once(id, expires, now, || Entry::Done(run()))? {
             Entry::Done(answer) => Ok(answer),
             Entry::Reservation { .. } => Err(IdError::OtherKind),
         }
@@ -457,7 +471,8 @@ impl Ids {
     fn once(
         &self,
         id: &OperationId,
-        (expires, now): (Instant, Instant),
+        expires: Instant,
+        now: Instant,
         run: impl FnOnce() -> Entry,
     ) -> Result<Entry, IdError> {
         let print = self.print(id);

@@ -35,12 +35,12 @@ pub use company::{
     Membership, Outgoing, Peer, PolicyGossip, PolicyStatus, Roster, Said, Share, Steady,
     Uncountable, Waker, countable,
 };
-pub use durable::{RestoreError, Row, WrittenBy};
+pub use durable::{RestoreError, Row, WrittenBy, WrittenCell};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
     GubernatorError,
 };
-pub use ids::IdError;
+pub use ids::{Debit, IdError, ReceiptNumber};
 pub use key::Key;
 pub use known::Stranger;
 pub use node::{Node, NodeConfig};

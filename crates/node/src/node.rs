@@ -11,6 +11,7 @@ use tollgate_limit::{Cost, Instant, Lot, Status};
 use tollgate_table::{Budget, Counters, Print, Seed, Sweep, WhenFull};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
+use crate::apart::Due;
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
 use crate::company::{Company, Membership, Parts, Seats};
@@ -88,7 +89,7 @@ struct Lone {
 impl Node {
     /// A node that decides by these contracts. The seed must be one that clients cannot guess.
     pub fn new(contracts: Contracts, config: NodeConfig, seed: Seed) -> Self {
-        Self::begin(contracts, (config, None), seed, Instant::default())
+        Self::begin(contracts, config, None, seed, Instant::default())
     }
 
     /// A node that counts what is under `coordination: gossip` together with others. They must have the same seed.
@@ -99,34 +100,36 @@ impl Node {
         membership: Membership,
     ) -> Self {
         let now = membership.start;
-        Self::begin(contracts, (config, Some(membership)), seed, now)
+        Self::begin(contracts, config, Some(membership), seed, now)
     }
 
     fn begin(
         contracts: Contracts,
-        (config, membership): (NodeConfig, Option<Membership>),
+        config: NodeConfig,
+        membership: Option<Membership>,
         seed: Seed,
         now: Instant,
     ) -> Self {
         let lasting = Arc::new(Lasting::new(config, membership, seed.clone()));
         let cells = lasting.cells_for(&contracts, now);
-        Self::of(contracts, cells, (lasting, seed))
+        Self::of(contracts, cells, lasting, seed)
     }
 
     /// The same node with other contracts and their cells.
     pub(crate) fn with(&self, contracts: Contracts, cells: Box<[Arc<Cells>]>) -> Self {
-        let lasting = (Arc::clone(&self.lasting), self.seed.clone());
+        let (lasting, seed) = (Arc::clone(&self.lasting), self.seed.clone());
         Self {
             version: self.version + 1,
             cached_bytes: self.cached_bytes,
-            ..Self::of(contracts, cells, lasting)
+            ..Self::of(contracts, cells, lasting, seed)
         }
     }
 
     fn of(
         contracts: Contracts,
         cells: Box<[Arc<Cells>]>,
-        (lasting, seed): (Arc<Lasting>, Seed),
+        lasting: Arc<Lasting>,
+        seed: Seed,
     ) -> Self {
         let budget = Arc::clone(&lasting.budget);
         let each = contracts.as_slice().iter().enumerate();
@@ -265,7 +268,8 @@ impl Node {
         for booking in receipt.bookings() {
             if let Some((cells, charge)) = self.cells_for(booking) {
                 // A full table has counted the key it turned away; there is nobody else to tell.
-                let _ = cells.settle(booking.print, (&charge, booking.terms), actual, now);
+                let terms = booking.terms;
+                let _ = cells.settle(booking.print, Due { charge, terms }, actual, now);
             }
         }
     }

@@ -11,7 +11,7 @@ use tollgate_limit::{Cell, CellError, Instant, PolicySet, Span};
 use tollgate_table::{Print, Rules, Table};
 
 use crate::cells::{Cells, on_table};
-use crate::durable::{Row, WrittenBy};
+use crate::durable::{Row, WrittenCell};
 use crate::node::Node;
 use crate::terms::Slot;
 use crate::worth::Worth;
@@ -42,7 +42,7 @@ impl Cells {
     fn move_time(&self, from: Instant, to: Instant) {
         on_table!(self, table => walk(table, from, |print, slot| {
             let (set, cell) = slot.open(self, None, from);
-            if move_cell((set, cell), from, to) {
+            if move_cell(set, cell, from, to) {
                 self.changed(print);
             }
         }));
@@ -55,12 +55,11 @@ impl Cells {
     /// A row as it stands where the clock is set ahead; `None` where it says nothing.
     pub(crate) fn row_ahead(
         &self,
-        bytes: &[u8],
-        written_by: Option<WrittenBy<'_>>,
+        cell: WrittenCell<'_>,
         from: Instant,
         to: Instant,
     ) -> Result<Option<Row>, CellError> {
-        on_table!(self, table => row_ahead(table, self, (bytes, written_by), (from, to)))
+        on_table!(self, table => row_ahead(table, self, cell, from, to))
     }
 }
 
@@ -68,14 +67,16 @@ impl Cells {
 fn row_ahead<const N: usize, S: Slot<N>>(
     _: &Table<S, Worth>,
     cells: &Cells,
-    (bytes, written_by): (&[u8], Option<WrittenBy<'_>>),
-    (from, to): (Instant, Instant),
+    cell: WrittenCell<'_>,
+    from: Instant,
+    to: Instant,
 ) -> Result<Option<Row>, CellError>
 where
     Worth: Rules<S>,
 {
-    let mut slot = S::written(cells, bytes, written_by, from)?;
-    let is_moved = move_cell(slot.open(cells, None, from), from, to);
+    let mut slot = S::written(cells, cell, from)?;
+    let (set, cell) = slot.open(cells, None, from);
+    let is_moved = move_cell(set, cell, from, to);
     let (set, cell) = slot.read(cells);
     let durable = slot.durable(cells);
     let row = || (set.store(cell, durable), slot.terms().map(Arc::clone));
@@ -84,7 +85,8 @@ where
 
 /// Moves a cell that is not there yet, or of a time that is over. Says whether it was.
 pub(crate) fn move_cell<const N: usize>(
-    (set, cell): (&PolicySet, &mut Cell<N>),
+    set: &PolicySet,
+    cell: &mut Cell<N>,
     from: Instant,
     to: Instant,
 ) -> bool {

@@ -17,7 +17,7 @@ use tollgate_table::{Print, Rules, Share, Table, TableConfig};
 
 use crate::apart::merge;
 use crate::cells::{Cells, durable, restored};
-use crate::durable::WrittenBy;
+use crate::durable::WrittenCell;
 use crate::heirs::{Places, translate};
 
 /// What somebody knows of the terms of a key.
@@ -260,14 +260,9 @@ pub(crate) trait Slot<const N: usize>: Clone {
     /// A slot with this cell, of the contract's own policies.
     fn of(cells: &Cells, cell: Cell<N>) -> Self;
 
-    /// The slot whose cell was written as these bytes, perhaps by policies of before.
-    fn written(
-        cells: &Cells,
-        bytes: &[u8],
-        by: Option<WrittenBy<'_>>,
-        now: Instant,
-    ) -> Result<Self, CellError> {
-        Ok(Self::of(cells, restored(&cells.set, bytes, by, now)?))
+    /// The slot whose cell was written, perhaps by policies of before.
+    fn written(cells: &Cells, cell: WrittenCell<'_>, now: Instant) -> Result<Self, CellError> {
+        Ok(Self::of(cells, restored(&cells.set, cell, now)?))
     }
 
     /// Adds what another slot of the same key has taken.
@@ -280,7 +275,8 @@ pub(crate) trait Slot<const N: usize>: Clone {
 
     /// What becomes of a slot of the contract before. `places` are those that the contract's own policies had there.
     fn adopted<const M: usize, O: Slot<M>>(
-        (cells, old): (&Cells, &Cells),
+        cells: &Cells,
+        old: &Cells,
         places: &[Option<usize>],
         slot: O,
         now: Instant,
@@ -393,21 +389,16 @@ impl Slot<1> for Own {
     }
 
     /// Terms that wrote it count it until somebody knows newer ones.
-    fn written(
-        cells: &Cells,
-        bytes: &[u8],
-        by: Option<WrittenBy<'_>>,
-        now: Instant,
-    ) -> Result<Self, CellError> {
-        let Some(terms) = by.and_then(|by| by.terms) else {
-            return Ok(Self::of(cells, restored(&cells.set, bytes, by, now)?));
+    fn written(cells: &Cells, cell: WrittenCell<'_>, now: Instant) -> Result<Self, CellError> {
+        let Some(terms) = cell.by.and_then(|by| by.terms) else {
+            return Ok(Self::of(cells, restored(&cells.set, cell, now)?));
         };
         let by = Knowledge {
             terms: Some(Arc::clone(terms)),
             is_shared: false,
             ..Knowledge::none(Instant::default())
         };
-        Ok(Self::with(terms.set.restore(bytes)?, by))
+        Ok(Self::with(terms.set.restore(cell.bytes)?, by))
     }
 
     /// Both are counted by the terms of the one of which more is known.
@@ -428,7 +419,8 @@ impl Slot<1> for Own {
 
     /// Terms of its own stay until newer ones are known.
     fn adopted<const M: usize, O: Slot<M>>(
-        (cells, old): (&Cells, &Cells),
+        cells: &Cells,
+        old: &Cells,
         places: &[Option<usize>],
         slot: O,
         now: Instant,

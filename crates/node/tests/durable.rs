@@ -4,7 +4,7 @@
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Key, Node, NodeConfig, RefusedBy, WrittenBy};
+use tollgate_node::{Key, Node, NodeConfig, RefusedBy, WrittenBy, WrittenCell};
 use tollgate_table::{Print, Seed};
 
 fn node(text: &str) -> Node {
@@ -74,11 +74,11 @@ fn a_cell_put_back_remembers_what_was_durable_and_nothing_else() {
     let print = dirty(&first, 1)[0];
     let (stored, _) = first.read_cell(1, print).expect("it was charged");
     let second = node(KEPT);
-    let place = (1, print);
-    assert_eq!(second.write_cell(place, &stored.bytes, None, now), Ok(()));
+    let cell = WrittenCell::new(&stored.bytes, None);
+    assert_eq!(second.write_cell(1, print, cell, now), Ok(()));
     assert_eq!(left(&second, "ann", now), [6, 5]);
     assert!(second.check(Key::from("ann"), Cost::ONE, now).is_allowed());
-    assert_eq!(second.write_cell(place, &stored.bytes, None, now), Ok(()));
+    assert_eq!(second.write_cell(1, print, cell, now), Ok(()));
     assert_eq!(left(&second, "ann", now), [5, 4], "what is there stays");
 }
 
@@ -101,14 +101,13 @@ fn a_cell_of_other_policies_is_put_back_as_they_inherit() {
         origins: &[Some(0)],
         terms: None,
     };
-    let done = after.write_cell((0, print), &stored.bytes, Some(written_by), now);
+    let cell = WrittenCell::new(&stored.bytes, Some(written_by));
+    let done = after.write_cell(0, print, cell, now);
     assert_eq!((done, left(&after, "ann", now)), (Ok(()), vec![3]));
-    assert!(after.write_cell((0, print), &[9, 9], None, now).is_err());
-    assert!(
-        after
-            .write_cell((5, print), &stored.bytes, None, now)
-            .is_err()
-    );
+    let broken = WrittenCell::new(&[9, 9], None);
+    assert!(after.write_cell(0, print, broken, now).is_err());
+    let cell = WrittenCell::new(&stored.bytes, None);
+    assert!(after.write_cell(5, print, cell, now).is_err());
 }
 
 /// A node with little memory whose durable cells somebody writes.

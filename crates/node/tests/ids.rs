@@ -4,7 +4,7 @@
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, OperationId, Span};
-use tollgate_node::{IdError, Key, Node, NodeConfig};
+use tollgate_node::{Debit, IdError, Key, Node, NodeConfig, ReceiptNumber};
 use tollgate_table::Seed;
 
 const TEN: &str =
@@ -35,8 +35,11 @@ fn left(node: &Node) -> u64 {
     node.status(Key::from("ann"), at(0))[0].1[0].remaining
 }
 
-fn ann(cost: u32) -> (Key<'static>, Cost) {
-    (Key::from("ann"), Cost::from_u32(cost))
+fn ann(cost: u32) -> Debit<'static> {
+    Debit {
+        key: Key::from("ann"),
+        cost: Cost::from_u32(cost),
+    }
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn writes_with_one_id_happen_once() {
     assert_eq!(left(&node), 5);
     for _ in 0..3 {
         assert_eq!(
-            node.settle_once(&id("s"), (&first.receipt, Cost::ONE), at(0)),
+            node.settle_once(&id("s"), &first.receipt, Cost::ONE, at(0)),
             Ok(())
         );
     }
@@ -212,8 +215,9 @@ fn receipts_that_were_settled_count_within_the_same_memory() {
     });
     let answer = node.check(Key::from("ann"), Cost::ONE, at(0));
     let settle = |number| {
-        let times = (at(1_000), at(0));
-        node.settle_numbered(number, (&answer.receipt, Cost::ONE), times.0, times.1)
+        let expires = at(1_000);
+        let number = ReceiptNumber { number, expires };
+        node.settle_numbered(number, &answer.receipt, Cost::ONE, at(0))
     };
     let done = (0..100_000)
         .filter(|number| settle(*number).is_ok())
@@ -235,7 +239,10 @@ fn a_check_that_found_no_room_is_not_remembered_by_its_id() {
         let warm = node.charge_once(&id(&format!("warm {n}")), ann(1), fresh_at);
         warm.expect("there is room");
     }
-    let key = |n: u64| (Key::Word(n), Cost::ONE);
+    let key = |n: u64| Debit {
+        key: Key::Word(n),
+        cost: Cost::ONE,
+    };
     let full = (0..10_000).find(|n| !node.check(Key::Word(*n), Cost::ONE, fresh_at).is_allowed());
     let full = key(full.expect("memory ends"));
     let first = node.check_once(&id("k"), full, fresh_at).expect("room");

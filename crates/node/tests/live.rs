@@ -9,7 +9,7 @@ use std::thread;
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, OperationId, Span};
-use tollgate_node::{Answer, Key, Node, NodeConfig, WrittenBy};
+use tollgate_node::{Answer, Debit, Key, Node, NodeConfig, WrittenBy, WrittenCell};
 use tollgate_table::Seed;
 
 const NOW: Instant = Instant::from_nanos(3_600_000_000_000);
@@ -116,7 +116,10 @@ fn receipts_and_reservations_settle_what_follows_on_their_contract() {
         .check(Key::from("ann"), Cost::from_u32(4), NOW)
         .receipt;
     let id = OperationId::new(b"r").expect("short");
-    let reserved = (Key::from("bob"), Cost::from_u32(5));
+    let reserved = Debit {
+        key: Key::from("bob"),
+        cost: Cost::from_u32(5),
+    };
     let ttl = Span::from_nanos(1_000);
     assert!(
         first
@@ -228,10 +231,8 @@ fn durable_changes_are_told_by_what_follows() {
         origins: &[Some(0)],
         terms: None,
     };
-    assert_eq!(
-        fresh.write_cell((0, prints[0]), &stored.bytes, Some(by), NOW),
-        Ok(())
-    );
+    let cell = WrittenCell::new(&stored.bytes, Some(by));
+    assert_eq!(fresh.write_cell(0, prints[0], cell, NOW), Ok(()));
     assert_eq!(left(&fresh, "ann"), [1]);
 }
 

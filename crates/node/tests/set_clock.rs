@@ -11,8 +11,8 @@ use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Algorithm, Cost, Instant, OperationId, Period, PolicyConfig, Span};
 use tollgate_node::{
-    Adhoc, AdhocAsk, Gubernator, GubernatorAlgorithm, GubernatorAsk, Key, Lend, Membership, Node,
-    NodeConfig, Space,
+    Adhoc, AdhocAsk, Debit, Gubernator, GubernatorAlgorithm, GubernatorAsk, Key, Lend, Membership,
+    Node, NodeConfig, Space, WrittenCell,
 };
 use tollgate_table::{Budget, Seed};
 
@@ -188,7 +188,7 @@ fn a_row_of_a_time_to_come_neither_locks_out_nor_fills() {
     then.take_dirty(0, &mut prints);
     let print = *prints.first().expect("a key");
     let (stored, _) = then.read_cell(0, print).expect("a cell");
-    now.write_cell((0, print), &stored.bytes, None, NOW)
+    now.write_cell(0, print, WrittenCell::new(&stored.bytes, None), NOW)
         .expect("a good row");
     assert_eq!(left(&now, NOW), 0);
     assert_eq!(left(&now, later(NOW, HOUR / 2)), 5);
@@ -248,7 +248,10 @@ fn an_id_is_remembered_for_as_long_as_it_was_to_be() {
     let node = node(POLICIES[0]);
     let id = OperationId::new(b"a").expect("a short id");
     let reserve = |now| {
-        let ask = (Key::from("ann"), Cost::from_u32(1));
+        let ask = Debit {
+            key: Key::from("ann"),
+            cost: Cost::from_u32(1),
+        };
         let done = node.reserve(&id, ask, Span::from_nanos(60 * u128::from(SECOND)), now);
         done.expect("room").is_allowed()
     };

@@ -156,7 +156,7 @@ impl Adhoc {
     /// Moves every key from one time to another, as [`Node::move_time`](crate::Node::move_time) does.
     pub fn move_time(&self, from: Instant, to: Instant) {
         walk(&self.table, from, |_, kept| {
-            move_cell((&kept.policy.set, &mut kept.cell), from, to);
+            move_cell(&kept.policy.set, &mut kept.cell, from, to);
         });
     }
 

@@ -158,8 +158,7 @@ pub(crate) fn against_machines<S>(
                 machine.handle_timeout(at(clock));
             }
             Act::Check(_, key, cost) => {
-                let request = (key, cost);
-                same_answer(&node, &mut machine, request, at(clock))?;
+                same_answer(&node, &mut machine, key, cost, at(clock))?;
             }
             Act::Charge(_, key, cost) => {
                 node.charge(
@@ -178,7 +177,8 @@ pub(crate) fn against_machines<S>(
 fn same_answer(
     node: &Node,
     machine: &mut Replica,
-    (key, cost): (u8, u32),
+    key: u8,
+    cost: u32,
     now: Instant,
 ) -> Result<(), TestCaseError> {
     let name = format!("k{key}");

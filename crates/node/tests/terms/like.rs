@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tollgate_limit::{Cost, Span};
-use tollgate_node::{Key, Knowledge, WrittenBy};
+use tollgate_node::{Key, Knowledge, WrittenBy, WrittenCell};
 
 use crate::{LATER, NOW, check, contracts, following, node, spot, terms};
 
@@ -145,7 +145,8 @@ proptest! {
                         origins: &[],
                         terms: Some(terms),
                     });
-                    next.write_cell((0, ann.print), &stored.bytes, by, now)
+                    let cell = WrittenCell::new(&stored.bytes, by);
+                    next.write_cell(0, ann.print, cell, now)
                 }),
             };
             // A key of which nothing is left has to be looked up.

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant as Moment};
 use tollgate_contract::{Contract, Terms};
 use tollgate_limit::Instant;
 use tollgate_node::Node;
-use tollgate_store::Shape;
 use tollgate_table::Print;
 
+use super::counted::{Counted, Numbers};
 use super::recall::Reader;
 use super::rows::{Kept, Written};
 use super::{Loaded, Store, StoreError};
@@ -130,7 +130,7 @@ struct Work {
     /// The node of the last flush; when contracts are loaded there is another.
     node: Arc<Node>,
     /// Numbers of contracts and their shapes, by id and text.
-    numbers: BTreeMap<(String, String), (i64, i64)>,
+    numbers: BTreeMap<(String, String), Numbers>,
     /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in
     /// it.
     of_terms: BTreeMap<(i64, u64), i64>,
@@ -278,11 +278,10 @@ impl Work {
     fn recall(&mut self, node: &Node, now: Instant) -> Result<(), StoreError> {
         while let Some(id) = self.returned.first() {
             let place = node.contracts().position(id);
-            let contract = place.and_then(|place| Some((place, node.contracts().get(place)?)));
-            if let Some(found) = contract {
+            if let Some(of) = place.and_then(|place| Counted::of(node, place)) {
                 let mut loaded = Loaded::default();
-                self.store.load_contract(node, found, now, &mut loaded)?;
-                node.all_read(found.0);
+                self.store.load_contract(&of, now, &mut loaded)?;
+                node.all_read(of.place);
                 loaded.log("durable counts of a contract were read", Some(id));
             }
             self.returned.pop_first();
@@ -297,25 +296,25 @@ impl Work {
         place: usize,
         now: Instant,
     ) -> Result<u64, StoreError> {
-        let Some(contract) = node.contracts().get(place) else {
+        let Some(of) = Counted::of(node, place) else {
             return Ok(0);
         };
-        let id = &contract.id;
+        let id = &of.contract.id;
         if !self.waiting.contains_key(id) {
             return Ok(0);
         }
-        let numbers = self.numbers(node, (place, contract), now)?;
+        let numbers = self.numbers(&of, now)?;
         let mut rows = 0;
         if self.waiting.get(id).is_some_and(|waiting| waiting.all) {
             let mut prints = Vec::new();
             for shard in 0..node.shards_count(place) {
                 node.prints_in(place, shard, &mut prints);
                 if prints.len() >= CHUNK {
-                    rows += self.write(node, (place, numbers), &prints, now)?;
+                    rows += self.write(&of, numbers, &prints, now)?;
                     prints.clear();
                 }
             }
-            rows += self.write(node, (place, numbers), &prints, now)?;
+            rows += self.write(&of, numbers, &prints, now)?;
         }
         while let Some(waiting) = self.waiting.get(id) {
             let chunk: Vec<_> = waiting
@@ -328,7 +327,7 @@ impl Work {
             if chunk.is_empty() {
                 break;
             }
-            rows += self.write(node, (place, numbers), &chunk, now)?;
+            rows += self.write(&of, numbers, &chunk, now)?;
             if let Some(waiting) = self.waiting.get_mut(id) {
                 for print in chunk {
                     waiting.prints.remove(&print.0);
@@ -341,27 +340,20 @@ impl Work {
     }
 
     /// The numbers of a contract and of its shape.
-    fn numbers(
-        &mut self,
-        node: &Node,
-        (place, contract): (usize, &Contract),
-        now: Instant,
-    ) -> Result<(i64, i64), StoreError> {
-        let policies = node.policies_in_cells(place);
-        let shape = Shape::of(contract, &policies, super::is_durable).text();
-        let key = (contract.id.clone(), shape);
+    fn numbers(&mut self, of: &Counted<'_>, now: Instant) -> Result<Numbers, StoreError> {
+        let key = of.key();
         if let Some(numbers) = self.numbers.get(&key) {
             return Ok(*numbers);
         }
-        let numbers = self.store.number((contract, &policies), now)?;
+        let numbers = self.store.numbers(of, now)?;
         Ok(*self.numbers.entry(key).or_insert(numbers))
     }
 
     /// Writes these keys.
     fn write(
         &mut self,
-        node: &Node,
-        at: (usize, (i64, i64)),
+        of: &Counted<'_>,
+        numbers: Numbers,
         prints: &[Print],
         now: Instant,
     ) -> Result<u64, StoreError> {
@@ -369,7 +361,7 @@ impl Work {
             return Ok(0);
         }
         let each = prints.iter();
-        let cells = each.map(|print| self.written(node, at, *print, now));
+        let cells = each.map(|print| self.written(of, numbers, *print, now));
         let cells = cells.collect::<Result<_, _>>()?;
         self.store.journal.write(cells)?;
         Ok(prints.len() as u64)
@@ -378,16 +370,16 @@ impl Work {
     /// A key as it is to be written.
     fn written(
         &mut self,
-        node: &Node,
-        (place, (contract, shape)): (usize, (i64, i64)),
+        of: &Counted<'_>,
+        numbers: Numbers,
         print: Print,
         now: Instant,
     ) -> Result<Written, StoreError> {
-        let (state, own) = node.read_cell(place, print).unzip();
-        let own = own.flatten();
-        let shape = match (own, node.contracts().get(place)) {
-            (Some(terms), Some(of)) => self.shape_of(&terms, (contract, of), now)?,
-            _ => shape,
+        let (state, own) = of.node.read_cell(of.place, print).unzip();
+        let contract = numbers.contract;
+        let shape = match own.flatten() {
+            Some(terms) => self.shape_of(&terms, contract, of.contract, now)?,
+            None => numbers.shape,
         };
         Ok(Written {
             contract,
@@ -401,7 +393,8 @@ impl Work {
     fn shape_of(
         &mut self,
         terms: &Terms,
-        (number, contract): (i64, &Contract),
+        number: i64,
+        contract: &Contract,
         now: Instant,
     ) -> Result<i64, StoreError> {
         let key = (number, terms.version);

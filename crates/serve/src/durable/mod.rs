@@ -5,6 +5,7 @@
 //! contracts that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their
 //! bytes (`tollgate-limit`).
 
+mod counted;
 mod error;
 mod file;
 mod flush;
@@ -22,16 +23,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use tollgate_contract::{Contract, NamedPolicy, Terms};
+use tollgate_contract::{Contract, Terms};
 use tollgate_limit::Instant;
-use tollgate_node::{Node, RestoreError, WrittenBy};
-use tollgate_store::{Old, Shape};
+use tollgate_node::{Node, RestoreError};
+use tollgate_store::Shape;
 use tollgate_table::{Print, Seed};
 
 use crate::engine::Secrets;
 use crate::meter::process::wall;
+use counted::{Counted, Known};
 use journal::Journal;
-use rows::{Found, Kept};
+use rows::Kept;
 
 pub use error::StoreError;
 pub use flush::Flusher;
@@ -44,7 +46,7 @@ pub struct Store {
     journal: Journal,
     loaded: Mutex<Loaded>,
     /// What is known of rows of contracts, by id and shape.
-    known: Mutex<BTreeMap<(String, String), Arc<recall::Known>>>,
+    known: Mutex<BTreeMap<(String, String), Arc<Known>>>,
     /// Held while rows are moved with the clock, so that none is read by the time before.
     moving: RwLock<()>,
 }
@@ -135,8 +137,8 @@ impl Store {
         let since = millis(now) - UNSEEN_MS_MAX;
         let mut numbers = Vec::new();
         for place in node.durable_contracts() {
-            if let Some(contract) = node.contracts().get(place) {
-                let number = self.load_contract(node, (place, contract), now, &mut loaded)?;
+            if let Some(of) = Counted::of(node, place) {
+                let number = self.load_contract(&of, now, &mut loaded)?;
                 node.all_read(place);
                 numbers.push(number);
             }
@@ -155,14 +157,12 @@ impl Store {
     /// Puts what was kept of one contract into a node; keys that have a cell keep it. Says the contract's number.
     fn load_contract(
         &self,
-        node: &Node,
-        (place, contract): (usize, &Contract),
+        of: &Counted<'_>,
         now: Instant,
         loaded: &mut Loaded,
     ) -> Result<i64, StoreError> {
-        let policies = node.policies_in_cells(place);
-        let (number, current) = self.number((contract, &policies), now)?;
-        let shapes = self.shapes(number, (contract, &policies))?;
+        let known = self.known_as(self.numbers(of, now)?, of)?;
+        let number = known.numbers.contract;
         let mut after = None;
         loop {
             let found = self.journal.cells_after(number, after, now)?;
@@ -171,12 +171,12 @@ impl Store {
             };
             after = Some(last.print);
             for row in &found {
-                let old = shapes.get(&row.shape).filter(|_| row.shape != current);
-                let is_known = row.shape == current || old.is_some();
-                if is_known {
-                    put(node, place, (row, old), now, loaded);
-                } else {
-                    loaded.changed += 1;
+                match known.cell(row) {
+                    Some(cell) => {
+                        let print = Print(row.print);
+                        loaded.count(of.node.write_cell(of.place, print, cell, now));
+                    }
+                    None => loaded.changed += 1,
                 }
             }
         }
@@ -203,16 +203,6 @@ impl Store {
         }
     }
 
-    /// The numbers of a contract and of its shape.
-    fn number(
-        &self,
-        (contract, policies): (&Contract, &[&NamedPolicy]),
-        now: Instant,
-    ) -> Result<(i64, i64), StoreError> {
-        let shape = Shape::of(contract, policies, is_durable).text();
-        self.journal.number(contract.id.clone(), shape, millis(now))
-    }
-
     /// The number of the shape of terms that keys of a contract have of their own.
     fn number_of_terms(
         &self,
@@ -223,20 +213,6 @@ impl Store {
         let shape = Shape::of_terms(contract, terms).text();
         let numbers = self.journal.number(contract.id.clone(), shape, millis(now));
         numbers.map(|(_, shape)| shape)
-    }
-
-    /// The shapes a contract once had whose cells are of use to it.
-    fn shapes(
-        &self,
-        number: i64,
-        (contract, policies): (&Contract, &[&NamedPolicy]),
-    ) -> Result<BTreeMap<i64, Old>, StoreError> {
-        let shapes = self.journal.shapes(number)?;
-        let useful = shapes.iter().filter_map(|(number, text)| {
-            let old = Shape::parse(text)?.for_contract(contract, policies, is_durable)?;
-            Some((*number, old))
-        });
-        Ok(useful.collect())
     }
 
     /// Drops rows that say no more than none would, batch by batch.
@@ -250,32 +226,6 @@ impl Store {
             }
             after = until;
         }
-    }
-}
-
-/// Whether a policy's counts are kept here.
-const fn is_durable(named: &NamedPolicy) -> bool {
-    named.durable
-}
-
-/// Puts one cell into a node.
-fn put(
-    node: &Node,
-    place: usize,
-    (row, old): (&Found, Option<&Old>),
-    now: Instant,
-    loaded: &mut Loaded,
-) {
-    let written_by = old.map(written_by);
-    loaded.count(node.write_cell((place, Print(row.print)), &row.state, written_by, now));
-}
-
-/// The policies of before by which a row was written.
-const fn written_by(old: &Old) -> WrittenBy<'_> {
-    WrittenBy {
-        set: &old.set,
-        origins: old.origins.as_slice(),
-        terms: old.terms.as_ref(),
     }
 }
 

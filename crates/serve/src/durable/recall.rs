@@ -13,20 +13,52 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tollgate_limit::Instant;
 use tollgate_node::Node;
-use tollgate_store::{Old, Shape};
 use tollgate_table::Print;
 
+use super::counted::{Counted, Known};
 use super::rows::Found;
-use super::{Loaded, Store, StoreError, is_durable, put};
+use super::{Loaded, Store, StoreError};
 use crate::engine::{Learning, Registrar, Unknown};
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
-/// What is known of the rows of a contract: its number, that of its shape, and the shapes it once had.
-pub(super) struct Known {
-    number: i64,
-    current: i64,
-    shapes: BTreeMap<i64, Old>,
+/// Keys of a contract whose rows are looked for.
+struct Wanted {
+    node: Arc<Node>,
+    place: usize,
+    prints: Vec<u64>,
+    /// Whether rows of shapes that nobody knows are given up.
+    is_last: bool,
+}
+
+impl Wanted {
+    /// Puts rows that were found into memory.
+    fn put(&self, found: Vec<Found>, known: &Known, now: Instant) -> Read {
+        let mut read = Read::default();
+        let mut rows: BTreeMap<u64, Found> =
+            found.into_iter().map(|row| (row.print, row)).collect();
+        for print in &self.prints {
+            let row = rows.remove(print);
+            let is_there = row.is_some_and(|row| {
+                let Some(cell) = known.cell(&row) else {
+                    if self.is_last {
+                        read.loaded.changed += 1;
+                    } else {
+                        read.strange.push(*print);
+                    }
+                    return !self.is_last;
+                };
+                let broken = read.loaded.broken;
+                let done = self.node.write_cell(self.place, Print(*print), cell, now);
+                read.loaded.count(done);
+                read.loaded.broken == broken
+            });
+            if !is_there {
+                self.node.has_no_row(self.place, Print(*print));
+            }
+        }
+        read
+    }
 }
 
 /// What became of keys whose rows were looked for.
@@ -46,69 +78,35 @@ impl Store {
         prints: Vec<u64>,
         now: Instant,
     ) -> Result<u64, StoreError> {
-        let known = self.known(node, place, now)?;
-        let first = self.read_known(node, (place, known), prints, (false, now))?;
+        let wanted = |prints, is_last| Wanted {
+            node: Arc::clone(node),
+            place,
+            prints,
+            is_last,
+        };
+        let first = self.read_known(wanted(prints, false), now)?;
         if first.strange.is_empty() {
             return Ok(first.loaded.cells);
         }
         self.known.lock().clear();
-        let known = self.known(node, place, now)?;
-        let again = self.read_known(node, (place, known), first.strange, (true, now))?;
+        let again = self.read_known(wanted(first.strange, true), now)?;
         Ok(first.loaded.cells + again.loaded.cells)
     }
 
-    fn read_known(
-        &self,
-        node: &Arc<Node>,
-        (place, known): (usize, Arc<Known>),
-        prints: Vec<u64>,
-        (is_last, now): (bool, Instant),
-    ) -> Result<Read, StoreError> {
-        let (node, asked, number) = (Arc::clone(node), prints.clone(), known.number);
-        let apply = move |found: Vec<Found>| {
-            let mut read = Read::default();
-            let mut rows: BTreeMap<u64, Found> =
-                found.into_iter().map(|row| (row.print, row)).collect();
-            for print in prints {
-                let row = rows.remove(&print);
-                let is_there = row.is_some_and(|row| {
-                    let old = known.shapes.get(&row.shape);
-                    let old = old.filter(|_| row.shape != known.current);
-                    if row.shape != known.current && old.is_none() {
-                        if is_last {
-                            read.loaded.changed += 1;
-                        } else {
-                            read.strange.push(print);
-                        }
-                        return !is_last;
-                    }
-                    let broken = read.loaded.broken;
-                    put(&node, place, (&row, old), now, &mut read.loaded);
-                    read.loaded.broken == broken
-                });
-                if !is_there {
-                    node.has_no_row(place, Print(print));
-                }
-            }
-            read
-        };
-        self.journal.cells_at(number, asked, now, apply)
+    fn read_known(&self, wanted: Wanted, now: Instant) -> Result<Read, StoreError> {
+        let known = self.known(&wanted.node, wanted.place, now)?;
+        let (number, prints) = (known.numbers.contract, wanted.prints.clone());
+        let put = move |found| wanted.put(found, &known, now);
+        self.journal.cells_at(number, prints, now, put)
     }
 
     fn known(&self, node: &Node, place: usize, now: Instant) -> Result<Arc<Known>, StoreError> {
-        let contract = node.contracts().get(place).ok_or(StoreError::Gone)?;
-        let policies = node.policies_in_cells(place);
-        let shape = Shape::of(contract, &policies, is_durable).text();
-        let key = (contract.id.clone(), shape);
+        let of = Counted::of(node, place).ok_or(StoreError::Gone)?;
+        let key = of.key();
         if let Some(known) = self.known.lock().get(&key) {
             return Ok(Arc::clone(known));
         }
-        let (number, current) = self.number((contract, &policies), now)?;
-        let known = Arc::new(Known {
-            number,
-            current,
-            shapes: self.shapes(number, (contract, &policies))?,
-        });
+        let known = Arc::new(self.known_as(self.numbers(&of, now)?, &of)?);
         self.known.lock().insert(key, Arc::clone(&known));
         Ok(known)
     }

@@ -9,7 +9,9 @@ use smallvec::SmallVec;
 use tollgate_client::Report;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, OnFailure};
 use tollgate_limit::{Cost, Instant, Refusing, Span, Status};
-use tollgate_node::{Answer, Key, Node, Read, Receipt, Scope, Spot, Violation, Within};
+use tollgate_node::{
+    Answer, Debit, Key, Node, Read, Receipt, ReceiptNumber, Scope, Spot, Violation, Within,
+};
 
 use super::later::{Begun, State, Verb, settling};
 use super::op::Settle;
@@ -38,6 +40,11 @@ impl<'a> Ask<'a> {
             scope: Scope::All,
             id: None,
         }
+    }
+
+    const fn debit(&self) -> Debit<'a> {
+        let Self { key, cost, .. } = *self;
+        Debit { key, cost }
     }
 }
 
@@ -126,7 +133,7 @@ impl<'e> Turn<'e> {
         }
         let is_again = self.is_again(ask);
         let answer = self.within(ask.scope).and_then(|within| {
-            let asked = (ask.key, ask.cost);
+            let asked = ask.debit();
             let done = match (ask.id, ttl) {
                 (None, None) => return Ok(within.check(ask.key, ask.cost, self.now)),
                 (Some(id), None) => within.check_once(&self.operation(id)?, asked, self.now),
@@ -229,8 +236,8 @@ impl<'e> Turn<'e> {
         let mut left = None;
         let mut settle = || {
             let run = || left = self.settle_or_ask(&receipt, actual);
-            self.node
-                .settle_numbered_by(number, actual, (expires, self.now), run)
+            let number = ReceiptNumber { number, expires };
+            self.node.settle_numbered_by(number, actual, self.now, run)
         };
         let done = match id {
             None => settle(),
@@ -290,7 +297,7 @@ impl<'e> Turn<'e> {
         if *verb != Verb::Reset && !self.is_again(ask) {
             self.count_write(verb, ask);
         }
-        let (asked, now) = ((ask.key, ask.cost), self.now);
+        let (asked, now) = (ask.debit(), self.now);
         let Some(id) = ask.id else {
             return Ok(match verb {
                 Verb::Charge => within.charge(ask.key, ask.cost, now),

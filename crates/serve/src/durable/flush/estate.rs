@@ -12,11 +12,12 @@ use std::time::{Duration, Instant as Moment};
 
 use tollgate_limit::Instant;
 use tollgate_node::Node;
-use tollgate_store::Old;
 use tollgate_table::Print;
 
 use super::Work;
-use crate::durable::{Loaded, Seat, StoreError, written_by};
+use crate::durable::counted::{Counted, Known};
+use crate::durable::seat::Left;
+use crate::durable::{Loaded, Seat, StoreError};
 
 /// What is known of such rows.
 #[derive(Default)]
@@ -24,8 +25,8 @@ pub(super) struct Estate {
     /// Heirs that are counted and not let go of yet, and their keys, by the ids of their contracts.
     counted: Vec<i64>,
     keys: BTreeSet<(String, u64)>,
-    /// Rows that are to be looked at: the seat, the contract, and after which print.
-    todo: VecDeque<(String, i64, Option<i64>)>,
+    /// Rows that are to be looked at.
+    todo: VecDeque<Left>,
     /// When somebody looks for more, and how long after that.
     due: Option<Moment>,
     rest: Duration,
@@ -34,9 +35,7 @@ pub(super) struct Estate {
 /// A durable contract that has owners.
 struct Owned {
     place: usize,
-    shape: i64,
-    /// Shapes it once had.
-    shapes: BTreeMap<i64, Old>,
+    known: Known,
 }
 
 impl Work {
@@ -149,8 +148,11 @@ impl Work {
         };
         let numbers: Vec<i64> = owned.keys().copied().collect();
         for left in seat.left_seats(numbers.clone(), cluster.names_alive(), now)? {
-            let each = numbers.iter().map(|number| (left.clone(), *number, None));
-            estate.todo.extend(each);
+            estate.todo.extend(numbers.iter().map(|number| Left {
+                seat: left.clone(),
+                contract: *number,
+                after: None,
+            }));
         }
         Ok(())
     }
@@ -164,20 +166,12 @@ impl Work {
     fn owned(&mut self, node: &Node, now: Instant) -> Result<BTreeMap<i64, Owned>, StoreError> {
         let mut owned = BTreeMap::new();
         for place in self.owned_places(node) {
-            let Some(contract) = node.contracts().get(place) else {
+            let Some(of) = Counted::of(node, place) else {
                 continue;
             };
-            let (number, shape) = self.numbers(node, (place, contract), now)?;
-            let policies = node.policies_in_cells(place);
-            let shapes = self.store.shapes(number, (contract, &policies))?;
-            owned.insert(
-                number,
-                Owned {
-                    place,
-                    shape,
-                    shapes,
-                },
-            );
+            let numbers = self.numbers(&of, now)?;
+            let known = self.store.known_as(numbers, &of)?;
+            owned.insert(known.numbers.contract, Owned { place, known });
         }
         Ok(owned)
     }
@@ -190,20 +184,21 @@ impl Work {
         owned: &BTreeMap<i64, Owned>,
         now: Instant,
     ) -> Result<u64, StoreError> {
-        let Some((left, number, after)) = self.estate.todo.front().cloned() else {
+        let Some(mut left) = self.estate.todo.front().cloned() else {
             return Ok(0);
         };
-        let (company, contract) = (self.shared.owner.get(), owned.get(&number));
+        let (company, contract) = (self.shared.owner.get(), owned.get(&left.contract));
         let is_mine = |print: u64| {
             let both = company.zip(contract);
             both.is_some_and(|(company, of)| company.is_own(node, of.place, Print(print)))
         };
-        let (mut taken, until) = seat.take_cells((&left, number), after, now, is_mine)?;
+        let (mut taken, until) = seat.take_cells(&left, now, is_mine)?;
         self.estate.todo.pop_front();
         if until.is_some() {
-            self.estate.todo.push_front((left, number, until));
+            left.after = until;
+            self.estate.todo.push_front(left);
         } else {
-            taken += seat.take_heirs((&left, number), is_mine)?;
+            taken += seat.take_heirs(&left, is_mine)?;
         }
         Ok(taken)
     }
@@ -223,20 +218,17 @@ impl Work {
                 continue;
             };
             self.estate.counted.push(number);
-            let old = owned.shapes.get(&heir.shape);
-            let old = old.filter(|_| heir.shape != owned.shape);
-            if heir.shape != owned.shape && old.is_none() {
+            let Some(cell) = owned.known.cell(&heir) else {
                 loaded.changed += 1;
                 continue;
-            }
-            let by = old.map(written_by);
-            let place = (owned.place, Print(heir.print));
-            if node.is_away(place.0, place.1) {
+            };
+            let (place, print) = (owned.place, Print(heir.print));
+            if node.is_away(place, print) {
                 self.store
-                    .read(&Arc::clone(&self.node), place.0, vec![heir.print], now)?;
+                    .read(&Arc::clone(&self.node), place, vec![heir.print], now)?;
             }
-            loaded.count(node.inherit_cell(place, &heir.state, by, now));
-            if let Some(contract) = node.contracts().get(owned.place) {
+            loaded.count(node.inherit_cell(place, print, cell, now));
+            if let Some(contract) = node.contracts().get(place) {
                 self.estate.keys.insert((contract.id.clone(), heir.print));
             }
         }
@@ -262,14 +254,12 @@ impl Work {
         let mut cells = Vec::new();
         for (id, print) in self.estate.keys.clone() {
             // What a contract that is no more counted is let go of as well.
-            let Some(place) = node.contracts().position(&id) else {
+            let place = node.contracts().position(&id);
+            let Some(of) = place.and_then(|place| Counted::of(node, place)) else {
                 continue;
             };
-            let Some(contract) = node.contracts().get(place) else {
-                continue;
-            };
-            let numbers = self.numbers(node, (place, contract), now)?;
-            cells.push(self.written(node, (place, numbers), Print(print), now)?);
+            let numbers = self.numbers(&of, now)?;
+            cells.push(self.written(&of, numbers, Print(print), now)?);
         }
         seat.settle_heirs(cells, self.estate.counted.clone())?;
         self.estate.counted.clear();

@@ -12,7 +12,8 @@ use tollgate_limit::Instant;
 use tollgate_node::Node;
 
 use super::{Order, Work, Written};
-use crate::durable::{StoreError, written_by};
+use crate::durable::StoreError;
+use crate::durable::counted::Counted;
 use crate::engine::Rows;
 
 /// The clock is set ahead.
@@ -64,7 +65,7 @@ impl Work {
     fn move_rows(&mut self, from: Instant, to: Instant) -> Result<(), StoreError> {
         let node = Arc::clone(&self.node);
         for place in node.durable_contracts() {
-            self.move_rows_of(&node, place, (from, to))?;
+            self.move_rows_of(&node, place, from, to)?;
         }
         Ok(())
     }
@@ -73,38 +74,40 @@ impl Work {
         &mut self,
         node: &Node,
         place: usize,
-        (from, to): (Instant, Instant),
+        from: Instant,
+        to: Instant,
     ) -> Result<(), StoreError> {
-        let Some(contract) = node.contracts().get(place) else {
+        let Some(of) = Counted::of(node, place) else {
             return Ok(());
         };
-        let (number, current) = self.numbers(node, (place, contract), from)?;
-        let policies = node.policies_in_cells(place);
-        let shapes = self.store.shapes(number, (contract, &policies))?;
+        let numbers = self.numbers(&of, from)?;
+        let known = self.store.known_as(numbers, &of)?;
         let mut after = None;
         loop {
-            let found = self.store.journal.cells_after(number, after, from)?;
+            let found = self
+                .store
+                .journal
+                .cells_after(numbers.contract, after, from)?;
             let Some(last) = found.last() else {
                 return Ok(());
             };
             after = Some(last.print);
             let mut rows = Vec::new();
             for row in &found {
-                let old = shapes.get(&row.shape).filter(|_| row.shape != current);
-                if row.shape != current && old.is_none() {
+                let Some(cell) = known.cell(row) else {
                     continue;
-                }
+                };
                 // A row that cannot be read counts as none, before and after.
-                let ahead = node.row_ahead(place, &row.state, old.map(written_by), (from, to));
+                let ahead = node.row_ahead(place, cell, from, to);
                 let Some((stored, own)) = ahead.ok().flatten() else {
                     continue;
                 };
                 let shape = match own {
-                    Some(terms) => self.shape_of(&terms, (number, contract), from)?,
-                    None => current,
+                    Some(terms) => self.shape_of(&terms, numbers.contract, of.contract, from)?,
+                    None => numbers.shape,
                 };
                 rows.push(Written {
-                    contract: number,
+                    contract: numbers.contract,
                     shape,
                     print: row.print,
                     state: Some((stored.bytes, stored.fresh_at.as_nanos())),

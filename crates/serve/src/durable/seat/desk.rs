@@ -43,7 +43,9 @@ impl Desk {
     /// Connects, and waits a while for a database that is just starting. `away` is its address to show.
     pub(super) async fn open(
         options: PgConnectOptions,
-        (name, holder, standing): (String, i64, Arc<Standing>),
+        name: String,
+        holder: i64,
+        standing: Arc<Standing>,
         away: String,
     ) -> Result<Self, StoreError> {
         let until = Instant::now() + START_WITHIN;
@@ -92,7 +94,7 @@ impl Desk {
     pub(super) async fn take(&mut self, before: Option<i64>) -> Result<bool, StoreError> {
         let (name, holder, fence) = (self.name.clone(), self.holder, self.fence);
         let connection = self.connection().await?;
-        let taken = timeout(WITHIN, taken(connection, (&name, holder), fence, before)).await;
+        let taken = timeout(WITHIN, taken(connection, &name, holder, fence, before)).await;
         let (fence, was_gone) = match taken {
             Ok(Ok(taken)) => taken,
             Ok(Err(error)) => {
@@ -145,10 +147,7 @@ impl Desk {
 
     /// A new fence for a new connection, unless the seat is another's.
     async fn sit(&mut self, connection: &mut PgConnection) -> Result<i64, StoreError> {
-        let sat = timeout(
-            WITHIN,
-            sat(connection, (&self.name, self.holder), self.fence),
-        );
+        let sat = timeout(WITHIN, sat(connection, &self.name, self.holder, self.fence));
         let sat = sat.await.map_err(|_| late())?;
         match sat.map_err(DatabaseError::from)? {
             Sat::Held { fence, has_lost } => {
@@ -229,7 +228,8 @@ enum Sat {
 
 async fn sat(
     connection: &mut PgConnection,
-    (name, holder): (&str, i64),
+    name: &str,
+    holder: i64,
     fence: i64,
 ) -> Result<Sat, sqlx::Error> {
     let mut transaction = connection.begin().await?;
@@ -263,7 +263,8 @@ async fn sat(
 /// Takes a seat; the new fence, and whether who had it was surely gone.
 async fn taken(
     connection: &mut PgConnection,
-    (name, holder): (&str, i64),
+    name: &str,
+    holder: i64,
     fence: i64,
     before: Option<i64>,
 ) -> Result<(i64, bool), sqlx::Error> {

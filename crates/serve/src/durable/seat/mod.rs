@@ -40,6 +40,15 @@ pub struct Seat {
 /// A cell on its way: its number, its contract, and what was kept.
 type Heir = (i64, i64, Found);
 
+/// Cells of a contract at a seat that was left.
+#[derive(Clone)]
+pub(super) struct Left {
+    pub(super) seat: String,
+    pub(super) contract: i64,
+    /// The print after which they come; `None` at the beginning.
+    pub(super) after: Option<i64>,
+}
+
 /// Takes a seat in a database and hands out its secrets, drawn at the first time. In a cluster the secret of the table
 /// is `given`; a seat with counts under another is refused. Where there is a data directory, it tells whether who had
 /// the seat before is surely gone.
@@ -56,10 +65,10 @@ pub fn open_seat(
     let noted = folder.as_ref().map(|folder| folder.set_holder(holder));
     noted.transpose()?;
     let standing = Arc::new(Standing::new());
-    let of_desk = (name.to_owned(), holder, Arc::clone(&standing));
+    let (name_there, standing_there) = (name.to_owned(), Arc::clone(&standing));
     let away = settings.url.to_string();
     let thread = Thread::start(
-        async move || Desk::open(options, of_desk, away).await,
+        async move || Desk::open(options, name_there, holder, standing_there, away).await,
         async move |desk: Desk| {
             desk.leave().await;
             // Nobody else may have it before.
@@ -73,7 +82,7 @@ pub fn open_seat(
         if given.is_some_and(|given| given != table) {
             return Err(StoreError::OtherSecretOfSeat(seat));
         }
-        let receipts = rows::secret(connection, (&seat, "receipts"), draw()?).await?;
+        let receipts = rows::secret(connection, &seat, "receipts", draw()?).await?;
         Ok(Kept { table, receipts })
     })?;
     let is_sure = thread.run(async move |desk| desk.take(before).await)?;
@@ -145,8 +154,8 @@ impl Seat {
         let (name, secrets) = (Arc::clone(&self.name), self.secrets);
         let keep = async move |at: &mut At| {
             let connection = &mut at.connection;
-            let table = rows::secret(connection, (&name, "table"), secrets.table).await?;
-            let receipts = rows::secret(connection, (&name, "receipts"), secrets.receipts).await?;
+            let table = rows::secret(connection, &name, "table", secrets.table).await?;
+            let receipts = rows::secret(connection, &name, "receipts", secrets.receipts).await?;
             if (table, receipts) != (secrets.table, secrets.receipts) {
                 return Err(StoreError::OtherSecretOfSeat(name.to_string()));
             }
@@ -179,19 +188,18 @@ impl Seat {
         self.run(async move |at| moving::left_seats(at, &contracts, &alive, now).await)
     }
 
-    /// Takes a seat for left that is silent, and of its next cells of a contract, after `after`, those that are `mine`
-    /// for heirs. Says how many, and how far it came; `None` at the end.
+    /// Takes a seat for left that is silent, and of its next cells of a contract those that are `mine` for heirs. Says
+    /// how many, and how far it came; `None` at the end.
     pub(super) fn take_cells(
         &self,
-        (left, contract): (&str, i64),
-        after: Option<i64>,
+        left: &Left,
         now: Instant,
         mine: impl Fn(u64) -> bool,
     ) -> Result<(u64, Option<i64>), StoreError> {
-        let (from, now) = (left.to_owned(), now.as_nanos());
+        let (from, now) = (left.clone(), now.as_nanos());
         let prints = self.run(async move |at| {
-            moving::vacate(at, &from).await?;
-            moving::prints_after(at, (&from, contract), after, now).await
+            moving::vacate(at, &from.seat).await?;
+            moving::prints_after(at, &from, now).await
         })?;
         let until = prints.last().copied();
         let all = prints.into_iter();
@@ -199,21 +207,21 @@ impl Seat {
         if mine.is_empty() {
             return Ok((0, until));
         }
-        let from = left.to_owned();
-        let taken = async move |at: &mut At| moving::take(at, (&from, contract), &mine).await;
+        let from = left.clone();
+        let taken = async move |at: &mut At| moving::take(at, &from, &mine).await;
         Ok((self.write(taken)?, until))
     }
 
     /// The same with heirs that it had not counted.
     pub(super) fn take_heirs(
         &self,
-        (left, contract): (&str, i64),
+        left: &Left,
         mine: impl Fn(u64) -> bool,
     ) -> Result<u64, StoreError> {
-        let heirs = self.heirs(left, &[contract])?;
+        let heirs = self.heirs(&left.seat, &[left.contract])?;
         let mine = heirs.iter().filter(|(_, _, heir)| mine(heir.print));
         let mine: Vec<i64> = mine.map(|(number, ..)| *number).collect();
-        let from = left.to_owned();
+        let from = left.seat.clone();
         self.write(async move |at| moving::take_heirs(at, &from, &mine).await)
     }
 

@@ -7,6 +7,7 @@
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
+use super::Left;
 use super::desk::At;
 use super::rows::{away, found, mine};
 use super::standing::SILENT;
@@ -58,18 +59,17 @@ pub(super) async fn vacate(at: &mut At, left: &str) -> Result<(), StoreError> {
 /// The next prints of a contract at another seat.
 pub(super) async fn prints_after(
     at: &mut At,
-    (left, contract): (&str, i64),
-    after: Option<i64>,
+    left: &Left,
     now_ns: u64,
 ) -> Result<Vec<i64>, StoreError> {
     sqlx::query_scalar(
         "SELECT print FROM tollgate.cell
          WHERE seat = $1 AND contract = $2 AND ($3 OR print > $4) AND fresh_ns > $5 ORDER BY print LIMIT $6",
     )
-    .bind(left)
-    .bind(contract)
-    .bind(after.is_none())
-    .bind(after.unwrap_or(0))
+    .bind(&left.seat)
+    .bind(left.contract)
+    .bind(left.after.is_none())
+    .bind(left.after.unwrap_or(0))
     .bind(time(now_ns))
     .bind(BATCH)
     .fetch_all(&mut at.connection)
@@ -78,11 +78,7 @@ pub(super) async fn prints_after(
 }
 
 /// Moves cells from a seat that nobody holds to the heirs of ours. Says how many.
-pub(super) async fn take(
-    at: &mut At,
-    (left, contract): (&str, i64),
-    prints: &[i64],
-) -> Result<u64, StoreError> {
+pub(super) async fn take(at: &mut At, left: &Left, prints: &[i64]) -> Result<u64, StoreError> {
     let take = sqlx::query(mine!(
         ", left_seat AS (SELECT seat.name FROM tollgate.seat, mine
                          WHERE seat.name = $3 AND seat.holder IS NULL FOR SHARE OF seat),
@@ -92,8 +88,8 @@ pub(super) async fn take(
         INSERT INTO tollgate.heir (seat, contract, print, shape, fresh_ns, state)
         SELECT $1, taken.* FROM taken"
     ));
-    let take = take.bind(&at.name).bind(at.fence).bind(left);
-    let done = take.bind(contract).bind(prints);
+    let take = take.bind(&at.name).bind(at.fence).bind(&left.seat);
+    let done = take.bind(left.contract).bind(prints);
     let done = done.execute(&mut at.connection).await;
     done.map(|done| done.rows_affected())
         .map_err(|error| away(&error))

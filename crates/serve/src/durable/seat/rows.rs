@@ -39,7 +39,8 @@ fn fenced(rows: i64) -> Result<(), StoreError> {
 /// The secret of a name: that which was first kept, now `drawn` where there was none.
 pub(super) async fn secret<const N: usize>(
     connection: &mut PgConnection,
-    (seat, name): (&str, &'static str),
+    seat: &str,
+    name: &'static str,
     drawn: [u8; N],
 ) -> Result<[u8; N], StoreError> {
     sqlx::query("INSERT INTO tollgate.secret VALUES ($1, $2, $3) ON CONFLICT DO NOTHING")
@@ -81,7 +82,7 @@ pub(super) async fn table_secret(
         .await
         .map_err(|error| away(&error))?;
     }
-    secret(connection, (seat, "table"), draw()?).await
+    secret(connection, seat, "table", draw()?).await
 }
 
 /// Tells that the seat is held.
