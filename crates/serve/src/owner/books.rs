@@ -19,8 +19,19 @@ use crate::engine::{Question, Verb};
 #[derive(Default)]
 pub(super) struct Books(Mutex<BTreeMap<(u64, usize, u64), Arc<Book>>>);
 
-/// By what a key is asked about, and its terms where they are its own.
-pub(super) type Asked = (Arc<Book>, Option<Arc<Terms>>);
+/// By what a key is asked about.
+#[derive(Clone)]
+pub(super) struct Basis {
+    pub(super) book: Arc<Book>,
+    /// The key's terms, where they are its own.
+    pub(super) terms: Option<Arc<Terms>>,
+}
+
+impl Basis {
+    fn version(&self) -> u64 {
+        self.terms.as_ref().map_or(0, |terms| terms.version)
+    }
+}
 
 impl Books {
     /// The book of these terms; `None` where they are none for a contract there.
@@ -48,30 +59,38 @@ impl Books {
 
 impl At<'_> {
     /// By what the store is asked about a question, and what to ask; `None` where no store decides.
-    pub(super) fn book(&self, question: &Question, spot: &Spot) -> Option<(Asked, Question)> {
-        let of_contract = self.map.book(spot.contract)?;
+    pub(super) fn book(&self, question: &Question, spot: &Spot) -> Option<(Basis, Question)> {
+        let book = self.map.book(spot.contract)?;
         let own = self.node.terms_at(spot, self.now);
         let own = own.and_then(|terms| {
             let book = self.owner.books.of(self.node, spot.contract, &terms)?;
-            Some((book, Some(terms)))
+            let terms = Some(terms);
+            Some(Basis { book, terms })
         });
-        let today = own.unwrap_or_else(|| (Arc::clone(of_contract), None));
+        let of_contract = |book: &Arc<Book>| Basis {
+            book: Arc::clone(book),
+            terms: None,
+        };
+        let today = own.unwrap_or_else(|| of_contract(book));
         let due = match &question.verb {
             Verb::Settle(dues) => dues.first().copied(),
             _ => None,
         };
-        let Some(due) = due.filter(|due| due.terms != version(&today)) else {
+        let Some(due) = due.filter(|due| due.terms != today.version()) else {
             return Some((today, question.clone()));
         };
         let then = match due.terms {
-            0 => Some(Arc::clone(of_contract)),
+            0 => Some(Arc::clone(book)),
             terms => self.owner.books.known(spot.contract, terms),
         };
         let is_stranger = self.node.is_stranger(spot, self.now);
         let (today, charge) = match then {
             // Nobody knows whether they changed.
-            Some(then) if is_stranger => ((then, None), due.charge),
-            Some(then) => (today.clone(), followed(&then, &today.0, due.charge)),
+            Some(then) if is_stranger => (of_contract(&then), due.charge),
+            Some(then) => {
+                let charge = followed(&then, &today.book, due.charge);
+                (today, charge)
+            }
             // Terms of which nothing is known any more give nothing back.
             None => (
                 today,
@@ -89,10 +108,6 @@ impl At<'_> {
         };
         Some((today, settled))
     }
-}
-
-fn version((_, terms): &Asked) -> u64 {
-    terms.as_ref().map_or(0, |terms| terms.version)
 }
 
 /// A charge by the policies of `then`, by those of the same names in `today`.

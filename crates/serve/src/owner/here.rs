@@ -38,7 +38,7 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
         }
         Verb::Quota(plane, ask) => {
             let told = spots.first();
-            Said::Quota(told.and_then(|spot| quota::answer(node, spot, (*plane, *ask), now)))
+            Said::Quota(told.and_then(|spot| quota::answer(node, spot, *plane, *ask, now)))
         }
         Verb::Foresee => {
             let each = spots.iter().map(|s| node.foresee_at(s, *cost, now));
@@ -117,26 +117,29 @@ fn is_strange(node: &Node, question: &Question, now: Instant) -> bool {
     needs_terms && spots.any(|spot| node.is_stranger(spot, now))
 }
 
-/// What policies say to do where their owner is not there, and the answer by that; `None` where there is no other way
-/// to do it.
-pub(super) fn instead(
-    node: &Node,
-    map: &Map,
-    question: &Question,
-    now: Instant,
-) -> (Option<Said>, Option<OnFailure>) {
+/// What is done where those who decide are not there.
+#[derive(Default)]
+pub(super) struct Instead {
+    /// The answer by that; `None` where there is no other way to do it.
+    pub(super) said: Option<Said>,
+    /// What policies say to do.
+    pub(super) wish: Option<OnFailure>,
+}
+
+/// What policies say to do where their owner is not there.
+pub(super) fn instead(node: &Node, map: &Map, question: &Question, now: Instant) -> Instead {
     match &question.verb {
-        Verb::Check if wish(node, map, question, now).0.0 == OnFailure::Local => {
-            let said = answer(node, question, now);
-            (Some(said), Some(OnFailure::Local))
-        }
+        Verb::Check if wish(node, map, question, now).0.0 != OnFailure::Local => {}
         // What is read here is better than nothing.
-        Verb::Status | Verb::Foresee => {
-            let said = answer(node, question, now);
-            (Some(said), Some(OnFailure::Local))
+        Verb::Check | Verb::Status | Verb::Foresee => {
+            return Instead {
+                said: Some(answer(node, question, now)),
+                wish: Some(OnFailure::Local),
+            };
         }
-        _ => by_wish(node, map, question, now),
+        _ => {}
     }
+    by_wish(node, map, question, now)
 }
 
 /// The strictest wish of the contracts of a question, and the spot of its contract.
@@ -156,14 +159,9 @@ fn wish<'q>(
 }
 
 /// The answer to a check that nothing is counted for: it passes, or it does not.
-pub(super) fn by_wish(
-    node: &Node,
-    map: &Map,
-    question: &Question,
-    now: Instant,
-) -> (Option<Said>, Option<OnFailure>) {
+pub(super) fn by_wish(node: &Node, map: &Map, question: &Question, now: Instant) -> Instead {
     if question.verb != Verb::Check {
-        return (None, None);
+        return Instead::default();
     }
     let ((wish, policy, limit), spot) = wish(node, map, question, now);
     let place = spot.map_or(0, |spot| spot.contract);
@@ -203,7 +201,10 @@ pub(super) fn by_wish(
     };
     let own = spot.and_then(|spot| Some((place, node.terms_at(spot, now)?)));
     let answer = answer.under_all(own.into_iter().collect());
-    (Some(Said::Answer(answer)), Some(wish))
+    Instead {
+        said: Some(Said::Answer(answer)),
+        wish: Some(wish),
+    }
 }
 
 /// What a request hears that is refused because nobody is there to decide: by then somebody may be.

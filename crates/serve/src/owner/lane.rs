@@ -59,7 +59,8 @@ impl Lane {
     pub(super) async fn send(
         self: &Arc<Self>,
         parcel: Parcel,
-        (peers, counts): (&Arc<dyn Peers>, &Arc<Counts>),
+        peers: &Arc<dyn Peers>,
+        counts: &Arc<Counts>,
         within: Duration,
     ) -> Answer {
         let (sender, answer) = oneshot::channel();

@@ -71,19 +71,19 @@ impl Answered {
                 continue;
             };
             let Ok(said) = answer else {
-                let (said, instead) = here::by_wish(at.node, at.map, question, at.now);
+                let instead = here::by_wish(at.node, at.map, question, at.now);
                 if let Some(store) = &at.owner.store {
                     let writes = u64::from(question.verb.is_write());
                     store.counts().writes_failed.add(writes);
-                    instead.inspect(|instead| store.counts().fell_back(*instead));
+                    instead.wish.inspect(|wish| store.counts().fell_back(*wish));
                 }
-                work.fall_back(step, (said, instead), (at.node, at.now));
+                work.fall_back(step, instead, at.node, at.now);
                 continue;
             };
             if let Said::Answer(answer) = &said {
                 at.owner.denied.note(at, question, answer);
             }
-            work.hear(step, Some(said), (at.node, at.now));
+            work.hear(step, Some(said), at.node, at.now);
         }
     }
 }

@@ -179,11 +179,11 @@ impl Owner {
         if !map.is_owned(spot.contract) || crew.me.is_none() {
             return None;
         }
-        let place = (map.tag(spot.contract), spot.print.0);
-        recent::owner(known.era, place, || self.find_owner(crew, place))
+        let (tag, print) = (map.tag(spot.contract), spot.print.0);
+        recent::owner(known.era, tag, print, || self.find_owner(crew, tag, print))
     }
 
-    fn find_owner(&self, crew: &Crew, (tag, print): (u64, u64)) -> Option<NodeId> {
+    fn find_owner(&self, crew: &Crew, tag: u64, print: u64) -> Option<NodeId> {
         let owner = owner::owner(&self.key, tag, print, &crew.alive);
         owner.filter(|owner| Some(*owner) != crew.me)
     }
@@ -196,7 +196,7 @@ impl Owner {
             alive,
             ..crew.clone()
         };
-        self.find_owner(&crew, (map.tag(spot.contract), spot.print.0))
+        self.find_owner(&crew, map.tag(spot.contract), spot.print.0)
     }
 
     fn map(&self, node: &Node) -> Guard<Arc<Map>> {
@@ -269,9 +269,8 @@ impl Owner {
 
     async fn send(&self, letter: Letter, within: Duration) -> (Vec<(usize, usize)>, Sent) {
         let lane = self.lane(letter.to);
-        let way = (&self.peers, &self.counts);
-        let answer = lane.send(letter.parcel, way, within).await;
-        (letter.steps, answer)
+        let answer = lane.send(letter.parcel, &self.peers, &self.counts, within);
+        (letter.steps, answer.await)
     }
 
     /// Reads the counts of keys in a batch of another node that left memory.
@@ -364,7 +363,7 @@ impl At<'_> {
                 if let Some(answer) = owner.denied.get(self, &question) {
                     owner.counts.denied_here.add(1);
                     let mut work = Work::new(question, |_| None);
-                    work.hear(0, Some(Said::Answer(answer)), (self.node, self.now));
+                    work.hear(0, Some(Said::Answer(answer)), self.node, self.now);
                     return work;
                 }
             }
@@ -406,7 +405,7 @@ impl At<'_> {
                     if let Said::Answer(answer) = &said {
                         self.owner.denied.note(self, question, answer);
                     }
-                    work.hear(*step, Some(said), (self.node, self.now));
+                    work.hear(*step, Some(said), self.node, self.now);
                 }
                 Ok(Reply::Stranger) if !asked.is_told => {
                     strangers.add(self.map, asked);
@@ -466,11 +465,11 @@ impl At<'_> {
         if step.question.verb.is_write() {
             owner.counts.writes_failed.add(1);
         }
-        let (said, instead) = here::instead(node, map, &step.question, now);
-        if let Some(instead) = instead {
-            owner.counts.fell_back(instead);
+        let instead = here::instead(node, map, &step.question, now);
+        if let Some(wish) = instead.wish {
+            owner.counts.fell_back(wish);
             owner.has_strays.store(true, Relaxed);
         }
-        work.fall_back(at, (said, instead), (node, now));
+        work.fall_back(at, instead, node, now);
     }
 }

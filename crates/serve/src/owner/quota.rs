@@ -17,7 +17,8 @@ use crate::engine::{QuotaAsk, Said};
 pub(super) fn answer(
     node: &Node,
     spot: &Spot,
-    (plane, ask): (PlaneId, QuotaAsk),
+    plane: PlaneId,
+    ask: QuotaAsk,
     now: Instant,
 ) -> Option<QuotaTold> {
     match ask {

@@ -27,7 +27,8 @@ pub(super) fn next_era() -> u64 {
 /// The owner of a key, from memory or as `find` says.
 pub(super) fn owner(
     era: u64,
-    (tag, print): (u64, u64),
+    tag: u64,
+    print: u64,
     find: impl FnOnce() -> Option<NodeId>,
 ) -> Option<NodeId> {
     let place = usize::try_from((print ^ tag) % ENTRIES as u64).unwrap_or(0);

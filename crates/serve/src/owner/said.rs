@@ -248,7 +248,7 @@ impl<'a> Answers<'a> {
         }
         let spots = &*question.spots;
         let said = match &question.verb {
-            Verb::Check => Said::Answer(answer(reader, (spots, question.cost), at)?),
+            Verb::Check => Said::Answer(answer(reader, spots, question.cost, at.0, at.1)?),
             Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => {
                 Said::Done(reader.u8()? == 1)
             }
@@ -275,8 +275,10 @@ fn lists<T>(
 
 fn answer(
     reader: &mut Reader<'_>,
-    (spots, asked): (&[Spot], Cost),
-    (node, now): (&Node, Instant),
+    spots: &[Spot],
+    asked: Cost,
+    node: &Node,
+    now: Instant,
 ) -> Option<Answer> {
     let head = reader.u8()?;
     let verdict = verdict(reader, head)?;

@@ -6,8 +6,9 @@ use tokio::time::Instant as Time;
 use tollgate_contract::{OnFailure, Terms};
 use tollgate_store::{Ask, Said as Heard};
 
+use super::here::{self, Instead};
 use super::work::Work;
-use super::{At, Owner, here};
+use super::{At, Owner};
 use crate::engine::{Question, Said};
 use crate::store::{Missing, ask_of, said};
 
@@ -37,12 +38,12 @@ impl Asks {
         let Some(spot) = question.spots.first() else {
             return;
         };
-        let Some(((book, terms), question)) = at.book(question, spot) else {
+        let Some((basis, question)) = at.book(question, spot) else {
             return;
         };
         self.steps.push(step);
-        self.each.push(ask_of(&question, spot, &book, at.now));
-        self.terms.push(terms);
+        self.each.push(ask_of(&question, spot, &basis.book, at.now));
+        self.terms.push(basis.terms);
     }
 
     /// Asks them all, in what is left of the time since `began`.
@@ -73,22 +74,19 @@ impl Answered {
             let Some(question) = work.step(*step).map(|step| step.question.clone()) else {
                 continue;
             };
-            let Some(spot) = question.spots.first() else {
-                continue;
-            };
-            let (heard, instead) = match answer {
+            let (heard, wish) = match answer {
                 Ok(heard) => (Some(heard), None),
-                Err(_) => at.without_store((ask, terms.as_deref()), &question),
+                Err(_) => at.without_store(ask, terms.as_deref(), &question),
             };
-            let heard = heard.map(|heard| said((at.node, terms), (&question, spot), ask, &heard));
-            if let (Some(Said::Answer(answer)), None) = (&heard, instead) {
+            let said = heard.and_then(|heard| said(at.node, terms, &question, ask, &heard));
+            if let (Some(Said::Answer(answer)), None) = (&said, wish) {
                 at.owner.denied.note(at, &question, answer);
             }
-            match instead {
-                None if heard.is_some() => work.hear(*step, heard, (at.node, at.now)),
+            match wish {
+                None if said.is_some() => work.hear(*step, said, at.node, at.now),
                 _ => {
-                    let (heard, instead) = at.by_wish(&question, (heard, instead));
-                    work.fall_back(*step, (heard, instead), (at.node, at.now));
+                    let instead = at.by_wish(&question, Instead { said, wish });
+                    work.fall_back(*step, instead, at.node, at.now);
                 }
             }
         }
@@ -99,7 +97,8 @@ impl At<'_> {
     /// What is done without the store.
     fn without_store(
         &self,
-        (ask, terms): (&Ask, Option<&Terms>),
+        ask: &Ask,
+        terms: Option<&Terms>,
         question: &Question,
     ) -> (Option<Heard>, Option<OnFailure>) {
         let Some(store) = &self.owner.store else {
@@ -114,18 +113,13 @@ impl At<'_> {
     }
 
     /// What policies wish, where the store did not answer and nothing is known of the key either.
-    fn by_wish(
-        &self,
-        question: &Question,
-        (said, instead): (Option<Said>, Option<OnFailure>),
-    ) -> (Option<Said>, Option<OnFailure>) {
-        let (said, instead) = match said {
-            Some(_) => (said, instead),
-            None => here::by_wish(self.node, self.map, question, self.now),
-        };
-        if let (Some(store), Some(instead)) = (&self.owner.store, instead) {
-            store.counts().fell_back(instead);
+    fn by_wish(&self, question: &Question, mut instead: Instead) -> Instead {
+        if instead.said.is_none() {
+            instead = here::by_wish(self.node, self.map, question, self.now);
         }
-        (said, instead)
+        if let (Some(store), Some(wish)) = (&self.owner.store, instead.wish) {
+            store.counts().fell_back(wish);
+        }
+        instead
     }
 }

@@ -14,7 +14,7 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::{Cost, Forecast, Refusing, Span, Status, Verdict};
 use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Spot, Violation};
 
-use super::here;
+use super::here::{self, Instead};
 use crate::engine::{Heard, Question, Said, Verb};
 
 /// One question on its way.
@@ -130,7 +130,8 @@ impl Work {
         &mut self,
         at: usize,
         said: Option<Said>,
-        (node, now): (&Node, tollgate_limit::Instant),
+        node: &Node,
+        now: tollgate_limit::Instant,
     ) {
         if let Some(step) = self.steps.get_mut(at) {
             let said = match said {
@@ -148,14 +149,15 @@ impl Work {
     pub(super) fn fall_back(
         &mut self,
         at: usize,
-        (said, instead): (Option<Said>, Option<OnFailure>),
-        at_node: (&Node, tollgate_limit::Instant),
+        instead: Instead,
+        node: &Node,
+        now: tollgate_limit::Instant,
     ) {
         if self.steps.get(at).is_none_or(|step| step.aim == Aim::Undo) {
-            return self.hear(at, None, at_node);
+            return self.hear(at, None, node, now);
         }
-        self.fell_back = instead.or(self.fell_back);
-        self.hear(at, said, at_node);
+        self.fell_back = instead.wish.or(self.fell_back);
+        self.hear(at, instead.said, node, now);
     }
 
     /// Asks a step once more, of others.

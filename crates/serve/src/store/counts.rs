@@ -46,7 +46,7 @@ impl Counts {
     }
 
     /// The counters as Prometheus reads them.
-    pub(super) fn render(&self, out: &mut String, (is_closed, opened, owing): (bool, u64, usize)) {
+    pub(super) fn render(&self, out: &mut String, is_closed: bool, opened: u64, owing: usize) {
         for (name, help, count) in self.each() {
             let name = format!("tollgate_store_{name}_total");
             put(out, &name, help, "counter", &[(String::new(), count)]);

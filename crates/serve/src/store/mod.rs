@@ -153,7 +153,7 @@ impl Store {
             (breaker.is_closed(), breaker.opened())
         };
         let owing = lane.memory.lock().owing();
-        lane.counts.render(out, (is_closed, opened, owing));
+        lane.counts.render(out, is_closed, opened, owing);
         counts::render_ledgers(&lane.ledgers.counts, out);
         clock::render(lane.engine.clock(), out);
     }
@@ -222,20 +222,22 @@ pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: In
     }
 }
 
-/// What was asked, answered as this node would have, by terms of the key's own where it has some.
+/// What was asked about a spot, answered as this node would have, by terms of the key's own where it has some.
 pub(crate) fn said(
-    (node, terms): (&Node, Option<Arc<Terms>>),
-    (question, spot): (&Question, &Spot),
+    node: &Node,
+    terms: Option<Arc<Terms>>,
+    question: &Question,
     ask: &Ask,
     heard: &Heard,
-) -> Said {
+) -> Option<Said> {
+    let spot = question.spots.first()?;
     let cell = |found: &Option<Found>| -> Cell<0> {
         let set = ask.book.set();
         let found = found.as_ref();
         let known = found.and_then(|found| set.recall(found.at, &found.kept).ok());
         known.unwrap_or_else(|| Cell::fresh(set))
     };
-    match (heard, &question.verb) {
+    Some(match (heard, &question.verb) {
         (Heard::Outcome { outcome, .. }, _) => {
             Said::Answer(node.answer_elsewhere(spot, outcome, terms))
         }
@@ -248,5 +250,5 @@ pub(crate) fn said(
             Said::Forecasts(vec![forecasts])
         }
         (Heard::Found(_) | Heard::Done, _) => Said::Done(true),
-    }
+    })
 }

@@ -101,9 +101,10 @@ impl Filter {
     pub(super) fn admits(&self, seen: &Seen<'_>) -> bool {
         let is_of = |id: &String| seen.contracts.contains(&id.as_str());
         let has = |word: &String| judgements(word).contains(&seen.judgement);
-        self.verdict.as_ref().is_none_or(has)
-            && self.contract.as_ref().is_none_or(is_of)
-            && self.key.iter().all(|entry| has_entry(seen.key, entry))
+        self.verdict.as_ref().is_none_or(has) && self.contract.as_ref().is_none_or(is_of) && {
+            self.key.iter()
+        }
+        .all(|(name, value)| has_entry(seen.key, name, value))
     }
 }
 
@@ -140,11 +141,11 @@ fn entry(text: &str) -> Result<(String, String), FilterError> {
 }
 
 /// A bare key fits any entry with its value: a contract says what it is.
-fn has_entry(key: Key<'_>, (name, value): &(String, String)) -> bool {
+fn has_entry(key: Key<'_>, name: &str, value: &str) -> bool {
     match key {
-        Key::Entries(entries) => entries.iter().any(|(is, has)| is == name && has == value),
+        Key::Entries(entries) => entries.contains(&(name, value)),
         Key::Text(text) => text == value.as_bytes(),
-        Key::Word(word) => word.to_string() == *value,
+        Key::Word(word) => word.to_string() == value,
     }
 }
 

@@ -41,7 +41,7 @@ fn request(method: &str, path: &str, lines: &str, body: &str) -> String {
     )
 }
 
-fn status(server: &Server, token: &str, (method, path, body): (&str, &str, &str)) -> u16 {
+fn status(server: &Server, token: &str, method: &str, path: &str, body: &str) -> u16 {
     let mut client = server.connect();
     let line = format!("Authorization: Bearer {token}\r\n");
     client.send(request(method, path, &line, body).as_bytes());
@@ -80,7 +80,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_http() {
         let (method, path) = ask.split_once(' ').expect("both");
         let body = if method == "POST" { key } else { "" };
         for token in [CHECK, WRITE, OBSERVE] {
-            let status = status(&server, token, (method, path, body));
+            let status = status(&server, token, method, path, body);
             let is_let_in = !matches!(status, 401 | 403);
             assert_eq!(is_let_in, token == right, "{ask} {token} {status}");
             assert_ne!(status, 401, "{ask} {token}");
@@ -199,7 +199,7 @@ fn what_a_check_gives_back_or_forgets_is_a_write() {
         ("/json", envoy(""), false),
         ("/json", envoy(r#", "is_negative_hits": true"#), true),
     ] {
-        let told = status(&server, CHECK, ("POST", path, &body));
+        let told = status(&server, CHECK, "POST", path, &body);
         assert_eq!(told, if writes { 403 } else { 200 }, "{path} {body}");
     }
 }
@@ -373,7 +373,7 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
     let server = Grpc::with(quota::CONTRACTS, settings);
     let open = async |token| Link::by(server.channel().await, Some(token)).await;
     let mut link = open("first-token-of-two").await.expect("a stream");
-    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     link.hear().await.expect("an assignment");
     save("second-token-of-two");
     let ended = timeout(quota::PATIENCE, async {
@@ -387,6 +387,6 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
     let refused = open("first-token-of-two").await.err().expect("a refusal");
     assert_eq!(refused.code(), Code::Unauthenticated);
     let mut link = open("second-token-of-two").await.expect("a stream");
-    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     link.hear().await.expect("an assignment");
 }

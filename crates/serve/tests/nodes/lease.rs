@@ -154,11 +154,11 @@ pub(crate) fn of_nodes(folder: &Path) -> Vec<(u64, u64)> {
 
 /// Requests that one bucket would not have let through, of all that were admitted.
 pub(crate) fn too_many(all: Vec<(u64, u64)>) -> usize {
-    too_many_of((LIMIT, BURST), all)
+    too_many_of(LIMIT, BURST, all)
 }
 
 /// The same of a bucket with that limit per second and that burst.
-pub(crate) fn too_many_of((limit, burst): (i128, i128), mut all: Vec<(u64, u64)>) -> usize {
+pub(crate) fn too_many_of(limit: i128, burst: i128, mut all: Vec<(u64, u64)>) -> usize {
     all.sort_unstable();
     // In tokens times a second in nanoseconds.
     let full = burst * 1_000_000_000;

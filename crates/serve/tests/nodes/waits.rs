@@ -108,5 +108,5 @@ fn requests_that_wait_pass_when_one_bucket_would_let_them() {
         "{} of {most} and a burst, {waited:?} asked for and waited",
         all.len()
     );
-    assert_eq!(too_many_of((LIMIT, BURST), all), 0);
+    assert_eq!(too_many_of(LIMIT, BURST, all), 0);
 }

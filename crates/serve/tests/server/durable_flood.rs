@@ -45,22 +45,24 @@ struct Server {
 
 impl Server {
     fn start(folder: &Path, bytes_max: u64) -> Self {
-        Self::of(durable::open(folder).unwrap(), FILE, bytes_max)
+        let (store, secrets) = durable::open(folder).unwrap();
+        Self::of(store, &secrets, FILE, bytes_max)
     }
 
     fn at(database: &Postgres, bytes_max: u64) -> Self {
         let settings = DatabaseSettings::new(database.url().parse().unwrap());
         let opened = durable::open_seat(&settings, "n1", None, None);
-        Self::of(opened.unwrap(), FILE, bytes_max)
+        let (store, secrets) = opened.unwrap();
+        Self::of(store, &secrets, FILE, bytes_max)
     }
 
-    fn of((store, secrets): (Store, Secrets), contracts: &str, bytes_max: u64) -> Self {
+    fn of(store: Store, secrets: &Secrets, contracts: &str, bytes_max: u64) -> Self {
         let config = NodeConfig {
             bytes_max,
             when_full: WhenFull::Evict,
             ..NodeConfig::default()
         };
-        let engine = Engine::new(Contracts::parse(contracts).unwrap(), config, &secrets);
+        let engine = Engine::new(Contracts::parse(contracts).unwrap(), config, secrets);
         store.load_into(&engine.node()).unwrap();
         let settings = Settings {
             keeping: Keeping {
@@ -261,7 +263,8 @@ fn a_key_of_a_contract_that_comes_back_is_read_before_it_is_decided() {
     let server = Server::start(folder.path(), 64 * MIB);
     while server.check("user", "ann").is_allowed() {}
     server.stop();
-    let server = Server::of(durable::open(folder.path()).unwrap(), FREE, 64 * MIB);
+    let (store, secrets) = durable::open(folder.path()).unwrap();
+    let server = Server::of(store, &secrets, FREE, 64 * MIB);
     server.shared.engine.load(Contracts::parse(FILE).unwrap());
     assert!(
         !server.check("user", "ann").is_allowed(),

@@ -71,7 +71,8 @@ fn assigning(quota: QuotaLimits) -> Server {
 pub(crate) fn usage(
     entries: &[(&str, &str)],
     seconds: i64,
-    (allowed, denied): (u64, u64),
+    allowed: u64,
+    denied: u64,
 ) -> BucketQuotaUsage {
     let bucket = entries
         .iter()
@@ -212,10 +213,10 @@ async fn data_planes_share_one_bucket_and_never_admit_a_token_too_many() {
         if reported.elapsed() > Duration::from_millis(200) {
             reported = Instant::now();
             for plane in &mut planes {
-                let counts = std::mem::take(&mut plane.counts);
+                let (allowed, denied) = std::mem::take(&mut plane.counts);
                 plane
                     .link
-                    .say(vec![usage(&[("tenant", "a")], 0, counts)])
+                    .say(vec![usage(&[("tenant", "a")], 0, allowed, denied)])
                     .await;
             }
         }
@@ -243,7 +244,7 @@ async fn data_planes_share_one_bucket_and_never_admit_a_token_too_many() {
 async fn what_nobody_uses_is_abandoned() {
     let server = server(1, Duration::from_millis(200));
     let mut link = Link::open(&server).await;
-    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     let mut has_bucket = false;
     loop {
         match link.hear().await.expect("open") {
@@ -262,7 +263,7 @@ async fn what_nobody_uses_is_abandoned() {
         "once nothing of before can be in use it is assigned something"
     );
     // The next request subscribes again.
-    link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+    link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     assert!(matches!(
         link.hear().await.expect("open"),
         Said::Bucket(..) | Said::DenyAll
@@ -299,9 +300,9 @@ async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
             (&[("user", "1")], 1),
         ];
         for _ in 0..2 {
-            let mut usages = vec![usage(&[("planet", "x")], 1, (1, 0))];
+            let mut usages = vec![usage(&[("planet", "x")], 1, 1, 0)];
             for (entries, seconds) in unserved {
-                usages.push(usage(entries, seconds, (1, 0)));
+                usages.push(usage(entries, seconds, 1, 0));
             }
             link.say(usages).await;
             let told = link.all().await.expect("open");
@@ -321,19 +322,19 @@ async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
 async fn buckets_beyond_those_of_a_stream_are_refused_by_themselves() {
     let server = server(600, Duration::from_secs(5));
     let mut link = Link::open(&server).await;
-    let tenant = |nth: u32| usage(&[("tenant", &nth.to_string())], 0, (0, 1));
+    let tenant = |nth: u32| usage(&[("tenant", &nth.to_string())], 0, 0, 1);
     link.say((0..5_000).map(tenant).collect()).await;
     link.say((5_000..=10_000).map(tenant).collect()).await;
     let last = vec![("tenant".to_owned(), "10000".to_owned())];
     assert_eq!(link.all().await.expect("open"), [(last, Said::DenyAll)]);
-    link.say(vec![usage(&[("planet", "x")], 1, (1, 0))]).await;
+    link.say(vec![usage(&[("planet", "x")], 1, 1, 0)]).await;
     assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
 }
 
 #[tokio::test]
 async fn messages_that_make_no_sense_end_the_stream() {
     let server = server(10, Duration::from_secs(5));
-    let good = || usage(&[("planet", "x")], 1, (1, 0));
+    let good = || usage(&[("planet", "x")], 1, 1, 0);
     for (is_second, domain) in [(false, ""), (true, "b")] {
         let mut link = Link::open(&server).await;
         if is_second {
@@ -359,7 +360,7 @@ async fn messages_that_make_no_sense_end_the_stream() {
 async fn a_stream_ends_when_the_server_stops() {
     let server = server(10, Duration::from_secs(5));
     let mut link = Link::open(&server).await;
-    link.say(vec![usage(&[("planet", "x")], 0, (0, 1))]).await;
+    link.say(vec![usage(&[("planet", "x")], 0, 0, 1)]).await;
     assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
     let stopping = tokio::task::spawn_blocking(move || server.stop());
     let ended = loop {
@@ -399,7 +400,7 @@ async fn a_stream_on_which_nothing_arrives_is_closed() {
     let (channel, stall) = through(&server).await;
     let mut link = Link::over(channel).await;
     let entries = [("tenant", "a"), ("planet", "x")];
-    let usages = entries.map(|entry| usage(&[entry], 0, (0, 1)));
+    let usages = entries.map(|entry| usage(&[entry], 0, 0, 1));
     link.say(usages.into()).await;
     assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
     assert!(metrics(&server).contains("tollgate_quota_streams 1"));

@@ -77,7 +77,7 @@ fn a_greeting_without_an_end_ends_and_one_of_a_stranger_waits_in_vain() {
     let words = [
         long,
         vec![255, 255, 255, 255, 0],
-        greeting(1, (99, 7)),
+        greeting(1, 99, 7),
         vec![0, 0, 0, 3, 1, 2, 0],
     ];
     for words in &words {

@@ -27,7 +27,7 @@ pub(crate) fn open(ground: &Ground, at: SocketAddr) -> Stream {
 }
 
 /// A greeting of that version, by a node of that id and start.
-pub(crate) fn greeting(version: u8, (id, boot): (u128, u64)) -> Vec<u8> {
+pub(crate) fn greeting(version: u8, id: u128, boot: u64) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 26, 0, version];
     bytes.extend(id.to_be_bytes());
     bytes.extend(boot.to_be_bytes());
@@ -39,12 +39,12 @@ fn id_of(node: &Node) -> u128 {
 }
 
 /// Two nodes, and how the first greets the second: a datagram begins with the version, the key's number and the boot.
-fn acquainted(ground: &Ground) -> (Vec<Node>, Relay, (u128, u64)) {
+fn acquainted(ground: &Ground) -> (Vec<Node>, Relay, u128, u64) {
     let (nodes, relay) = overheard(ground);
     let boot = relay.heard.lock().unwrap().datagrams[0][2..10].try_into();
     let boot = boot.unwrap();
-    let first = (id_of(&nodes[0]), u64::from_le_bytes(boot));
-    (nodes, relay, first)
+    let id = id_of(&nodes[0]);
+    (nodes, relay, id, u64::from_le_bytes(boot))
 }
 
 /// Two nodes, all datagrams to the second of which are heard.
@@ -90,11 +90,11 @@ fn datagrams_of_other_versions_are_counted_and_nothing_else() {
 #[test]
 fn greetings_of_other_versions_end_the_stream_and_are_counted() {
     let ground = Ground::new();
-    let (nodes, _relay, member) = acquainted(&ground);
+    let (nodes, _relay, id, boot) = acquainted(&ground);
     for version in [0_u8, 2, 255] {
         let before = nodes[1].view().streams.refused;
         let mut stream = open(&ground, nodes[1].at());
-        stream.write_all(&greeting(version, member)).unwrap();
+        stream.write_all(&greeting(version, id, boot)).unwrap();
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "{rest:?}");
@@ -104,7 +104,7 @@ fn greetings_of_other_versions_end_the_stream_and_are_counted() {
     }
     let before = nodes[1].view().streams.refused;
     let mut stream = open(&ground, nodes[1].at());
-    stream.write_all(&greeting(1, member)).unwrap();
+    stream.write_all(&greeting(1, id, boot)).unwrap();
     let mut answer = [0; 30];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(answer[..6], [0, 0, 0, 26, 0, 1]);
@@ -115,9 +115,9 @@ fn greetings_of_other_versions_end_the_stream_and_are_counted() {
 #[test]
 fn what_a_later_version_adds_to_a_stream_is_skipped_and_counted() {
     let ground = Ground::new();
-    let (nodes, _relay, member) = acquainted(&ground);
+    let (nodes, _relay, id, boot) = acquainted(&ground);
     let mut stream = open(&ground, nodes[1].at());
-    stream.write_all(&greeting(1, member)).unwrap();
+    stream.write_all(&greeting(1, id, boot)).unwrap();
     let mut answer = [0; 30];
     stream.read_exact(&mut answer).unwrap();
     let before = nodes[1].view().unknown_frames;

@@ -54,11 +54,11 @@ async fn by_many(server: &Server, key: &str) -> usize {
 }
 
 async fn by_envoy(server: &Server, key: &str) -> usize {
-    usize::from(envoy_asks(server, ("user", key)).await)
+    usize::from(envoy_asks(server, "user", key).await)
 }
 
 /// Whether a request with one descriptor of one entry may pass.
-async fn envoy_asks(server: &Server, (key, value): (&str, &str)) -> bool {
+async fn envoy_asks(server: &Server, key: &str, value: &str) -> bool {
     let mut descriptor = RateLimitDescriptor::default();
     descriptor.entries.push(tollgate_wire::rls::Entry {
         key: key.into(),
@@ -137,7 +137,7 @@ async fn imported_rules_are_decided_by_owners_so_that_nodes_together_admit_the_l
         for turn in 0..45 {
             let value = values[turn % values.len()];
             let server = &cluster.servers[turn % 3];
-            admitted += usize::from(envoy_asks(server, (key, value)).await);
+            admitted += usize::from(envoy_asks(server, key, value).await);
         }
         admitted
     };

@@ -134,16 +134,16 @@ impl Both {
         assert_eq!(a[0], b[0].1);
     }
 
-    async fn settle(&self, (a, b): &(Receipt, Receipt), cost: Cost) {
-        let dues = a.bookings().iter();
+    async fn settle(&self, own: &Receipt, whole: &Receipt, cost: Cost) {
+        let dues = own.bookings().iter();
         let dues = dues.filter_map(|booking| Some(self.own.spot_of(booking)?.1));
         let _ = self.ask(Verb::Settle(dues.collect()), cost).await;
-        self.whole.settle(b, cost, self.now);
+        self.whole.settle(whole, cost, self.now);
     }
 }
 
 /// Terms that change in a store do what a changed contract does to a node.
-async fn follow_terms(engine: impl tollgate_store::Engine, (seed, steps): (u64, u32)) {
+async fn follow_terms(engine: impl tollgate_store::Engine, seed: u64, steps: u32) {
     let mut dice = Dice::new(seed);
     let start = Instant::from_nanos(4_000_000_000_000_000_000 + (seed << 50));
     let mut both = Both::new(Arc::new(engine), start);
@@ -164,8 +164,8 @@ async fn follow_terms(engine: impl tollgate_store::Engine, (seed, steps): (u64, 
             7 => both.status().await,
             8 => {
                 // Receipts are followed through one change, and settled once.
-                if let Some((receipt, 0..=1)) = &receipts {
-                    both.settle(receipt, cost).await;
+                if let Some(((own, whole), 0..=1)) = &receipts {
+                    both.settle(own, whole, cost).await;
                 }
                 receipts = None;
             }
@@ -188,7 +188,7 @@ async fn follow_terms(engine: impl tollgate_store::Engine, (seed, steps): (u64, 
 #[tokio::test(start_paused = true)]
 async fn other_terms_in_a_store_are_like_another_contract() {
     for seed in 0..40 {
-        follow_terms(Fake::default(), (seed, 120)).await;
+        follow_terms(Fake::default(), seed, 120).await;
     }
 }
 
@@ -199,7 +199,7 @@ async fn other_terms_in_redis_are_like_another_contract() {
     let engine = tollgate_store_redis::Redis::open(&config).unwrap();
     // What is asked before it is connected falls back.
     assert!(engine.tried(Duration::from_secs(20)).await);
-    follow_terms(engine, (9, 150)).await;
+    follow_terms(engine, 9, 150).await;
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn other_terms_in_postgres_are_like_another_contract() {
     let server = tollgate_parts::Postgres::start();
     let config = tollgate_store_sql::PostgresConfig::new(server.url());
     let engine = tollgate_store_sql::Postgres::new(&config).unwrap();
-    follow_terms(engine, (9, 150)).await;
+    follow_terms(engine, 9, 150).await;
 }
 
 #[tokio::test(start_paused = true)]

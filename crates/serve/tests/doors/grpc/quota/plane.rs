@@ -54,7 +54,7 @@ pub(super) struct Plane {
 impl Plane {
     pub(super) async fn subscribe(server: &Server) -> Self {
         let link = Link::open(server).await;
-        link.say(vec![usage(&[("tenant", "a")], 0, (0, 1))]).await;
+        link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
         Self {
             link,
             used: None,
