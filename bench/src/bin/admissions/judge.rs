@@ -64,7 +64,7 @@ impl Log {
 
     /// Tokens that passed from `begin` on and before `end`.
     #[allow(dead_code, reason = "only some who judge ask")]
-    pub(crate) fn tokens(&self, (begin, end): (u64, u64)) -> u64 {
+    pub(crate) fn tokens(&self, begin: u64, end: u64) -> u64 {
         let all = self.keys.values().flatten();
         let within = all.filter(|(at, _)| (begin..end).contains(at));
         within.map(|(_, cost)| cost).sum()

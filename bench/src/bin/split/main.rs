@@ -79,7 +79,7 @@ fn cut(options: &Options, limit: u32) -> Result<()> {
     for brokers in 1..=options.brokers {
         for lends in [false, true] {
             if brokers > 1 || !lends {
-                trials.push(options.trial(brokers, limit, (lends, "off")));
+                trials.push(options.trial(brokers, limit, lends, "off"));
             }
         }
     }
@@ -120,7 +120,7 @@ fn shift(options: &Options, limit: u32, percent: u32) -> Result<()> {
         for adapt in ["off", "printed", "on"] {
             trials.push(Trial {
                 wait_max: SHIFT_WAIT_MAX,
-                ..options.trial(options.brokers, limit, (lends, adapt))
+                ..options.trial(options.brokers, limit, lends, adapt)
             });
         }
     }
@@ -142,7 +142,7 @@ fn shift(options: &Options, limit: u32, percent: u32) -> Result<()> {
 }
 
 impl Options {
-    fn trial(&self, brokers: u16, limit: u32, (lends, adapt): (bool, &'static str)) -> Trial {
+    fn trial(&self, brokers: u16, limit: u32, lends: bool, adapt: &'static str) -> Trial {
         Trial {
             binary: self.binary.clone(),
             brokers,

@@ -144,7 +144,7 @@ pub(crate) fn memory(context: &Context) -> Result<Vec<Figures>> {
     let peers = &context.peers;
     let keys = context.keys_in_memory;
     let fill = |host: Host, at: usize, call: Call| -> Result<Line> {
-        let per_key = bytes_per_key(&host, (host.port(at), call), keys)?;
+        let per_key = bytes_per_key(&host, host.port(at), call, keys)?;
         eprintln!("  {}: {per_key:.1}", host.name);
         Ok(Line {
             server: host.name,
@@ -166,7 +166,7 @@ pub(crate) fn memory(context: &Context) -> Result<Vec<Figures>> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
-fn bytes_per_key(host: &Host, (port, call): (u16, Call), keys: u64) -> Result<f64> {
+fn bytes_per_key(host: &Host, port: u16, call: Call, keys: u64) -> Result<f64> {
     let asked = Asked {
         port,
         call,
@@ -215,11 +215,11 @@ pub(crate) fn open(context: &Context) -> Result<Vec<Figures>> {
         ("open-rls", Asked::rls(ours.port(0)), crab_grpc),
     ];
     rows.iter()
-        .map(|(name, ours, crab)| open_row(context, name, (ours, crab)))
+        .map(|(name, ours, crab)| open_row(context, name, ours, crab))
         .collect()
 }
 
-fn open_row(context: &Context, name: &str, (ours, crab): (&Asked, &Asked)) -> Result<Figures> {
+fn open_row(context: &Context, name: &str, ours: &Asked, crab: &Asked) -> Result<Figures> {
     let mut halves = Vec::new();
     for asked in [ours, crab] {
         let most = asked.closed(context.slice)?;

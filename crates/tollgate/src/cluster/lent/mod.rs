@@ -184,7 +184,7 @@ impl Stage {
         let rows = rows.map(|(place, ((name, ..), span))| Row {
             name,
             nanos: span.1 - span.0,
-            live: share(log.tokens(*span), self.rate, span.1 - span.0),
+            live: share(log.tokens(span.0, span.1), self.rate, span.1 - span.0),
             simulated: simulated
                 .iter()
                 .filter_map(|told| Some(100.0 * told.used.get(place)?))

@@ -136,7 +136,7 @@ fn play(
     let rows = rows.map(|(((name, ..), span), simulated)| Row {
         name,
         nanos: span.1 - span.0,
-        live: share(log.tokens(*span), span.1 - span.0),
+        live: share(log.tokens(span.0, span.1), span.1 - span.0),
         simulated,
     });
     Ok(Report {
