@@ -3,7 +3,6 @@
 //! Labels are the gateway's own words and names of contracts and policies; nothing that a client chose is among them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use parking_lot::Mutex;
 use tollgate_contract::Contracts;
 use tollgate_serve::annex::{Delays, GatewayView};
 use tollgate_serve::engine::Engine;
-use tollgate_serve::meter::{Door, Event};
+use tollgate_serve::meter::{Door, Event, Exposition};
 
 /// Things that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +76,7 @@ pub(crate) enum Count {
 impl Count {
     /// The word of its label.
     pub(crate) fn label(self) -> &'static str {
-        let row = ROWS.get(self as usize).map_or("", |(_, _, label)| label);
-        row.split('"').nth(1).unwrap_or_default()
+        ROWS.get(self as usize).map_or("", |(.., value)| value)
     }
 
     /// What it is to the server.
@@ -93,99 +91,76 @@ impl Count {
     }
 }
 
-/// Each count's metric, its label, and what it is.
-const ROWS: &[(Count, &str, &str)] = &[
-    (Count::Connected, "connections_total", ""),
-    (Count::Full, "turned_away_total", "reason=\"full\""),
-    (Count::Crowded, "turned_away_total", "reason=\"crowded\""),
-    (Count::Unsealed, "turned_away_total", "reason=\"unsealed\""),
-    (Count::Slow, "turned_away_total", "reason=\"slow\""),
-    (Count::BadHello, "turned_away_total", "reason=\"malformed\""),
+/// Each count's metric, and the name and value of its label.
+const ROWS: &[(Count, &str, &str, &str)] = &[
+    (Count::Connected, "connections_total", "", ""),
+    (Count::Full, "turned_away_total", "reason", "full"),
+    (Count::Crowded, "turned_away_total", "reason", "crowded"),
+    (Count::Unsealed, "turned_away_total", "reason", "unsealed"),
+    (Count::Slow, "turned_away_total", "reason", "slow"),
+    (Count::BadHello, "turned_away_total", "reason", "malformed"),
     (
         Count::OtherVersion,
         "turned_away_total",
-        "reason=\"version\"",
+        "reason",
+        "version",
     ),
-    (Count::NoBroker, "turned_away_total", "reason=\"no_broker\""),
+    (Count::NoBroker, "turned_away_total", "reason", "no_broker"),
     (
         Count::Distrusted,
         "turned_away_total",
-        "reason=\"distrusted\"",
+        "reason",
+        "distrusted",
     ),
     (
         Count::NoGreeting,
         "turned_away_total",
-        "reason=\"no_greeting\"",
+        "reason",
+        "no_greeting",
     ),
-    (Count::Referred, "placed_total", "how=\"referred\""),
-    (Count::Moved, "placed_total", "how=\"moved\""),
-    (Count::Misplaced, "placed_total", "how=\"misplaced\""),
-    (Count::Passed, "publishes_total", "outcome=\"passed\""),
-    (Count::Delayed, "publishes_total", "outcome=\"delayed\""),
+    (Count::Referred, "placed_total", "how", "referred"),
+    (Count::Moved, "placed_total", "how", "moved"),
+    (Count::Misplaced, "placed_total", "how", "misplaced"),
+    (Count::Passed, "publishes_total", "outcome", "passed"),
+    (Count::Delayed, "publishes_total", "outcome", "delayed"),
     (
         Count::DeniedWithReason,
         "publishes_total",
-        "outcome=\"denied_with_reason\"",
+        "outcome",
+        "denied_with_reason",
     ),
     (
         Count::DeniedAsTaken,
         "publishes_total",
-        "outcome=\"denied_as_taken\"",
+        "outcome",
+        "denied_as_taken",
     ),
     (
         Count::DeniedInSilence,
         "publishes_total",
-        "outcome=\"denied_in_silence\"",
+        "outcome",
+        "denied_in_silence",
     ),
     (
         Count::DeniedAndLeft,
         "publishes_total",
-        "outcome=\"denied_and_left\"",
+        "outcome",
+        "denied_and_left",
     ),
     (
         Count::LeftBehind,
         "publishes_total",
-        "outcome=\"left_behind\"",
+        "outcome",
+        "left_behind",
     ),
-    (Count::Unnamed, "denied_unnamed_total", ""),
-    (Count::TooLong, "denied_too_long_total", ""),
-    (Count::AliasRestored, "aliases_restored_total", ""),
-    (Count::BadClient, "cut_total", "reason=\"bad_client\""),
-    (Count::BadBroker, "cut_total", "reason=\"bad_broker\""),
-    (Count::Stalled, "cut_total", "reason=\"stalled\""),
-    (Count::BytesUp, "bytes_total", "direction=\"up\""),
-    (Count::BytesDown, "bytes_total", "direction=\"down\""),
-];
-
-/// What each metric is.
-const HELP: &[(&str, &str)] = &[
-    ("connections_total", "Clients that connected."),
-    (
-        "turned_away_total",
-        "Clients that were turned away before the broker let them in.",
-    ),
-    (
-        "placed_total",
-        "Clients that belong to another gateway, by whether they were told so or let in all the same.",
-    ),
-    (
-        "publishes_total",
-        "Messages of clients, by what became of them.",
-    ),
-    (
-        "denied_unnamed_total",
-        "Refused messages that no policy is to be named for.",
-    ),
-    (
-        "denied_too_long_total",
-        "Refused messages whose entries have more bytes than a key may have.",
-    ),
-    (
-        "aliases_restored_total",
-        "Topics put in the place of an alias that the broker had not been told.",
-    ),
-    ("cut_total", "Connections that the gateway ended."),
-    ("bytes_total", "Bytes passed on."),
+    (Count::Unnamed, "denied_unnamed_total", "", ""),
+    (Count::TooLong, "denied_too_long_total", "", ""),
+    (Count::AliasRestored, "aliases_restored_total", "", ""),
+    (Count::BadClient, "cut_total", "reason", "bad_client"),
+    (Count::BadBroker, "cut_total", "reason", "bad_broker"),
+    (Count::Stalled, "cut_total", "reason", "stalled"),
+    (Count::BytesUp, "bytes_total", "direction", "up"),
+    (Count::BytesDown, "bytes_total", "direction", "down"),
 ];
 
 /// The counts of one gateway.
@@ -296,7 +271,7 @@ impl Meter {
     pub(crate) fn view(&self) -> GatewayView {
         let outcomes = ROWS
             .iter()
-            .filter(|(_, name, _)| *name == "publishes_total");
+            .filter(|(_, name, ..)| *name == "publishes_total");
         let publishes = outcomes.map(|(count, ..)| {
             let value = self.counts[*count as usize].load(Relaxed);
             (count.label().to_owned(), value)
@@ -311,53 +286,35 @@ impl Meter {
         }
     }
 
-    /// The metrics as Prometheus reads them.
-    pub(crate) fn text(&self) -> String {
-        let mut out = String::new();
+    /// Adds the metrics, for Prometheus.
+    pub(crate) fn write(&self, text: &mut Exposition) {
         let mut last = "";
-        for (count, name, label) in ROWS {
+        for (count, name, label, of) in ROWS {
             if *name != last {
-                head(&mut out, name, "counter");
+                text.family(&format!("tollgate_gateway_{name}"));
                 last = name;
             }
+            let labels = [(*label, *of)];
+            let labels = labels.get(usize::from(label.is_empty())..);
             let value = self.counts[*count as usize].load(Relaxed);
-            line(&mut out, name, label, value);
+            text.sample(labels.unwrap_or_default(), value);
         }
-        gauge(&mut out, self.open.load(Relaxed));
+        text.one("tollgate_gateway_connections_open", self.open.load(Relaxed));
         let held = seconds(self.delay_nanos.load(Relaxed));
-        let name = "tollgate_gateway_delay_seconds_total";
-        let _ = writeln!(
-            out,
-            "# HELP {name} How long messages were held back, all together.\n# TYPE {name} counter\n{name} {held}"
-        );
-        self.stamps.render(&mut out);
-        for (name, help, delays) in [
-            (ACCESS, ACCESS_HELP, &self.access),
-            (SERVICE, SERVICE_HELP, &self.service),
-        ] {
-            delays.render(name, help, &mut out);
-        }
-        let name = "tollgate_gateway_policy_denied_total";
-        let _ = writeln!(
-            out,
-            "# HELP {name} Messages refused, by the policy that did.\n# TYPE {name} counter"
-        );
+        text.one("tollgate_gateway_delay_seconds_total", held);
+        self.stamps.render(text);
+        self.access
+            .render("tollgate_gateway_access_delay_seconds", text);
+        self.service
+            .render("tollgate_gateway_service_delay_seconds", text);
+        text.family("tollgate_gateway_policy_denied_total");
         for (contract, policies) in &*self.denied.lock() {
             for (policy, count) in policies {
-                let (contract, policy) = (escape(contract), escape(policy));
-                let label = format!("contract=\"{contract}\",policy=\"{policy}\"");
-                line(&mut out, "policy_denied_total", &label, *count);
+                text.sample(&[("contract", contract), ("policy", policy)], count);
             }
         }
-        out
     }
 }
-
-const ACCESS: &str = "tollgate_gateway_access_delay_seconds";
-const ACCESS_HELP: &str = "How long messages that passed were held back by limits, since they came; zero where they were not.";
-const SERVICE: &str = "tollgate_gateway_service_delay_seconds";
-const SERVICE_HELP: &str =
-    "From when messages of QoS 1 and 2 were handed to the broker to its PUBACK or PUBREC.";
 
 /// How old messages were when they were decided as of when the system received them.
 #[derive(Debug, Default)]
@@ -368,19 +325,12 @@ struct Ages {
 }
 
 impl Ages {
-    fn render(&self, out: &mut String) {
-        let name = "tollgate_gateway_stamp_age_seconds";
-        let sum = seconds(self.sum.load(Relaxed));
-        let count = self.count.load(Relaxed);
+    fn render(&self, text: &mut Exposition) {
+        text.family("tollgate_gateway_stamp_age_seconds");
+        text.part("_sum", &[], seconds(self.sum.load(Relaxed)));
+        text.part("_count", &[], self.count.load(Relaxed));
         let most = seconds(self.most.load(Relaxed));
-        let _ = writeln!(
-            out,
-            "# HELP {name} From the receipt of messages by the system to their decision.\n# TYPE {name} summary\n{name}_sum {sum}\n{name}_count {count}"
-        );
-        let _ = writeln!(
-            out,
-            "# HELP {name}_max The longest of them.\n# TYPE {name}_max gauge\n{name}_max {most}"
-        );
+        text.one("tollgate_gateway_stamp_age_seconds_max", most);
     }
 }
 
@@ -440,46 +390,17 @@ impl Drop for Stray<'_> {
     }
 }
 
-// Writing to a string cannot fail.
-fn head(out: &mut String, name: &str, kind: &str) {
-    let help = HELP.iter().find(|(of, _)| *of == name);
-    let help = help.map_or("", |(_, help)| help);
-    let _ = writeln!(
-        out,
-        "# HELP tollgate_gateway_{name} {help}\n# TYPE tollgate_gateway_{name} {kind}"
-    );
-}
-
-fn line(out: &mut String, name: &str, label: &str, value: u64) {
-    let _ = match label {
-        "" => writeln!(out, "tollgate_gateway_{name} {value}"),
-        label => writeln!(out, "tollgate_gateway_{name}{{{label}}} {value}"),
-    };
-}
-
-fn gauge(out: &mut String, value: u64) {
-    let name = "tollgate_gateway_connections_open";
-    let _ = writeln!(
-        out,
-        "# HELP {name} Clients that are connected.\n# TYPE {name} gauge\n{name} {value}"
-    );
-}
-
-fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_count_has_its_row_and_every_row_its_help() {
-        for (place, (count, name, _)) in ROWS.iter().enumerate() {
+        for (place, (count, name, ..)) in ROWS.iter().enumerate() {
             assert_eq!(*count as usize, place);
-            assert!(HELP.iter().any(|(of, _)| of == name), "{name}");
+            let mut text = Exposition::new();
+            text.family(&format!("tollgate_gateway_{name}"));
+            assert!(text.finish().contains(&format!("{name} counter")), "{name}");
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tollgate_contract::Contracts;
 use tollgate_serve::annex::{Annex, GatewayView};
+use tollgate_serve::meter::Exposition;
 use tollgate_serve::shared::Shared as Server;
 
 use crate::connection::{self, Shared};
@@ -115,8 +116,8 @@ impl Annex for Beside {
         self.places.reload().map_err(|error| error.to_string())
     }
 
-    fn render(&self, out: &mut String) {
-        out.push_str(&self.meter.text());
+    fn render(&self, text: &mut Exposition) {
+        self.meter.write(text);
     }
 
     fn view(&self) -> GatewayView {
@@ -144,7 +145,9 @@ impl Running {
 
     /// The gateway's own metrics as Prometheus reads them.
     pub fn text(&self) -> String {
-        self.shared.meter.text()
+        let mut text = Exposition::new();
+        self.shared.meter.write(&mut text);
+        text.finish()
     }
 
     /// Contracts in force that bind no message.

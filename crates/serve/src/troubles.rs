@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use tollgate_sqlite::File;
 
-use crate::meter::text::{Kind, Text};
+use crate::meter::Exposition;
 
 /// What is wrong with databases.
 #[derive(Debug)]
@@ -70,16 +70,9 @@ impl Databases {
     }
 
     /// How many files were lost, as Prometheus reads it.
-    pub(crate) fn render(&self) -> String {
-        let mut text = Text::new();
+    pub(crate) fn render(&self, text: &mut Exposition) {
         let lost: u64 = self.files.lock().iter().map(|file| file.lost()).sum();
-        text.one(
-            "tollgate_database_files_lost_total",
-            Kind::Counter,
-            "Database files that were removed, or replaced by others, while they were open.",
-            lost,
-        );
-        text.finish()
+        text.one("tollgate_database_files_lost_total", lost);
     }
 }
 

@@ -40,7 +40,7 @@ impl Annex for Gate {
         Ok(())
     }
 
-    fn render(&self, _: &mut String) {}
+    fn render(&self, _: &mut tollgate_serve::meter::Exposition) {}
 
     fn view(&self) -> GatewayView {
         self.0.clone()

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 
+use crate::meter::Exposition;
 use crate::meter::latency::Scale;
-use crate::meter::text::{Kind, Text};
 
 const FINE: Scale = Scale { bits: 4 };
 
@@ -71,9 +71,8 @@ impl Delays {
     }
 
     /// As Prometheus reads it: ends of octaves.
-    pub fn render(&self, name: &'static str, help: &str, out: &mut String) {
-        let mut text = Text::new();
-        text.family(name, Kind::Histogram, help);
+    pub fn render(&self, name: &str, text: &mut Exposition) {
+        text.family(name);
         let mut below = 0;
         for (place, count) in self.counts.iter().enumerate() {
             below += count.load(Relaxed);
@@ -87,7 +86,6 @@ impl Delays {
         }
         text.part("_sum", &[], seconds(self.sum.load(Relaxed)));
         text.part("_count", &[], below);
-        out.push_str(&text.finish());
     }
 }
 
@@ -199,10 +197,13 @@ mod tests {
         assert_eq!(counted([7]).view().since(&before), counted([7]).view());
     }
 
+    const NAME: &str = "tollgate_gateway_access_delay_seconds";
+
     #[test]
     fn prometheus_hears_ends_of_octaves_and_all_of_them() {
-        let mut out = String::new();
-        counted([500, 1_500_000, u64::MAX / 2]).render("a_seconds", "Help.", &mut out);
+        let mut text = Exposition::new();
+        counted([500, 1_500_000, u64::MAX / 2]).render(NAME, &mut text);
+        let out = text.finish().replace(NAME, "a_seconds");
         assert!(out.contains("# TYPE a_seconds histogram\n"), "{out}");
         assert!(
             out.contains("a_seconds_bucket{le=\"0.000001024\"} 1\n"),

@@ -11,6 +11,8 @@ use std::path::Path;
 
 use tollgate_contract::Contracts;
 
+use crate::meter::Exposition;
+
 pub use delays::{Delays, DelaysView};
 pub use view::GatewayView;
 
@@ -32,8 +34,8 @@ pub trait Annex: Send + Sync {
         Ok(())
     }
 
-    /// What it counts, as Prometheus reads it.
-    fn render(&self, out: &mut String);
+    /// Adds what it counts, for Prometheus.
+    fn render(&self, text: &mut Exposition);
 
     /// How it stands, as `/v1/gateway` shows it.
     fn view(&self) -> GatewayView;

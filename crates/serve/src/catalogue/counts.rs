@@ -1,24 +1,8 @@
 //! What is counted of the catalogue, for Prometheus.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::meter::text::{Kind, Text};
-
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    pub(super) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Relaxed);
-    }
-
-    /// How often it happened.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
+use crate::meter::{Count, Exposition};
 
 /// What was counted so far.
 #[derive(Debug, Default)]
@@ -49,58 +33,29 @@ impl Counts {
     }
 
     #[allow(clippy::cast_precision_loss)] // Seconds as Prometheus wants them.
-    pub(super) fn render(&self, revision: u64, staleness: Duration) -> String {
-        let mut text = Text::new();
-        text.one(
-            "tollgate_catalogue_revision",
-            Kind::Gauge,
-            "The number of the last change of the catalogue that is in force here.",
-            revision,
-        );
+    pub(super) fn render(&self, text: &mut Exposition, revision: u64, staleness: Duration) {
+        text.one("tollgate_catalogue_revision", revision);
         text.one(
             "tollgate_catalogue_staleness_seconds",
-            Kind::Gauge,
-            "How long ago the database last said that nothing newer is there.",
             staleness.as_secs_f64(),
         );
-        text.family(
-            "tollgate_catalogue_lookups_total",
-            Kind::Counter,
-            "Look-ups of terms: answered, not answered, not tried as the database had just not answered, not tried as too \
-             many waited. Keys that could not be looked up keep the terms they had, or have those of their contract.",
-        );
-        for (result, count) in [
+        let lookups = [
             ("ok", &self.lookups),
             ("failed", &self.failed),
             ("unasked", &self.unasked),
             ("shed", &self.shed),
-        ] {
-            text.sample(&[("result", result)], count.get());
-        }
+        ];
+        let lookups = lookups.map(|(result, count)| (result, count.get()));
+        text.each("tollgate_catalogue_lookups_total", "result", lookups);
         text.one(
             "tollgate_catalogue_lookup_seconds_total",
-            Kind::Counter,
-            "What look-ups that were answered took together.",
             self.lookup_nanos.get() as f64 / 1e9,
         );
-        text.one(
-            "tollgate_catalogue_late_lookups_total",
-            Kind::Counter,
-            "Look-ups that were not waited for any longer: what they find counts for the next request.",
-            self.late.get(),
-        );
+        text.one("tollgate_catalogue_late_lookups_total", self.late.get());
         text.one(
             "tollgate_catalogue_failed_rulings_total",
-            Kind::Counter,
-            "Assignments that made no sense when they were looked up: their keys go by their contract.",
             self.rulings_failed.get(),
         );
-        text.one(
-            "tollgate_catalogue_missed_looks_total",
-            Kind::Counter,
-            "Times that the database did not say what changed.",
-            self.missed.get(),
-        );
-        text.finish()
+        text.one("tollgate_catalogue_missed_looks_total", self.missed.get());
     }
 }

@@ -25,6 +25,7 @@ use tollgate_contract::Contracts;
 pub use counts::Counts;
 pub use error::CatalogueError;
 
+use crate::meter::Exposition;
 use clerk::Clerk;
 pub(crate) use open::{Imported, Opened, Room, config, open};
 pub(crate) use watch::Watcher;
@@ -143,13 +144,11 @@ impl Live {
         &self.counts
     }
 
-    /// The families of the catalogue, as Prometheus reads them; empty where a file is the source.
-    pub(crate) fn render(&self) -> String {
-        match self.database {
-            None => String::new(),
-            Some(_) => self
-                .counts
-                .render(self.snapshot().revision, self.staleness()),
+    /// Adds the families of the catalogue, for Prometheus; none where a file is the source.
+    pub(crate) fn render(&self, text: &mut Exposition) {
+        if self.database.is_some() {
+            let (revision, staleness) = (self.snapshot().revision, self.staleness());
+            self.counts.render(text, revision, staleness);
         }
     }
 

@@ -10,7 +10,7 @@ use super::reply::{JSON, TEXT};
 use super::{Asked, Reply, body};
 use crate::cluster::{self, Unforgettable};
 use crate::engine::Turn;
-use crate::meter::text::{Kind, Text};
+use crate::meter::Exposition;
 
 /// `GET /livez`: the process answers.
 pub(super) fn livez(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
@@ -49,42 +49,33 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 /// `GET /metrics`, for Prometheus.
 pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
-    let mut body = engine.meter().render(engine);
+    let mut text = Exposition::new();
+    engine.meter().write(&mut text, engine);
     if asked.shared.cluster.get().is_some() {
-        body.push_str(&crate::meter::cluster(&cluster::view(asked.shared)));
+        crate::meter::cluster(&mut text, &cluster::view(asked.shared));
     }
     // A server in no cluster lends too.
-    body.push_str(&crate::meter::modes(asked.shared));
-    body.push_str(&asked.shared.state.databases.render());
-    body.push_str(&engine.tail().render());
-    asked.shared.quota.render(engine, &mut body);
+    crate::meter::modes(&mut text, asked.shared);
+    asked.shared.state.databases.render(&mut text);
+    engine.tail().render(&mut text);
+    asked.shared.quota.render(engine, &mut text);
     if let Some(xds) = asked.shared.xds.get() {
-        xds.render(&mut body);
+        xds.render(&mut text);
     }
-    body.push_str(&asked.shared.catalogue().render());
+    asked.shared.catalogue().render(&mut text);
     if let Some(owner) = asked.shared.owner.get() {
-        owner.render(&mut body);
+        owner.render(&mut text);
     }
     if let Some(statistics) = engine.statistics() {
-        body.push_str(&crate::meter::statistics(
-            &statistics.figures(),
-            engine.now(),
-        ));
+        crate::meter::statistics(&mut text, &statistics.figures(), engine.now());
     }
     if let Some(annex) = asked.shared.annex.get() {
-        annex.render(&mut body);
+        annex.render(&mut text);
     }
-    let mut text = Text::new();
-    text.one(
-        "tollgate_unsent_bytes",
-        Kind::Gauge,
-        "Answers that clients have yet to take, and what their streams cost.",
-        asked.shared.state.unsent().bytes(),
-    );
-    body.push_str(&text.finish());
+    text.one("tollgate_unsent_bytes", asked.shared.state.unsent().bytes());
     reply.own(
         "text/plain; version=0.0.4; charset=utf-8",
-        body.into_bytes(),
+        text.finish().into_bytes(),
     );
 }
 

@@ -4,6 +4,7 @@
 //! has counters of its own, and whoever reads sums them.
 
 mod cluster;
+mod count;
 mod durable;
 mod event;
 mod history;
@@ -17,7 +18,7 @@ mod shard;
 mod sketch;
 pub(crate) mod slot;
 mod statistics;
-pub(crate) mod text;
+mod text;
 mod top;
 mod view;
 
@@ -38,11 +39,13 @@ use shard::{Counts, Look, Shard};
 use slot::{COMMON, SLOTS};
 
 pub(crate) use cluster::cluster;
+pub use count::Count;
 pub use durable::DurableMeter;
 pub use event::{Decided, Door, Event, Judgement};
 pub(crate) use modes::modes;
 pub use rules::Hits;
 pub(crate) use statistics::statistics;
+pub use text::Exposition;
 pub use top::{Percentiles, Rates, Top, TopKey};
 
 /// Counts what happens.

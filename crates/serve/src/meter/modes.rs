@@ -5,26 +5,24 @@
 use tollgate_contract::Coordination;
 use tollgate_node::{MetricKind, PolicyStatus};
 
-use super::text::{Kind, LABELS_MAX, Text};
+use super::text::{Exposition, LABELS_MAX};
 use crate::shared::Shared;
 
 /// The families of all modes; of none that no policy is under.
-pub(crate) fn modes(shared: &Shared) -> String {
-    let mut text = Text::new();
-    divided(&mut text, shared);
+pub(crate) fn modes(text: &mut Exposition, shared: &Shared) {
+    divided(text, shared);
     let (node, now) = (shared.engine.node(), shared.engine.now());
     for by in Coordination::ALL {
         let policies = node.mode_status(by, None, now);
         if by == Coordination::Lease && !policies.is_empty() {
-            lending(&mut text, shared);
+            lending(text, shared);
         }
-        families(&mut text, by.name(), &policies);
+        families(text, by.name(), &policies);
     }
-    text.finish()
 }
 
 /// Each family once, with the samples of all policies.
-fn families(text: &mut Text, mode: &str, policies: &[PolicyStatus]) {
+fn families(text: &mut Exposition, mode: &str, policies: &[PolicyStatus]) {
     let figures = policies.first().map(|first| &first.figures);
     let mut written = String::new();
     for figure in figures.into_iter().flatten() {
@@ -35,10 +33,10 @@ fn families(text: &mut Text, mode: &str, policies: &[PolicyStatus]) {
             continue;
         }
         let kind = match metric.kind {
-            MetricKind::Counter => Kind::Counter,
-            MetricKind::Gauge => Kind::Gauge,
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
         };
-        text.family(&family, kind, metric.help);
+        text.family_as(&family, kind, metric.help);
         for policy in policies.iter().take(LABELS_MAX) {
             let figures = policy.figures.iter();
             for figure in figures.filter(|other| other.family(mode).as_ref() == Some(&family)) {
@@ -53,48 +51,21 @@ fn families(text: &mut Text, mode: &str, policies: &[PolicyStatus]) {
     }
 }
 
-fn divided(text: &mut Text, shared: &Shared) {
+fn divided(text: &mut Exposition, shared: &Shared) {
     let view = crate::modes::divided(shared);
     if !view.on {
         return;
     }
-    text.one(
-        "tollgate_supply_doubled_names",
-        Kind::Gauge,
-        "Names that more than one live node of the cluster bears.",
-        view.doubled.len(),
-    );
+    text.one("tollgate_supply_doubled_names", view.doubled.len());
     text.one(
         "tollgate_supply_yielded_total",
-        Kind::Counter,
-        "How often this node made way for an older one of its name.",
         shared.engine.node().doubled_names().1,
     );
-    text.one(
-        "tollgate_supply_unkept_total",
-        Kind::Counter,
-        "How often what must be kept for the next start could not be written.",
-        shared.supply.unkept(),
-    );
-    text.one(
-        "tollgate_supply_by_owner",
-        Kind::Gauge,
-        "Policies under supply that are too small to be divided, so that owners decide.",
-        view.by_owner.len(),
-    );
+    text.one("tollgate_supply_unkept_total", shared.supply.unkept());
+    text.one("tollgate_supply_by_owner", view.by_owner.len());
 }
 
-fn lending(text: &mut Text, shared: &Shared) {
-    text.one(
-        "tollgate_lease_clients",
-        Kind::Gauge,
-        "Clients that are connected and have spoken of leases.",
-        shared.lend.clients(),
-    );
-    text.one(
-        "tollgate_lease_nudges_lost_total",
-        Kind::Counter,
-        "Hints that found no client.",
-        shared.lend.lost(),
-    );
+fn lending(text: &mut Exposition, shared: &Shared) {
+    text.one("tollgate_lease_clients", shared.lend.clients());
+    text.one("tollgate_lease_nudges_lost_total", shared.lend.lost());
 }

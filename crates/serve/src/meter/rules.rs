@@ -6,7 +6,7 @@
 use tollgate_node::Answer;
 
 use super::labels::NAMED_MAX;
-use super::text::{Kind, Text};
+use super::text::Exposition;
 use super::{Event, Meter};
 use crate::engine::Engine;
 
@@ -62,13 +62,13 @@ impl Hits {
 
 impl Meter {
     /// What became of hits of each rule in force.
-    pub(super) fn rules(&self, text: &mut Text, engine: &Engine) {
+    pub(super) fn rules(&self, text: &mut Exposition, engine: &Engine) {
         let node = engine.node();
         let Some(domains) = node.contracts().envoy() else {
             return;
         };
-        for (stat, (name, help)) in FAMILIES.into_iter().enumerate() {
-            text.family(name, Kind::Counter, help);
+        for (stat, name) in FAMILIES.into_iter().enumerate() {
+            text.family(name);
             let of = |column: usize| self.sum(|counts| &counts.rules[column][stat]);
             for domain in domains {
                 for (contract, path) in domain.limits() {
@@ -89,8 +89,6 @@ impl Meter {
         }
         text.one(
             "ratelimit_service_global_shadow_mode",
-            Kind::Counter,
-            "Requests over their limits that passed as `rls.shadow` is set.",
             self.events(Event::Shadowed),
         );
     }
@@ -102,27 +100,12 @@ const KEYS: [&str; 8] = [
 ];
 /// What is counted of each rule.
 pub(super) const STATS: usize = 5;
-const FAMILIES: [(&str, &str); STATS] = [
-    (
-        "ratelimit_service_rate_limit_total_hits",
-        "Hits of imported rules.",
-    ),
-    (
-        "ratelimit_service_rate_limit_over_limit",
-        "Hits beyond the limit of an imported rule.",
-    ),
-    (
-        "ratelimit_service_rate_limit_near_limit",
-        "Hits within the limit of an imported rule, but beyond `rls.near_limit` percent of it.",
-    ),
-    (
-        "ratelimit_service_rate_limit_within_limit",
-        "Hits of requests within the limit of an imported rule.",
-    ),
-    (
-        "ratelimit_service_rate_limit_shadow_mode",
-        "Hits beyond the limit of an imported rule that counts without refusing.",
-    ),
+const FAMILIES: [&str; STATS] = [
+    "ratelimit_service_rate_limit_total_hits",
+    "ratelimit_service_rate_limit_over_limit",
+    "ratelimit_service_rate_limit_near_limit",
+    "ratelimit_service_rate_limit_within_limit",
+    "ratelimit_service_rate_limit_shadow_mode",
 ];
 
 #[cfg(test)]

@@ -1,24 +1,8 @@
 //! What is counted of owned keys.
 
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use tollgate_contract::OnFailure;
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    pub(crate) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Relaxed);
-    }
-
-    /// The number.
-    pub fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
+use crate::meter::{Count, Exposition};
 
 /// What is counted of owned keys.
 #[derive(Debug, Default)]
@@ -56,49 +40,35 @@ impl Counts {
         self.fell_back[instead as usize].add(1);
     }
 
-    /// The counters as Prometheus reads them.
-    pub(crate) fn render(&self, out: &mut String) {
-        for (name, help, count) in self.each() {
-            let name = format!("tollgate_owner_{name}_total");
-            let count = count.get();
-            // A string takes whatever is written.
-            let _ = write!(
-                out,
-                "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n"
-            );
+    /// Adds the counters, for Prometheus.
+    pub(crate) fn render(&self, text: &mut Exposition) {
+        for (name, count) in self.each() {
+            text.one(&format!("tollgate_owner_{name}_total"), count.get());
         }
-        let name = "tollgate_owner_fallback_total";
-        let help = "Requests decided by on_failure, as the owner was not there.";
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} counter\n");
-        for (instead, count) in OnFailure::ALL.iter().zip(&self.fell_back) {
-            let (instead, count) = (instead.name(), count.get());
-            let _ = writeln!(out, "{name}{{instead=\"{instead}\"}} {count}");
-        }
+        fell_back(text, "tollgate_owner_fallback_total", &self.fell_back);
     }
 
-    /// Every plain counter with its name and what it is.
-    const fn each(&self) -> [(&'static str, &'static str, &Count); 12] {
+    /// Every plain counter with its name.
+    const fn each(&self) -> [(&'static str, &Count); 12] {
         [
-            ("forwarded", "Questions sent to owners.", &self.forwarded),
-            ("batches", "Batches of such questions.", &self.batches),
-            ("denied_here", "Denials given again.", &self.denied_here),
-            (
-                "retried",
-                "Questions asked of a second owner.",
-                &self.retried,
-            ),
-            ("late", "Questions without an answer in time.", &self.late),
-            ("unreachable", "Owners not reached.", &self.unreachable),
-            (
-                "writes_failed",
-                "Charges, refunds, resets and settlements without an owner.",
-                &self.writes_failed,
-            ),
-            ("answered", "Questions of others answered.", &self.answered),
-            ("malformed", "What made no sense.", &self.malformed),
-            ("moved_out", "Keys handed to new owners.", &self.moved_out),
-            ("moved_in", "Keys had from former owners.", &self.moved_in),
-            ("move_failed", "Keys nobody took.", &self.move_failed),
+            ("forwarded", &self.forwarded),
+            ("batches", &self.batches),
+            ("denied_here", &self.denied_here),
+            ("retried", &self.retried),
+            ("late", &self.late),
+            ("unreachable", &self.unreachable),
+            ("writes_failed", &self.writes_failed),
+            ("answered", &self.answered),
+            ("malformed", &self.malformed),
+            ("moved_out", &self.moved_out),
+            ("moved_in", &self.moved_in),
+            ("move_failed", &self.move_failed),
         ]
     }
+}
+
+/// Adds requests that `on_failure` decided, by what it says.
+pub(crate) fn fell_back(text: &mut Exposition, name: &str, counts: &[Count; 3]) {
+    let instead = OnFailure::ALL.iter().map(|instead| instead.name());
+    text.each(name, "instead", instead.zip(counts.iter().map(Count::get)));
 }

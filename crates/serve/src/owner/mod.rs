@@ -44,6 +44,7 @@ use tollgate_node::{Node, Spot};
 
 use crate::cluster::RequestError;
 use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
+use crate::meter::Exposition;
 use crate::shared::Shared;
 use crate::store::Store;
 
@@ -58,7 +59,9 @@ use work::{To, Work};
 
 pub(crate) use mail::join_all;
 
-pub use counts::{Count, Counts};
+pub use crate::meter::Count;
+pub use counts::Counts;
+pub(crate) use counts::fell_back;
 pub use moving::Mover;
 pub use peers::{Asked, Crew, Nobody, Peers};
 pub use respond::{Answering, Responder};
@@ -163,13 +166,13 @@ impl Owner {
         &self.counts
     }
 
-    /// The counters as Prometheus reads them.
-    pub(crate) fn render(&self, out: &mut String) {
+    /// Adds the counters, for Prometheus.
+    pub(crate) fn render(&self, text: &mut Exposition) {
         if self.peers.crew().me.is_some() {
-            self.counts.render(out);
+            self.counts.render(text);
         }
         if let Some(store) = &self.store {
-            store.render(out);
+            store.render(text);
         }
     }
 

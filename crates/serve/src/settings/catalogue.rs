@@ -7,12 +7,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Node, Problem, Text, given};
-
-use super::file::Check;
 use super::{DatabaseUrl, Settings};
 
 /// The database of the catalogue.
@@ -100,67 +94,6 @@ impl fmt::Display for CataloguePlace {
             Self::File(path) => path.display().fmt(f),
             Self::Database(url) => url.fmt(f),
         }
-    }
-}
-
-/// Contracts, plans and assignments as live data; one of `path` and `url`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Catalogue")]
-pub(crate) struct RawCatalogue {
-    /// A file of `SQLite`; made where there is none.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    path: Option<Text>,
-    /// A database that several servers share: `postgres://user:password@host/database`.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    url: Option<Text>,
-    /// Who must have signed the database's certificate, in PEM.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    ca_file: Option<Text>,
-    /// How long a request waits until the terms of its key are looked up; 100ms where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    deadline: Option<Text>,
-    /// The key of sessions and signed links, the same for all servers on the database and for their owner alone; where
-    /// absent a file beside `path`, or else in the data directory.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    key_file: Option<Text>,
-}
-
-impl Check<'_> {
-    /// The catalogue's section.
-    pub(super) fn catalogue(&mut self, raw: Node<RawCatalogue>) -> Option<CatalogueSettings> {
-        let RawCatalogue {
-            path,
-            url,
-            ca_file,
-            deadline,
-            key_file,
-        } = raw.value;
-        let at = match (path, url) {
-            (Some(path), None) => CataloguePlace::File(self.under(&path.value)),
-            (None, Some(url)) => CataloguePlace::Database(self.parsed(&url)?),
-            _ => {
-                let what = "a catalogue has either a `path` or a `url`";
-                let problem = Problem::new(ErrorKind::Conflict, raw.place, what);
-                self.problems.add(problem);
-                return None;
-            }
-        };
-        if let (CataloguePlace::File(_), Some(text)) = (&at, &ca_file) {
-            let what = "a file has no certificate; `ca_file` goes with `url`";
-            let problem = Problem::new(ErrorKind::Conflict, text.place, what);
-            self.problems.add(problem);
-        }
-        let mut settings = CatalogueSettings::new(at);
-        settings.ca_file = ca_file.map(|text| self.under(&text.value));
-        settings.key_file = key_file.map(|text| self.under(&text.value));
-        self.duration(deadline, &mut settings.deadline);
-        Some(settings)
     }
 }
 

@@ -7,16 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use tollgate_cluster::{ClusterConfig, Pace};
-use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Few, Problem, Text, choice, given};
-use tollgate_node::{Adapt, Roster, SplitSettings};
+use tollgate_node::{Roster, SplitSettings};
 
-use super::file::Check;
-use super::roster::{Form, RawRoster, roster};
-use super::{Address, size};
+use super::Address;
 use crate::owner::OwnerSettings;
 
 /// How a server takes part in a cluster.
@@ -136,269 +130,8 @@ impl FromStr for Join {
     }
 }
 
-/// What flags and the environment say of the cluster; each beats what is below it.
-#[derive(Clone, Debug, Default)]
-pub struct ClusterOverrides {
-    /// Where other nodes reach it; `Some(None)` is off.
-    pub listen: Option<Option<SocketAddr>>,
-    /// Where other nodes are told to reach it.
-    pub advertise: Option<SocketAddr>,
-    /// Nodes to join.
-    pub join: Option<Vec<Join>>,
-    /// The file of keys.
-    pub key_file: Option<PathBuf>,
-    /// What the node is called.
-    pub name: Option<String>,
-    /// Where it stands.
-    pub zone: Option<String>,
-    /// How much it can take.
-    pub capacity: Option<u32>,
-    /// The most bytes of a datagram.
-    pub mtu: Option<usize>,
-    /// The most bytes sent in a second.
-    pub bandwidth: Option<u64>,
-    /// How many nodes the cluster is meant to have.
-    pub size: Option<u64>,
-    /// Who has a home where rates are divided.
-    pub roster: Option<Roster>,
-    /// The folder in which is written down what divided rates admit.
-    pub admission_log: Option<PathBuf>,
-    /// Whether nodes lend each other tokens of buckets that are cut.
-    pub lends: Option<bool>,
-    /// Whether parts of buckets that are cut follow traffic.
-    pub adapt: Option<Adapt>,
-}
-
-impl ClusterOverrides {
-    /// What the environment says; `variable` looks one up. The error has the variable's name.
-    pub(super) fn of_environment(
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, (&'static str, String)> {
-        Ok(Self {
-            listen: read(variable, "TOLLGATE_CLUSTER_LISTEN", listen)?,
-            advertise: read(variable, "TOLLGATE_CLUSTER_ADVERTISE", advertise)?,
-            join: read(variable, "TOLLGATE_CLUSTER_JOIN", joins)?,
-            key_file: variable("TOLLGATE_CLUSTER_KEY_FILE").map(PathBuf::from),
-            name: read(variable, "TOLLGATE_CLUSTER_NAME", name)?,
-            zone: read(variable, "TOLLGATE_CLUSTER_ZONE", name)?,
-            capacity: read(variable, "TOLLGATE_CLUSTER_CAPACITY", |text| {
-                number(text, (1, CAPACITY_MAX))
-            })?,
-            mtu: read(variable, "TOLLGATE_CLUSTER_MTU", |text| {
-                bytes(text, MTU_BOUNDS).map(narrow)
-            })?,
-            bandwidth: read(variable, "TOLLGATE_CLUSTER_BANDWIDTH", |text| {
-                bytes(text, BANDWIDTH_BOUNDS)
-            })?,
-            size: read(variable, "TOLLGATE_CLUSTER_SIZE", |text| {
-                number(text, (1, SIZE_MAX)).map(u64::from)
-            })?,
-            roster: read(variable, "TOLLGATE_CLUSTER_ROSTER", roster)?,
-            admission_log: None,
-            lends: read(variable, "TOLLGATE_CLUSTER_LEND", lends)?,
-            adapt: read(variable, "TOLLGATE_CLUSTER_ADAPT", Adapt::from_str)?,
-        })
-    }
-
-    /// These, and where they are silent those below.
-    pub(super) fn over(self, below: Self) -> Self {
-        Self {
-            listen: self.listen.or(below.listen),
-            advertise: self.advertise.or(below.advertise),
-            join: self.join.or(below.join),
-            key_file: self.key_file.or(below.key_file),
-            name: self.name.or(below.name),
-            zone: self.zone.or(below.zone),
-            capacity: self.capacity.or(below.capacity),
-            mtu: self.mtu.or(below.mtu),
-            bandwidth: self.bandwidth.or(below.bandwidth),
-            size: self.size.or(below.size),
-            roster: self.roster.or(below.roster),
-            admission_log: self.admission_log.or(below.admission_log),
-            lends: self.lends.or(below.lends),
-            adapt: self.adapt.or(below.adapt),
-        }
-    }
-
-    /// Changes settings to what is said here. An address, nodes to join or a key make a cluster where there was none.
-    pub(super) fn apply(self, settings: &mut Option<ClusterSettings>) {
-        if self.listen == Some(None) {
-            *settings = None;
-            return;
-        }
-        let is_asked = self.listen.is_some() || self.join.is_some() || self.key_file.is_some();
-        if settings.is_none() && is_asked {
-            *settings = Some(ClusterSettings::default());
-        }
-        let Some(settings) = settings else { return };
-        if let Some(Some(listen)) = self.listen {
-            settings.listen = listen;
-        }
-        settings.advertise = self.advertise.or(settings.advertise);
-        settings.join = self.join.unwrap_or(std::mem::take(&mut settings.join));
-        settings.key_file = self.key_file.or(settings.key_file.take());
-        settings.name = self.name.or(settings.name.take());
-        settings.zone = self.zone.or(settings.zone.take());
-        settings.capacity = self.capacity.unwrap_or(settings.capacity);
-        settings.mtu = self.mtu.unwrap_or(settings.mtu);
-        settings.bandwidth = self.bandwidth.or(settings.bandwidth);
-        settings.size = self.size.or(settings.size);
-        settings.roster = self.roster.or(settings.roster.take());
-        settings.admission_log = self.admission_log.or(settings.admission_log.take());
-        settings.split.borrow = self.lends.unwrap_or(settings.split.borrow);
-        settings.split.adapt = self.adapt.unwrap_or(settings.split.adapt);
-    }
-}
-
-/// Several servers that count as one.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Cluster")]
-pub(crate) struct RawCluster {
-    /// Where other nodes reach it, datagrams and streams at the same port, or `off`; 127.0.0.1:7380 where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    listen: Option<Text>,
-    /// Where other nodes are told to reach it, where that is another address; without a port the one listened at.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    advertise: Option<Text>,
-    /// Nodes to join, any of them: addresses, or names that are looked up again now and then.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "Vec<String>", length(max = 64))]
-    join: Option<Few<Text, JOINS_MAX>>,
-    /// The file of the cluster's keys, which only its owner may read.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    key_file: Option<Text>,
-    /// What the node is called; the host's name and the port where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    name: Option<Text>,
-    /// Where it stands.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    zone: Option<Text>,
-    /// How much of the work it can take, against others; 100 where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "u32")]
-    capacity: Option<Text>,
-    /// The most bytes of a datagram; 1400 where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    mtu: Option<Text>,
-    /// The most bytes sent in a second; unbounded where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    bandwidth: Option<Text>,
-    /// How fast failures are noticed: lan within seconds, wan within half a minute; lan where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    pace: Option<Text>,
-    /// How many nodes the cluster is meant to have, the same on all of them: what the design `auto` goes by.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "u32")]
-    size: Option<Text>,
-    /// How long the owner of a key is waited for; 20ms where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    owner_deadline: Option<Text>,
-    /// Who has a home where rates are divided, the same on all nodes: names, or names with weights.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "Form")]
-    roster: Option<RawRoster>,
-    /// Whether nodes lend each other tokens of cut buckets (`coordination: split`): on (default) or off, on all nodes.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    lend: Option<Text>,
-    /// Whether parts of cut buckets follow traffic (`coordination: split`): on (the default), off, or printed (every
-    /// ten seconds, to compare with); the same on all nodes.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    adapt: Option<Text>,
-}
-
-/// Whether tokens are lent.
-pub fn lends(text: &str) -> Result<bool, String> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err("tokens of cut buckets are lent or not: `on` or `off`".to_owned()),
-    }
-}
-
-impl Check<'_> {
-    /// The cluster's section; nothing where it is off.
-    pub(super) fn cluster(&mut self, raw: RawCluster) -> Option<ClusterSettings> {
-        let mut settings = ClusterSettings::default();
-        let listen = self.cluster_value(raw.listen.as_ref(), listen);
-        settings.advertise = self.cluster_value(raw.advertise.as_ref(), advertise);
-        for text in raw.join.iter().flat_map(|list| &list.0) {
-            let join = self.cluster_value(Some(text), Join::from_str);
-            settings.join.extend(join);
-        }
-        settings.key_file = raw.key_file.map(|text| self.under(&text.value));
-        settings.name = self.cluster_value(raw.name.as_ref(), name);
-        settings.zone = self.cluster_value(raw.zone.as_ref(), name);
-        let capacity = self.cluster_value(raw.capacity.as_ref(), |text| {
-            number(text, (1, CAPACITY_MAX))
-        });
-        settings.capacity = capacity.unwrap_or(CAPACITY);
-        let mtu = self.cluster_value(raw.mtu.as_ref(), |text| bytes(text, MTU_BOUNDS));
-        settings.mtu = mtu.map_or(MTU, narrow);
-        settings.bandwidth =
-            self.cluster_value(raw.bandwidth.as_ref(), |text| bytes(text, BANDWIDTH_BOUNDS));
-        settings.size = self.cluster_value(raw.size.as_ref(), |text| {
-            number(text, (1, SIZE_MAX)).map(u64::from)
-        });
-        if let Some(text) = raw.pace {
-            let named = choice(&text, "unknown pace", &["lan", "wan"]);
-            settings.pace = match self.problems.keep(named) {
-                Some(1) => Pace::WAN,
-                Some(_) | None => Pace::LAN,
-            };
-        }
-        self.duration(raw.owner_deadline, &mut settings.owner.deadline);
-        settings.roster = raw.roster.and_then(|raw| {
-            let wrong = |(place, what)| Problem::new(ErrorKind::BadValue, place, what);
-            self.problems.keep(raw.check().map_err(wrong))
-        });
-        let borrow = self.cluster_value(raw.lend.as_ref(), lends);
-        settings.split.borrow = borrow.unwrap_or(settings.split.borrow);
-        let adapt = self.cluster_value(raw.adapt.as_ref(), Adapt::from_str);
-        settings.split.adapt = adapt.unwrap_or(settings.split.adapt);
-        match listen {
-            Some(None) => return None,
-            Some(Some(listen)) => settings.listen = listen,
-            None => {}
-        }
-        Some(settings)
-    }
-
-    /// A value as flags and the environment read it, or a mistake at its place.
-    fn cluster_value<T>(
-        &mut self,
-        text: Option<&Text>,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<T> {
-        let text = text?;
-        let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
-        self.problems.keep(parse(&text.value).map_err(wrong))
-    }
-}
-
-fn read<T>(
-    variable: &dyn Fn(&str) -> Option<String>,
-    name: &'static str,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, (&'static str, String)> {
-    let text = variable(name).filter(|text| !text.is_empty());
-    let parsed = text.map(|text| parse(&text)).transpose();
-    parsed.map_err(|what| (name, what))
-}
-
 /// An address to listen at, or `off`.
-fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
+pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
     // YAML of the old kind reads `off` as a switch.
     if text == "off" || text == "false" {
         return Ok(None);
@@ -413,7 +146,7 @@ fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
 }
 
 /// An address others are told; without a port the one that is listened at.
-fn advertise(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn advertise(text: &str) -> Result<SocketAddr, String> {
     let ip = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0));
     let address = ip.or_else(|_| text.parse::<SocketAddr>());
     match address {
@@ -423,19 +156,6 @@ fn advertise(text: &str) -> Result<SocketAddr, String> {
             tollgate_contract::file::quote(text)
         )),
     }
-}
-
-/// Nodes between commas.
-fn joins(text: &str) -> Result<Vec<Join>, String> {
-    let parts = text.split(',').map(str::trim);
-    let list: Vec<Join> = parts
-        .filter(|part| !part.is_empty())
-        .map(str::parse)
-        .collect::<Result<_, _>>()?;
-    if list.len() > JOINS_MAX {
-        return Err(format!("at most {JOINS_MAX} nodes may be named"));
-    }
-    Ok(list)
 }
 
 pub(super) fn name(text: &str) -> Result<String, String> {
@@ -455,55 +175,23 @@ pub(super) fn number(text: &str, (least, most): (u32, u32)) -> Result<u32, Strin
         .ok_or_else(|| format!("must be a whole number from {least} to {most}"))
 }
 
-fn bytes(text: &str, (least, most): (u64, u64)) -> Result<u64, String> {
-    let bytes = size::parse(text)?;
-    let is_fit = (least..=most).contains(&bytes);
-    let (least, most) = (size::shown(least), size::shown(most));
-    is_fit
-        .then_some(bytes)
-        .ok_or_else(|| format!("must be from {least} to {most}"))
-}
-
-fn narrow(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Every variable of the cluster.
-pub(super) const VARIABLES: [&str; 11] = [
-    "TOLLGATE_CLUSTER_LISTEN",
-    "TOLLGATE_CLUSTER_ADVERTISE",
-    "TOLLGATE_CLUSTER_JOIN",
-    "TOLLGATE_CLUSTER_KEY_FILE",
-    "TOLLGATE_CLUSTER_NAME",
-    "TOLLGATE_CLUSTER_ZONE",
-    "TOLLGATE_CLUSTER_CAPACITY",
-    "TOLLGATE_CLUSTER_MTU",
-    "TOLLGATE_CLUSTER_BANDWIDTH",
-    "TOLLGATE_CLUSTER_SIZE",
-    "TOLLGATE_CLUSTER_ROSTER",
-];
 /// The customary port.
 const PORT: u16 = 7380;
 /// The most nodes that may be named.
-const JOINS_MAX: usize = 64;
+pub(super) const JOINS_MAX: usize = 64;
 /// The longest name the domain name system knows.
 const HOST_BYTES_MAX: usize = 253;
 const NAME_BYTES_MAX: usize = 64;
-/// Nodes have numbers of 16 bits.
-const SIZE_MAX: u32 = 10_000;
 const CAPACITY: u32 = 100;
-const CAPACITY_MAX: u32 = 1_000_000;
 /// What fits into one packet nearly everywhere, tunnels included.
 const MTU: usize = ClusterConfig::MTU;
-const MTU_BOUNDS: (u64, u64) = (ClusterConfig::MTU_MIN as u64, 65_000);
-const BANDWIDTH_BOUNDS: (u64, u64) = (1 << 10, 1 << 40);
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::settings::{Overrides, Settings};
 
     #[test]
     fn reads_nodes_by_address_and_by_name() {
@@ -554,21 +242,23 @@ mod tests {
                 let pair = pairs.iter().find(|(key, _)| *key == name);
                 pair.map(|(_, value)| (*value).to_owned())
             };
-            ClusterOverrides::of_environment(&variable)
+            Overrides::of_environment(variable)
         };
-        let mut settings = None;
+        let mut settings = Settings::default();
         said(&[("TOLLGATE_CLUSTER_NAME", "a")])
             .unwrap()
-            .apply(&mut settings);
-        assert_eq!(settings, None);
+            .apply(&mut settings)
+            .unwrap();
+        assert_eq!(settings.cluster, None);
         said(&[
             ("TOLLGATE_CLUSTER_JOIN", "a:1, b"),
             ("TOLLGATE_CLUSTER_MTU", "1200"),
             ("TOLLGATE_CLUSTER_BANDWIDTH", "1MiB"),
         ])
         .unwrap()
-        .apply(&mut settings);
-        let made = settings.clone().unwrap();
+        .apply(&mut settings)
+        .unwrap();
+        let made = settings.cluster.clone().unwrap();
         assert_eq!((made.join.len(), made.mtu), (2, 1200));
         assert_eq!(
             (made.listen, made.bandwidth),
@@ -576,8 +266,9 @@ mod tests {
         );
         said(&[("TOLLGATE_CLUSTER_LISTEN", "off")])
             .unwrap()
-            .apply(&mut settings);
-        assert_eq!(settings, None);
+            .apply(&mut settings)
+            .unwrap();
+        assert_eq!(settings.cluster, None);
         for (name, pairs) in [
             (
                 "TOLLGATE_CLUSTER_LISTEN",
@@ -593,7 +284,7 @@ mod tests {
                 &[("TOLLGATE_CLUSTER_CAPACITY", "0")],
             ),
         ] {
-            assert_eq!(said(pairs).unwrap_err().0, name);
+            assert_eq!(said(pairs).unwrap_err().name, name);
         }
     }
 }

@@ -6,12 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Problem, Text, given, quote};
-
-use super::file::Check;
+use tollgate_contract::file::quote;
 
 /// The database of durable counts, where it is not a file in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +31,7 @@ impl DatabaseSettings {
 }
 
 /// The address of a `PostgreSQL` database; its password is shown to nobody.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
 impl DatabaseUrl {
@@ -67,7 +62,9 @@ impl FromStr for DatabaseUrl {
 impl fmt::Display for DatabaseUrl {
     /// Without password and options, which may hold one as well.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, rest) = self.0.split_once("://").unwrap_or_default();
+        let Some((scheme, rest)) = self.0.split_once("://") else {
+            return Ok(());
+        };
         let rest = rest.split('?').next().unwrap_or_default();
         let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
         match user.split_once(':') {
@@ -108,42 +105,6 @@ impl FromStr for Seat {
         Err(format!(
             "{shown} is no seat; write a name of 1 to {SEAT_BYTES_MAX} bytes"
         ))
-    }
-}
-
-/// The database of durable counts, where it is not a file in the data directory.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Database")]
-pub(crate) struct RawDatabase {
-    /// Where it is: `postgres://user:password@host/database`.
-    #[schemars(with = "String")]
-    url: Text,
-    /// Who must have signed its certificate, in PEM.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    ca_file: Option<Text>,
-    /// Whose rows are ours, where the server is in no cluster; `main` where absent.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    seat: Option<Text>,
-}
-
-impl Check<'_> {
-    /// The database's section.
-    pub(super) fn database(&mut self, raw: RawDatabase) -> Option<DatabaseSettings> {
-        let url = self.parsed(&raw.url)?;
-        let ca_file = raw.ca_file.map(|text| self.under(&text.value));
-        let seat = match raw.seat {
-            Some(text) => Some(self.parsed(&text)?),
-            None => None,
-        };
-        Some(DatabaseSettings { url, ca_file, seat })
-    }
-
-    pub(super) fn parsed<T: FromStr<Err = String>>(&mut self, text: &Text) -> Option<T> {
-        let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
-        self.problems.keep(text.value.parse().map_err(wrong))
     }
 }
 

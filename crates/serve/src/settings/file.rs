@@ -1,24 +1,22 @@
 //! The server's file: from what was typed to settings that make sense, or everything found wrong with it.
 //!
-//! Paths in the file are relative to its folder. Not here: flags and the environment (`overrides`).
+//! Paths in the file are relative to its folder. Not here: what a single setting may be (`kinds`), flags and the
+//! environment (`overrides`).
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
 
-use tollgate_client::{Dialect, ForwardingHeader, Network, Trust};
-use tollgate_contract::file::{self, Node, Problem, Problems, Text, choice, nanos, quote, whole};
-use tollgate_contract::{Contracts, ErrorKind, Unmatched, decode};
-use tollgate_table::WhenFull;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use tollgate_contract::file::{self, Few, Pairs, Place, Problem, Problems, Text, hint, quote};
+use tollgate_contract::{Contracts, ErrorKind, decode};
 
-use super::forms::RawContracts;
-use super::raw::{
-    RawAccess, RawAuth, RawLimits, RawMemory, RawProxies, RawRuntime, RawServer, RawTelemetry,
-};
-use super::{
-    ContractSource, EntrySource, Limits, Listener, LogFormat, RuntimeKind, Settings, Tokens,
-    TraceProtocol, TraceSettings, size, token,
-};
-use crate::logs::LogError;
+use super::draft::Draft;
+use super::forms::{RawContracts, RawListeners};
+use super::roster::RawRoster;
+use super::setting::{Form, Kind, Setting};
+use super::{ContractSource, EntrySource, Listener, Settings, setting};
 use crate::source::{self, SourceError};
 
 impl Settings {
@@ -33,13 +31,13 @@ impl Settings {
     /// Settings from the text of the file at `path`; every mistake with its place where it is wrong.
     pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
-        let raw: RawServer = file::read(text).map_err(|errors| errors.render(&name))?;
+        let typed: Typed = file::read(text).map_err(|errors| errors.render(&name))?;
         let mut check = Check {
             folder: path.parent().unwrap_or(Path::new("")),
             path,
             problems: Problems::default(),
         };
-        let settings = check.server(raw);
+        let settings = check.server(typed);
         if !check.problems.is_empty() {
             return Err(check.problems.into_errors(text).render(&name));
         }
@@ -47,6 +45,132 @@ impl Settings {
             Contracts::parse_within(text).map_err(|errors| errors.render(&name))?;
         }
         Ok(settings)
+    }
+}
+
+/// What was typed.
+#[derive(Default)]
+struct Typed {
+    /// By the names of settings.
+    values: BTreeMap<&'static str, Value>,
+    sections: Vec<Section>,
+    unknown: Vec<Problem>,
+}
+
+/// The value of a setting as typed.
+enum Value {
+    One(Text),
+    Many(Vec<Text>),
+    Named(Vec<(Text, Text)>),
+    Listeners(RawListeners),
+    Contracts(RawContracts),
+    Roster(RawRoster),
+}
+
+/// Fields that stand below a name.
+struct Section {
+    path: String,
+    /// Where its name is.
+    place: Place,
+    /// Where the first of its fields is.
+    first: Option<Place>,
+}
+
+impl<'de> Deserialize<'de> for Typed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut typed = Self::default();
+        let within = String::new();
+        let typed_in = &mut typed;
+        deserializer.deserialize_map(Fields { within, typed_in })?;
+        Ok(typed)
+    }
+}
+
+/// Reads the fields within a section.
+struct Fields<'t> {
+    /// Its name with a dot behind it, or nothing at the top.
+    within: String,
+    typed_in: &'t mut Typed,
+}
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = Option<Place>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = Option<Place>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("fields")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut first = None;
+        while let Some(name) = map.next_key::<Text>()? {
+            first = first.or(Some(name.place));
+            let path = format!("{}{}", self.within, name.value);
+            let below = format!("{path}.");
+            if let Some(setting) = setting::of(&path).filter(|setting| setting.is_in_file) {
+                let value = map.next_value_seed(ValueOf(setting))?;
+                self.typed_in.values.insert(setting.path, value);
+            } else if in_file().any(|setting| setting.path.starts_with(&below)) {
+                let typed_in = &mut *self.typed_in;
+                let within = below;
+                let first = map.next_value_seed(Fields { within, typed_in })?;
+                let place = name.place;
+                self.typed_in.sections.push(Section { path, place, first });
+            } else {
+                map.next_value::<IgnoredAny>()?;
+                // Plans stand beside contracts, whose reader reads them.
+                if path != PLANS {
+                    let near = hint(&name.value, &names(&self.within));
+                    let what = format!("unknown field {}{near}", quote(&name.value));
+                    let problem = Problem::new(ErrorKind::UnknownField, name.place, what);
+                    self.typed_in.unknown.push(problem);
+                }
+            }
+        }
+        Ok(first)
+    }
+}
+
+/// Reads the value of a setting.
+struct ValueOf(&'static Setting);
+
+impl<'de> DeserializeSeed<'de> for ValueOf {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Ok(match self.0.kind {
+            Kind::List(..) => Value::Many(Few::<Text, LIST_MAX>::deserialize(deserializer)?.0),
+            Kind::Form(Form::Http | Form::Resp | Form::Admin) => {
+                Value::Listeners(Deserialize::deserialize(deserializer)?)
+            }
+            Kind::Form(Form::Contracts) => {
+                Value::Contracts(Deserialize::deserialize(deserializer)?)
+            }
+            Kind::Form(Form::Roster) => Value::Roster(Deserialize::deserialize(deserializer)?),
+            Kind::Form(Form::Entries) => Value::Named(Pairs::<Text>::deserialize(deserializer)?.0),
+            _ => Value::One(Text::deserialize(deserializer)?),
+        })
+    }
+}
+
+impl Typed {
+    /// The single text of a setting.
+    fn text(&self, path: &str) -> Option<&Text> {
+        match self.values.get(path) {
+            Some(Value::One(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.values.contains_key(path)
     }
 }
 
@@ -58,129 +182,120 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn server(&mut self, raw: RawServer) -> Settings {
-        let mut settings = Settings {
+    fn server(&mut self, mut typed: Typed) -> Settings {
+        let settings = Settings {
             file: Some(self.path.to_owned()),
             ..Settings::served_by_default()
         };
-        let tls = raw.tls.map(|tls| self.tls(&tls));
-        if let Some(listeners) = raw.http {
-            settings.http = self.listeners(listeners);
+        let mut draft = Draft::of(settings, self.folder.to_owned());
+        for problem in std::mem::take(&mut typed.unknown) {
+            self.problems.add(problem);
         }
-        if let Some(listeners) = raw.resp {
-            settings.resp = self.listeners(listeners);
+        for section in &typed.sections {
+            draft.begin(&section.path);
+            self.is_whole(section, &typed);
         }
-        if let Some(admin) = raw.admin {
-            let apart = self.listeners(admin.listen).into_iter();
-            settings.http.extend(apart.map(Listener::for_admin));
-        }
-        if let Some(tls) = tls {
-            settings.secure(&tls);
-        }
-        settings.data_dir = raw.data_dir.map(|text| self.under(&text.value));
-        self.duration(raw.flush_every, &mut settings.keeping.flush_every);
-        if let Some(contracts) = raw.contracts {
-            settings.contracts = self.contracts(contracts);
-        }
-        if let Some(mut access) = raw.access {
-            let what = "unknown word for keys that no contract binds";
-            if let Some(place) = self.one_of(access.unmatched.take(), what, &Unmatched::NAMES) {
-                settings.node.unmatched = Unmatched::ALL[place];
-            }
-            settings.tokens = self.access(access);
-        }
-        if let Some(place) = self.one_of(raw.headers, "unknown dialect", &Dialect::NAMES) {
-            settings.dialect = Dialect::ALL[place];
-        }
-        self.proxies(raw.proxies.unwrap_or_default(), &mut settings);
-        self.auth(raw.auth.unwrap_or_default(), &mut settings);
-        self.limits(raw.limits.unwrap_or_default(), &mut settings.limits);
-        self.memory(raw.memory.unwrap_or_default(), &mut settings);
-        self.runtime(raw.runtime.unwrap_or_default(), &mut settings);
-        self.telemetry(raw.telemetry.unwrap_or_default(), &mut settings);
-        settings.cluster = raw.cluster.and_then(|cluster| self.cluster(cluster));
-        settings.keeping.store = raw.store.and_then(|store| self.store(store));
-        let statistics = raw.statistics.unwrap_or_default();
-        self.statistics(statistics, &mut settings.keeping.statistics);
-        self.rls(raw.rls.unwrap_or_default(), &mut settings.keeping.rls);
-        settings.keeping.database = raw.database.and_then(|database| self.database(database));
-        settings.keeping.catalogue = raw.catalogue.and_then(|raw| self.catalogue(raw));
-        settings
-    }
-
-    fn contracts(&mut self, raw: Node<RawContracts>) -> ContractSource {
-        match raw.value {
-            RawContracts::File(name) => match ContractSource::named(name.clone().into()) {
-                followed @ ContractSource::Xds(_) => followed,
-                _ => ContractSource::File(self.under(&name)),
-            },
-            RawContracts::Here => ContractSource::Within(self.path.to_owned()),
-        }
-    }
-
-    fn access(&mut self, raw: RawAccess) -> Tokens {
-        let mut tokens = Vec::new();
-        for text in &raw.tokens.0 {
-            let token = token::checked(&text.value)
-                .map_err(|what| Problem::new(ErrorKind::BadValue, text.place, what));
-            tokens.extend(self.problems.keep(token));
-        }
-        let Some(text) = raw.token_file else {
-            return tokens.into();
-        };
-        let read = Tokens::read(tokens, Some(self.under(&text.value)))
-            .map_err(|what| Problem::new(ErrorKind::BadValue, text.place, what));
-        self.problems.keep(read).unwrap_or_default()
-    }
-
-    fn proxies(&mut self, raw: RawProxies, settings: &mut Settings) {
-        let address = &mut settings.client_address;
-        match (raw.hops, raw.networks) {
-            (None, None) => {}
-            (Some(hops), None) => {
-                if let Some(hops) = self.number(Some(&hops), "hops", (1, 32)) {
-                    address.trust = Trust::Hops(narrow(hops));
+        self.fits(&typed);
+        for setting in in_file() {
+            match typed.values.remove(setting.path) {
+                Some(Value::One(text)) => self.keep(setting.put_typed(&mut draft, &text)),
+                Some(Value::Many(list)) => self.list(setting, &list, &mut draft),
+                Some(Value::Named(pairs)) => self.entries(&pairs, &mut draft.settings),
+                Some(Value::Listeners(raw)) => self.listen(setting, raw, &mut draft.settings),
+                Some(Value::Contracts(RawContracts::File(name))) => {
+                    // Any text names a source.
+                    let _ = draft.put_form(Form::Contracts, &name);
                 }
-            }
-            (None, Some(networks)) => {
-                let read = networks.0.iter().filter_map(|text| self.network(text));
-                address.trust = Trust::Networks(read.collect());
-            }
-            (Some(hops), Some(_)) => {
-                let what = "`hops` and `networks` are two ways to say whom to trust; choose one";
-                self.problems
-                    .add(Problem::new(ErrorKind::Conflict, hops.place, what));
+                Some(Value::Contracts(RawContracts::Here)) => {
+                    draft.settings.contracts = ContractSource::Within(self.path.to_owned());
+                }
+                Some(Value::Roster(raw)) => {
+                    let wrong = |(place, what)| Problem::new(ErrorKind::BadValue, place, what);
+                    let roster = self.problems.keep(raw.check().map_err(wrong));
+                    draft.cluster.value.roster = roster;
+                }
+                None => {}
             }
         }
-        match self.one_of(
-            raw.header,
-            "unknown header",
-            &["x-forwarded-for", "forwarded"],
-        ) {
-            Some(0) => address.header = ForwardingHeader::XForwardedFor,
-            Some(_) => address.header = ForwardingHeader::Forwarded,
-            None => {}
+        draft.finish()
+    }
+
+    /// Whether a section has the fields that it cannot be without.
+    fn is_whole(&mut self, section: &Section, typed: &Typed) {
+        let needed = REQUIRED
+            .iter()
+            .filter(|(path, _)| *path == section.path)
+            .filter(|(path, name)| !typed.has(&format!("{path}.{name}")));
+        for (_, name) in needed {
+            let place = section.first.unwrap_or(section.place);
+            let what = format!("the field `{name}` is missing");
+            self.wrong(ErrorKind::Missing, place, what);
         }
-        if let Some(bits) = self.number(raw.ipv6_prefix.as_ref(), "ipv6_prefix", (1, 128)) {
-            address.ipv6_prefix = u8::try_from(bits).unwrap_or(128);
+        let is_catalogue = section.path == "catalogue";
+        if is_catalogue && typed.has("catalogue.path") == typed.has("catalogue.url") {
+            let what = "a catalogue has either a `path` or a `url`";
+            self.wrong(ErrorKind::Conflict, section.place, what);
         }
     }
 
-    fn network(&mut self, text: &Text) -> Option<Network> {
-        let wrong = |_| {
-            let what = format!(
-                "{} is no network; write for example 10.0.0.0/8",
-                quote(&text.value)
-            );
-            Problem::new(ErrorKind::BadValue, text.place, what)
+    /// Whether what was typed goes together.
+    fn fits(&mut self, typed: &Typed) {
+        if let (Some(hops), true) = (typed.text("proxies.hops"), typed.has("proxies.networks")) {
+            let what = "`hops` and `networks` are two ways to say whom to trust; choose one";
+            self.wrong(ErrorKind::Conflict, hops.place, what);
+        }
+        if let (Some(text), true) = (typed.text("catalogue.ca_file"), typed.has("catalogue.path")) {
+            let what = "a file has no certificate; `ca_file` goes with `url`";
+            self.wrong(ErrorKind::Conflict, text.place, what);
+        }
+        for section in ["store", "rls.xds"] {
+            let of = |name: &str| typed.text(&format!("{section}.{name}"));
+            if let (Some(text), None) | (None, Some(text)) = (of("cert_file"), of("key_file")) {
+                let what = "cert_file and key_file go together";
+                self.wrong(ErrorKind::Conflict, text.place, what);
+            }
+        }
+        let url = typed.text("store.url");
+        let url = url.and_then(|text| text.value.parse::<super::StoreUrl>().ok());
+        if let Some(url) = url.filter(|url| !url.has_tls()) {
+            for name in ["store.ca_file", "store.cert_file", "store.key_file"] {
+                let Some(text) = typed.text(name) else {
+                    continue;
+                };
+                let scheme = url.scheme();
+                let what = format!("`{scheme}` speaks no TLS, so it has no use for this file");
+                self.wrong(ErrorKind::Conflict, text.place, what);
+            }
+        }
+    }
+
+    fn list(&mut self, setting: &Setting, list: &[Text], draft: &mut Draft) {
+        let Kind::List(most, _) = setting.kind else {
+            return;
         };
-        self.problems
-            .keep(text.value.parse::<Network>().map_err(wrong))
+        if let Some(text) = list.get(most) {
+            let what = format!("more than the most allowed here, {most}");
+            self.wrong(ErrorKind::TooLarge, text.place, what);
+        }
+        for text in list.iter().take(most) {
+            self.keep(setting.put_typed(draft, text));
+        }
     }
 
-    fn auth(&mut self, raw: RawAuth, settings: &mut Settings) {
-        self.duration(raw.hold_max, &mut settings.auth.hold_max);
-        for (name, source) in &raw.entries.0 {
+    fn listen(&mut self, setting: &Setting, raw: RawListeners, settings: &mut Settings) {
+        let listeners = self.listeners(raw);
+        match setting.kind {
+            Kind::Form(Form::Http) => settings.http = listeners,
+            Kind::Form(Form::Resp) => settings.resp = listeners,
+            _ => {
+                let apart = listeners.into_iter().map(Listener::for_admin);
+                settings.http.extend(apart);
+            }
+        }
+    }
+
+    fn entries(&mut self, pairs: &[(Text, Text)], settings: &mut Settings) {
+        for (name, source) in pairs {
             let read = match source.value.split_once(' ') {
                 Some(("header", field)) => {
                     Ok(EntrySource::Header(field.trim().to_ascii_lowercase()))
@@ -198,184 +313,45 @@ impl Check<'_> {
         }
     }
 
-    fn limits(&mut self, raw: RawLimits, limits: &mut Limits) {
-        self.count(
-            raw.connections,
-            ("connections", (1, 1 << 20)),
-            &mut limits.connections_max,
-        );
-        self.count(
-            raw.requests,
-            ("requests", (1, 1 << 20)),
-            &mut limits.requests_max,
-        );
-        self.count(raw.batch, ("batch", (1, 100_000)), &mut limits.batch_max);
-        self.size(raw.key, ("key", (16, 64 << 10)), &mut limits.key_bytes_max);
-        self.size(
-            raw.head,
-            ("head", (1 << 10, 1 << 20)),
-            &mut limits.head_bytes_max,
-        );
-        self.size(
-            raw.body,
-            ("body", (1 << 10, 64 << 20)),
-            &mut limits.body_bytes_max,
-        );
-        if let Some(streams) = self.number(raw.streams.as_ref(), "streams", (1, 100_000)) {
-            limits.streams_max = u32::try_from(streams).unwrap_or(u32::MAX);
-        }
-        self.duration(raw.idle, &mut limits.idle);
-        self.duration(raw.slow, &mut limits.slow);
-        if let Some(text) = raw.shutdown_delay {
-            let nanos = self.problems.keep(nanos(&text));
-            limits.shutdown_delay = nanos.map_or(limits.shutdown_delay, Duration::from_nanos);
-        }
-        self.duration(raw.drain, &mut limits.drain);
-        if raw.connection_age.is_some() {
-            let mut age = Duration::ZERO;
-            self.duration(raw.connection_age, &mut age);
-            limits.connection_age = Some(age);
-        }
-        self.duration(raw.clock_follow, &mut limits.clock_follow);
-        if let Some(ttl) = self.number(raw.quota_ttl.as_ref(), "quota_ttl", (1, 3_600)) {
-            limits.quota.ttl_s = u32::try_from(ttl).unwrap_or(u32::MAX);
-        }
-        self.duration(raw.quota_delivery, &mut limits.quota.delivery);
-        if let Some(choice) = self.one_of(raw.quota_unserved, "unknown choice", &["deny", "allow"])
-        {
-            limits.quota.allows_unserved = choice == 1;
-        }
+    fn keep(&mut self, result: Result<(), Problem>) {
+        self.problems.keep(result);
     }
 
-    fn memory(&mut self, raw: RawMemory, settings: &mut Settings) {
-        let node = &mut settings.node;
-        if let Some(text) = raw.max {
-            let max = self.problems.keep(size::bytes(&text, "memory", MEMORY));
-            node.bytes_max = max.unwrap_or(node.bytes_max);
-        }
-        match self.one_of(raw.when_full, "unknown choice", &["evict", "refuse"]) {
-            Some(0) => node.when_full = WhenFull::Evict,
-            Some(_) => node.when_full = WhenFull::Refuse,
-            None => {}
-        }
-        self.count(raw.ids, ("ids", (1, 1 << 28)), &mut node.ids_max);
+    fn wrong(&mut self, kind: ErrorKind, place: Place, what: impl Into<String>) {
+        self.problems.add(Problem::new(kind, place, what));
     }
+}
 
-    fn runtime(&mut self, raw: RawRuntime, settings: &mut Settings) {
-        if let Some(kind) = self.one_of(raw.kind, "unknown runtime", &RuntimeKind::NAMES) {
-            settings.runtime.kind = RuntimeKind::ALL[kind];
-        }
-        let threads = self.number(raw.threads.as_ref(), "threads", (1, THREADS_MAX));
-        settings.runtime.threads = threads.map(narrow);
-    }
+/// The settings that the file may say.
+pub(super) fn in_file() -> impl Iterator<Item = &'static Setting> {
+    setting::all().filter(|setting| setting.is_in_file)
+}
 
-    fn telemetry(&mut self, raw: RawTelemetry, settings: &mut Settings) {
-        let telemetry = &mut settings.telemetry;
-        if let Some(text) = raw.log {
-            telemetry.logs.filter = text.value.into();
-            let wrong =
-                |error: LogError| Problem::new(ErrorKind::BadValue, text.place, error.to_string());
-            self.problems.keep(telemetry.logs.check().map_err(wrong));
-        }
-        if let Some(format) = self.one_of(
-            raw.log_format,
-            "unknown format",
-            &LOG_FORMATS.map(|(name, _)| name),
-        ) {
-            telemetry.logs.format = LOG_FORMATS[format].1;
-        }
-        let protocol = self.one_of(raw.otlp_protocol, "unknown protocol", &["grpc", "http"]);
-        let one_in = self.number(
-            raw.trace_one_in.as_ref(),
-            "trace_one_in",
-            (0, u64::from(u32::MAX)),
-        );
-        if let Some(endpoint) = raw.otlp {
-            telemetry.traces = Some(TraceSettings {
-                endpoint: endpoint.value.into(),
-                protocol: match protocol {
-                    Some(1) => TraceProtocol::Http,
-                    Some(_) | None => TraceProtocol::Grpc,
-                },
-                one_in: one_in
-                    .and_then(|n| u32::try_from(n).ok())
-                    .unwrap_or_default(),
-            });
-        }
-        if let Some(text) = raw.show_keys {
-            let shown = self.problems.keep(file::switch(&text, "show_keys"));
-            telemetry.show_keys = shown.unwrap_or(telemetry.show_keys);
-        }
-    }
-
-    /// A path in the file, from where the file is.
-    pub(super) fn under(&self, path: &str) -> PathBuf {
-        self.folder.join(path)
-    }
-
-    fn one_of(&mut self, text: Option<Text>, unknown: &str, valid: &[&str]) -> Option<usize> {
-        let text = text?;
-        self.problems.keep(choice(&text, unknown, valid))
-    }
-
-    pub(super) fn number(
-        &mut self,
-        text: Option<&Text>,
-        what: &str,
-        bounds: (u64, u64),
-    ) -> Option<u64> {
-        self.problems.keep(whole(text?, what, bounds))
-    }
-
-    #[expect(clippy::needless_pass_by_value, reason = "each text is looked at once")]
-    pub(super) fn count(
-        &mut self,
-        text: Option<Text>,
-        (what, bounds): (&str, (u64, u64)),
-        into: &mut usize,
-    ) {
-        *into = self
-            .number(text.as_ref(), what, bounds)
-            .map_or(*into, narrow);
-    }
-
-    pub(super) fn size(
-        &mut self,
-        text: Option<Text>,
-        (what, bounds): (&str, (u64, u64)),
-        into: &mut usize,
-    ) {
-        let given = text.and_then(|text| self.problems.keep(size::bytes(&text, what, bounds)));
-        *into = given.map_or(*into, narrow);
-    }
-
-    /// At least a millisecond: no time at all would refuse everybody.
-    pub(super) fn duration(&mut self, text: Option<Text>, into: &mut Duration) {
-        let Some(text) = text else { return };
-        match self.problems.keep(nanos(&text)) {
-            Some(nanos) if nanos < NANOS_MIN => {
-                let what = format!("{} is too short; the least is 1ms", quote(&text.value));
-                self.problems
-                    .add(Problem::new(ErrorKind::BadValue, text.place, what));
-            }
-            Some(nanos) => *into = Duration::from_nanos(nanos),
-            None => {}
-        }
-    }
+/// The fields that a section may have; the top, where its name is empty.
+fn names(within: &str) -> Vec<&'static str> {
+    let below = in_file().filter_map(|setting| setting.path.strip_prefix(within));
+    let mut names: Vec<_> = below.filter_map(|path| path.split('.').next()).collect();
+    names.dedup();
+    names
 }
 
 /// Whether a text is a server's file rather than a contract file.
 pub fn is_server_file(text: &str) -> bool {
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Top {
         contracts: Option<RawContracts>,
     }
-    let Ok(keys) = file::read::<file::Pairs<serde::de::IgnoredAny>>(text) else {
+    let fields: BTreeSet<_> = names("").into_iter().collect();
+    let fields = || {
+        let fields = fields.iter().copied();
+        fields.filter(|name| !CONTRACT_FIELDS.contains(name))
+    };
+    let Ok(keys) = file::read::<Pairs<IgnoredAny>>(text) else {
         // Broken, so that it is told by how its lines begin.
         let mut names = text
             .lines()
             .filter_map(|line| Some(line.split_once(':')?.0));
-        return names.any(|name| FIELDS.contains(&name));
+        return names.any(|name| fields().any(|field| field == name));
     };
     let names = keys.0.iter().map(|(name, _)| &*name.value);
     let is_named = file::read::<Top>(text)
@@ -383,43 +359,20 @@ pub fn is_server_file(text: &str) -> bool {
     is_named
         || names
             .filter(|name| !CONTRACT_FIELDS.contains(name))
-            .any(|name| tollgate_contract::nearest(name, FIELDS.into_iter()).is_some())
-}
-
-fn narrow(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
+            .any(|name| tollgate_contract::nearest(name, fields()).is_some())
 }
 
 /// Fields of contract files and of descriptor files.
-const CONTRACT_FIELDS: [&str; 5] = ["contracts", "plans", "unmatched", "domain", "descriptors"];
-/// Fields that only a server's file has.
-const FIELDS: [&str; 17] = [
-    "http",
-    "resp",
-    "admin",
-    "tls",
-    "data_dir",
-    "flush_every",
-    "access",
-    "headers",
-    "proxies",
-    "auth",
-    "limits",
-    "memory",
-    "runtime",
-    "telemetry",
-    "cluster",
-    "store",
-    "rls",
+const CONTRACT_FIELDS: [&str; 5] = ["contracts", PLANS, "unmatched", "domain", "descriptors"];
+const PLANS: &str = "plans";
+/// Sections, and what they cannot be without.
+pub(super) const REQUIRED: [(&str, &str); 6] = [
+    ("tls", "certificate"),
+    ("tls", "key"),
+    ("admin", "listen"),
+    ("store", "url"),
+    ("database", "url"),
+    ("rls.xds", "ca_file"),
 ];
-/// The least and the most memory for counting.
-pub(crate) const MEMORY: (u64, u64) = (1 << 20, 1 << 50);
-/// The most threads.
-pub(crate) const THREADS_MAX: u64 = 1024;
-/// What a line of the log may look like.
-pub(crate) const LOG_FORMATS: [(&str, LogFormat); 3] = [
-    ("auto", LogFormat::Auto),
-    ("text", LogFormat::Text),
-    ("json", LogFormat::Json),
-];
-const NANOS_MIN: u64 = 1_000_000;
+/// The most items of any list.
+const LIST_MAX: usize = 1024;

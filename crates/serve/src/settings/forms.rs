@@ -5,27 +5,52 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use tollgate_contract::file::{Few, Node};
-
-use super::raw::RawListenerBody;
+use tollgate_contract::file::{Few, Node, Text, given};
 
 /// Listeners: `off`, one, or a list.
 #[derive(Debug)]
-pub(crate) enum RawListeners {
+pub(super) enum RawListeners {
     Off,
     Some(Vec<Node<RawListener>>),
 }
 
 /// One listener: an address by itself, or with what belongs to it.
 #[derive(Debug)]
-pub(crate) enum RawListener {
+pub(super) enum RawListener {
     Address(String),
     Full(RawListenerBody),
 }
 
+/// A listener with what belongs to it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawListenerBody {
+    /// Where.
+    pub(super) at: Text,
+    /// The mode of a Unix socket in octal digits.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) mode: Option<Text>,
+    /// Certificates.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) tls: Option<RawTls>,
+    /// Names that it answers to besides those of this machine.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) hosts: Option<Few<Text, HOSTS_MAX>>,
+}
+
+/// Files of certificates of one listener.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawTls {
+    pub(super) certificate: Text,
+    pub(super) key: Text,
+    #[serde(default, deserialize_with = "given")]
+    pub(super) client_ca: Option<Text>,
+}
+
 /// Contracts: in a file of their own, or here.
 #[derive(Debug)]
-pub(crate) enum RawContracts {
+pub(super) enum RawContracts {
     File(String),
     Here,
 }
@@ -152,3 +177,5 @@ impl<'de> Visitor<'de> for ContractsVisitor {
 
 /// The most listeners that speak the same.
 const LISTENERS_MAX: usize = 64;
+/// The most names of a listener.
+const HOSTS_MAX: usize = 64;

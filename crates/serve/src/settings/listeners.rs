@@ -7,8 +7,7 @@ use tollgate_contract::file::{self, Node, Problem, Text, quote};
 
 use super::address::parse_mode;
 use super::file::Check;
-use super::forms::{RawListener, RawListeners};
-use super::raw::{RawListenerBody, RawTls};
+use super::forms::{RawListener, RawListenerBody, RawListeners, RawTls};
 use super::{Address, Listener, Tls};
 
 impl Check<'_> {
@@ -92,11 +91,12 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn tls(&mut self, raw: &RawTls) -> Tls {
+    fn tls(&self, raw: &RawTls) -> Tls {
+        let under = |text: &Text| self.folder.join(&*text.value);
         Tls {
-            certificate: self.under(&raw.certificate.value),
-            key: self.under(&raw.key.value),
-            client_ca: raw.client_ca.as_ref().map(|text| self.under(&text.value)),
+            certificate: under(&raw.certificate),
+            key: under(&raw.key),
+            client_ca: raw.client_ca.as_ref().map(under),
         }
     }
 }

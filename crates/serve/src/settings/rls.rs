@@ -3,14 +3,10 @@
 //!
 //! Not here: what rules mean (`tollgate_contract::envoy`).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use tollgate_client::ClientTls;
-use tollgate_contract::file::{Problem, Text, given, quote, switch};
-use tollgate_contract::{Coordination, ErrorKind};
+use tollgate_contract::Coordination;
+use tollgate_contract::file::quote;
 
-use super::file::Check;
-use super::store::certificates;
 use super::{ContractSource, Keeping, Settings};
 
 /// How imported rules are counted and answered.
@@ -103,88 +99,6 @@ impl Settings {
             "imported rules are counted by each node alone, so that N nodes admit N times their limits; say `rls: { coordination: owner }` \
              (in a cluster) or `store` (with a store)"
                 .to_owned()
-        })
-    }
-}
-
-/// How imported rules of Envoy's rate limit service are counted and answered.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Rls")]
-pub(crate) struct RawRls {
-    /// How nodes agree about imported rules: `local`, `owner`, `store` or `gossip`; `owner` in a cluster where absent,
-    /// else `local`.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "String")]
-    pub(crate) coordination: Option<Text>,
-    /// Whether no request is refused as a whole, whatever its descriptors say; `false` where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "bool")]
-    pub(crate) shadow: Option<Text>,
-    /// Whether every rule is in quota mode: a request is refused only when all its descriptors are; `false` where
-    /// absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "bool")]
-    pub(crate) quota: Option<Text>,
-    /// Whether answers have dynamic metadata; `false` where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "bool")]
-    pub(crate) metadata: Option<Text>,
-    /// From which share of a limit on hits are counted as near it, in percent; 80 where absent.
-    #[serde(deserialize_with = "given")]
-    #[schemars(with = "u64")]
-    pub(crate) near_limit: Option<Text>,
-    /// TLS to a management server at `xdss://`.
-    #[serde(deserialize_with = "given")]
-    pub(crate) xds: Option<RawXds>,
-}
-
-/// TLS to a management server at `xdss://`: files in PEM.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "XdsTls")]
-#[expect(clippy::struct_field_names, reason = "the names of the file")]
-pub(crate) struct RawXds {
-    /// Certificates of those who sign for it.
-    #[schemars(with = "String")]
-    pub(crate) ca_file: Text,
-    /// The certificate that is shown to it.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    pub(crate) cert_file: Option<Text>,
-    /// Its key.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    pub(crate) key_file: Option<Text>,
-}
-
-impl Check<'_> {
-    /// The section about imported rules.
-    pub(super) fn rls(&mut self, raw: RawRls, settings: &mut RlsSettings) {
-        if let Some(text) = raw.coordination {
-            let read = coordination(&text.value);
-            let read = read.map_err(|what| Problem::new(ErrorKind::Conflict, text.place, what));
-            settings.coordination = self.problems.keep(read);
-        }
-        for (text, name, into) in [
-            (raw.shadow, "shadow", &mut settings.shadow),
-            (raw.quota, "quota", &mut settings.quota),
-            (raw.metadata, "metadata", &mut settings.metadata),
-        ] {
-            if let Some(text) = text {
-                *into = self.problems.keep(switch(&text, name)).unwrap_or_default();
-            }
-        }
-        if let Some(percent) = self.number(raw.near_limit.as_ref(), "near_limit", (1, 100)) {
-            settings.near_limit = percent;
-        }
-        settings.xds = raw.xds.and_then(|raw| self.xds(&raw));
-    }
-
-    fn xds(&mut self, raw: &RawXds) -> Option<ClientTls> {
-        Some(ClientTls {
-            certificate: self.identity(raw.cert_file.as_ref(), raw.key_file.as_ref()),
-            authority: self.usable(Some(&raw.ca_file), certificates)?,
         })
     }
 }

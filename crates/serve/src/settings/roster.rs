@@ -2,10 +2,8 @@
 //!
 //! Not here: how a rate is divided by them (`tollgate-supply`).
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use tollgate_contract::file::{Place, Text};
@@ -15,19 +13,6 @@ use tollgate_node::Roster;
 #[derive(Debug)]
 pub(super) struct RawRoster {
     nodes: Vec<(Text, Option<Text>)>,
-}
-
-/// What may be written.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(rename = "Roster")]
-pub(super) enum Form {
-    /// Names, each of weight 1.
-    #[expect(dead_code, reason = "only the schema looks at it")]
-    Names(Vec<String>),
-    /// Names with weights.
-    #[expect(dead_code, reason = "only the schema looks at it")]
-    Weights(BTreeMap<String, u32>),
 }
 
 impl RawRoster {

@@ -1,23 +1,23 @@
 //! Numbers of bytes as they are typed: `4096`, `64KiB`, `1GiB`.
 
-use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Problem, Text, quote};
+use std::ops::RangeInclusive;
+
+use tollgate_contract::file::quote;
 
 /// Reads a number of bytes within bounds.
-pub(crate) fn bytes(text: &Text, what: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
-    let wrong = |why: String| Problem::new(ErrorKind::BadValue, text.place, why);
-    let size = parse(&text.value).map_err(wrong)?;
-    if size < least {
-        return Err(wrong(format!("{what} must be at least {}", shown(least))));
+pub(super) fn within(text: &str, what: &str, bounds: RangeInclusive<u64>) -> Result<u64, String> {
+    let bytes = parse(text)?;
+    let (least, most) = (shown(*bounds.start()), shown(*bounds.end()));
+    if bytes < *bounds.start() {
+        return Err(format!(
+            "{what} must be from {least} to {most}: at least {least}"
+        ));
     }
-    if size > most {
-        let typed = quote(&text.value);
-        return Err(wrong(format!(
-            "{typed} is above the largest {what}, {}",
-            shown(most)
-        )));
+    if bytes > *bounds.end() {
+        let typed = quote(text);
+        return Err(format!("{typed} is above the largest {what}, {most}"));
     }
-    Ok(size)
+    Ok(bytes)
 }
 
 /// Reads a number of bytes, or says what to write.

@@ -10,12 +10,6 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use schemars::JsonSchema;
-use serde::Deserialize;
-use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Problem, Text, given};
-
-use super::file::Check;
 
 /// The store, and how it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +43,7 @@ impl StoreSettings {
 }
 
 /// The address of a store; its password is shown to nobody.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct StoreUrl(String);
 
 impl StoreUrl {
@@ -139,102 +133,7 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
-/// An engine that many servers share, for contracts under `coordination: store`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Store")]
-pub(crate) struct RawStore {
-    /// Where it is: redis://, redis-cluster://, redis-sentinel://, with rediss the same by TLS; postgres://, sqlite:.
-    #[schemars(with = "String")]
-    url: Text,
-    /// How long an answer is waited for; 20ms where absent.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    deadline: Option<Text>,
-    /// A file whose content names keys, the same on all servers; the password of the address where absent.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    secret_file: Option<Text>,
-    /// Who must have signed the store's certificate, in PEM.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    ca_file: Option<Text>,
-    /// Our certificate, in PEM, where the store asks for one.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    cert_file: Option<Text>,
-    /// The key of our certificate, in PEM.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "String")]
-    key_file: Option<Text>,
-    /// The most batches under way at a time; 16 where absent.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "u32")]
-    batches: Option<Text>,
-}
-
-impl Check<'_> {
-    /// The store's section.
-    pub(super) fn store(&mut self, raw: RawStore) -> Option<StoreSettings> {
-        let text = raw.url;
-        let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
-        let url = self.problems.keep(text.value.parse().map_err(wrong))?;
-        let mut settings = StoreSettings::new(url);
-        self.duration(raw.deadline, &mut settings.deadline);
-        settings.secret_file = self.usable(raw.secret_file.as_ref(), readable);
-        let files = [raw.ca_file, raw.cert_file, raw.key_file];
-        self.only_with_tls(&settings.url, &files);
-        let [ca, certificate, key] = files;
-        settings.ca_file = self.usable(ca.as_ref(), certificates);
-        settings.identity = self.identity(certificate.as_ref(), key.as_ref());
-        self.count(raw.batches, ("batches", (1, 1024)), &mut settings.batches);
-        Some(settings)
-    }
-
-    fn only_with_tls(&mut self, url: &StoreUrl, files: &[Option<Text>]) {
-        for text in files.iter().flatten().filter(|_| !url.has_tls()) {
-            let what = format!(
-                "`{}` speaks no TLS, so it has no use for this file",
-                url.scheme()
-            );
-            let problem = Problem::new(ErrorKind::Conflict, text.place, what);
-            self.problems.add(problem);
-        }
-    }
-
-    pub(super) fn identity(
-        &mut self,
-        cert: Option<&Text>,
-        key: Option<&Text>,
-    ) -> Option<(PathBuf, PathBuf)> {
-        if let (Some(text), None) | (None, Some(text)) = (cert, key) {
-            let what = "cert_file and key_file go together";
-            let problem = Problem::new(ErrorKind::Conflict, text.place, what);
-            self.problems.add(problem);
-        }
-        let (cert, key) = (
-            self.usable(cert, certificates),
-            self.usable(key, private_key),
-        );
-        cert.zip(key)
-    }
-
-    /// The path of a file that is what it should be.
-    pub(super) fn usable(&mut self, text: Option<&Text>, read: Reads) -> Option<PathBuf> {
-        let text = text?;
-        let path = self.under(&text.value);
-        let wrong = |what| {
-            let what = format!("{}: {what}", path.display());
-            Problem::new(ErrorKind::BadValue, text.place, what)
-        };
-        self.problems.keep(read(&path).map_err(wrong))?;
-        Some(path)
-    }
-}
-
-pub(super) type Reads = fn(&Path) -> Result<(), String>;
-
-fn readable(path: &Path) -> Result<(), String> {
+pub(super) fn readable(path: &Path) -> Result<(), String> {
     let opened = File::open(path).and_then(|file| file.metadata());
     let is_folder = opened.map_err(|error| error.to_string())?.is_dir();
     if is_folder {
@@ -252,7 +151,7 @@ pub(super) fn certificates(path: &Path) -> Result<(), String> {
     }
 }
 
-fn private_key(path: &Path) -> Result<(), String> {
+pub(super) fn private_key(path: &Path) -> Result<(), String> {
     readable(path)?;
     let read = PrivateKeyDer::from_pem_file(path).map(drop);
     read.map_err(|_| "there is no private key in it".to_owned())

@@ -178,6 +178,17 @@ impl Tokens {
         Self::read(Vec::new(), Some(path.to_owned()))
     }
 
+    /// Adds one that is said.
+    pub(super) fn add_one(&mut self, token: Token) {
+        self.said.push(token);
+    }
+
+    /// Adds those of a file, which is read again when it changes.
+    pub(super) fn follow(&mut self, file: PathBuf) -> Result<(), String> {
+        *self = Self::read(std::mem::take(&mut self.said), Some(file))?;
+        Ok(())
+    }
+
     /// The same with the file read again.
     pub(crate) fn again(&self) -> Result<Self, String> {
         Self::read(self.said.clone(), self.file.clone())

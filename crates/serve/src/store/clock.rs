@@ -2,12 +2,12 @@
 //!
 //! Not here: comparing them, which engines do.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use tollgate_store::Clock;
 
 use super::Decides;
+use crate::meter::Exposition;
 
 /// Looks at the clock for as long as it is polled, and warns where it is apart: at once, then seldom.
 pub(super) async fn watch(engine: &dyn Decides) {
@@ -29,30 +29,12 @@ pub(super) async fn watch(engine: &dyn Decides) {
     }
 }
 
-/// The comparison as Prometheus reads it; nothing where there is none.
-pub(super) fn render(clock: Option<Clock>, out: &mut String) {
-    let Some(clock) = clock else {
-        return;
-    };
-    let rows = [
-        (
-            "offset",
-            "How far the store's clock is ahead of ours.",
-            ahead(clock),
-        ),
-        (
-            "error",
-            "By how much that may be wrong.",
-            clock.error.as_secs_f64(),
-        ),
-    ];
-    for (name, help, value) in rows {
-        let name = format!("tollgate_store_clock_{name}_seconds");
-        // A string takes whatever is written.
-        let _ = write!(
-            out,
-            "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n"
-        );
+/// Adds the comparison, for Prometheus; nothing where there is none.
+pub(super) fn render(clock: Option<Clock>, text: &mut Exposition) {
+    if let Some(clock) = clock {
+        text.one("tollgate_store_clock_offset_seconds", ahead(clock));
+        let error = clock.error.as_secs_f64();
+        text.one("tollgate_store_clock_error_seconds", error);
     }
 }
 
@@ -72,14 +54,16 @@ mod tests {
 
     #[test]
     fn clocks_are_told_in_seconds() {
-        let mut out = String::new();
-        render(None, &mut out);
-        assert_eq!(out, "");
+        let mut text = Exposition::new();
+        render(None, &mut text);
+        assert_eq!(text.finish(), "");
         let clock = Clock {
             ahead_ns: -1_500_000_000,
             error: Duration::from_millis(2),
         };
-        render(Some(clock), &mut out);
+        let mut text = Exposition::new();
+        render(Some(clock), &mut text);
+        let out = text.finish();
         assert!(
             out.contains("\ntollgate_store_clock_offset_seconds -1.5\n"),
             "{out}"

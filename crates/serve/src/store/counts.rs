@@ -1,12 +1,11 @@
 //! What is counted of the store.
 
-use std::fmt::Write as _;
-
 use tollgate_contract::OnFailure;
 use tollgate_store::Failure;
 
 use super::ledger::LedgerCounts;
-use crate::owner::Count;
+use crate::meter::{Count, Exposition};
+use crate::owner::fell_back;
 
 /// What is counted of the store.
 #[derive(Debug, Default)]
@@ -45,82 +44,48 @@ impl Counts {
         self.fell_back[instead as usize].add(1);
     }
 
-    /// The counters as Prometheus reads them.
-    pub(super) fn render(&self, out: &mut String, is_closed: bool, opened: u64, owing: usize) {
-        for (name, help, count) in self.each() {
-            let name = format!("tollgate_store_{name}_total");
-            put(out, &name, help, "counter", &[(String::new(), count)]);
+    /// Adds the counters, for Prometheus.
+    pub(super) fn render(&self, text: &mut Exposition, standing: &Standing) {
+        for (name, count) in self.each() {
+            text.one(&format!("tollgate_store_{name}_total"), count.get());
         }
-        let labelled = |label: &str, name: &str| format!("{{{label}=\"{name}\"}}");
-        let failures = Failure::KINDS.iter().zip(&self.failures);
-        let failures: Vec<_> = failures
-            .map(|(kind, count)| (labelled("kind", kind), count.get()))
-            .collect();
-        let name = "tollgate_store_failures_total";
-        put(out, name, "Asks without an answer.", "counter", &failures);
-        let instead = OnFailure::ALL.iter().zip(&self.fell_back);
-        let instead: Vec<_> = instead
-            .map(|(wish, count)| (labelled("instead", wish.name()), count.get()))
-            .collect();
-        let name = "tollgate_store_fallback_total";
-        let help = "Requests decided by on_failure, as the store did not answer.";
-        put(out, name, help, "counter", &instead);
-        let gauge = |out: &mut String, name: &str, help: &str, value: u64| {
-            put(out, name, help, "gauge", &[(String::new(), value)]);
-        };
-        let help = "1 while the store is not asked, as it did not answer before.";
-        gauge(out, "tollgate_store_open", help, u64::from(!is_closed));
-        let help = "Keys whose admissions the store has not been told of.";
-        gauge(out, "tollgate_store_owing", help, owing as u64);
-        let help = "Times the store was given up for a while.";
-        let opened = [(String::new(), opened)];
-        put(out, "tollgate_store_opened_total", help, "counter", &opened);
+        let failures = Failure::KINDS.iter().copied();
+        let failures = failures.zip(self.failures.iter().map(Count::get));
+        text.each("tollgate_store_failures_total", "kind", failures);
+        fell_back(text, "tollgate_store_fallback_total", &self.fell_back);
+        text.one("tollgate_store_open", u8::from(!standing.is_closed));
+        text.one("tollgate_store_owing", standing.owing);
+        text.one("tollgate_store_opened_total", standing.opened);
     }
 
-    fn each(&self) -> [(&'static str, &'static str, u64); 7] {
+    const fn each(&self) -> [(&'static str, &Count); 7] {
         [
-            ("asked", "Asks sent to the store.", self.asked.get()),
-            ("batches", "Batches of such asks.", self.batches.get()),
-            (
-                "busy",
-                "Requests not asked, as too much waited.",
-                self.busy.get(),
-            ),
-            (
-                "writes_failed",
-                "Charges, refunds, resets and settlements without the store.",
-                self.writes_failed.get(),
-            ),
-            (
-                "no_room",
-                "Requests that could not be remembered.",
-                self.no_room.get(),
-            ),
-            (
-                "paid",
-                "Keys charged when the store was back.",
-                self.paid.get(),
-            ),
-            ("unpaid", "Keys that were never charged.", self.unpaid.get()),
+            ("asked", &self.asked),
+            ("batches", &self.batches),
+            ("busy", &self.busy),
+            ("writes_failed", &self.writes_failed),
+            ("no_room", &self.no_room),
+            ("paid", &self.paid),
+            ("unpaid", &self.unpaid),
         ]
     }
 }
 
-/// The counters of ledgers, where there are any.
-pub(super) fn render_ledgers(counts: &LedgerCounts, out: &mut String) {
-    if counts.asked.get() == 0 {
-        return;
-    }
-    for (name, help, count) in counts.each() {
-        let name = format!("tollgate_lease_ledger_{name}_total");
-        put(out, &name, help, "counter", &[(String::new(), count.get())]);
-    }
+/// How the breaker before the store stands.
+pub(super) struct Standing {
+    /// Whether the store is asked.
+    pub(super) is_closed: bool,
+    /// How often it was given up for a while.
+    pub(super) opened: u64,
+    /// Keys whose admissions it has not been told of.
+    pub(super) owing: usize,
 }
 
-fn put(out: &mut String, name: &str, help: &str, kind: &str, rows: &[(String, u64)]) {
-    // A string takes whatever is written.
-    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    for (labels, value) in rows {
-        let _ = writeln!(out, "{name}{labels} {value}");
+/// The counters of ledgers, where there are any.
+pub(super) fn render_ledgers(counts: &LedgerCounts, text: &mut Exposition) {
+    if counts.asked.get() > 0 {
+        for (name, count) in counts.each() {
+            text.one(&format!("tollgate_lease_ledger_{name}_total"), count.get());
+        }
     }
 }

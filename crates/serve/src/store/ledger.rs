@@ -71,26 +71,14 @@ pub struct LedgerCounts {
 }
 
 impl LedgerCounts {
-    pub(super) const fn each(&self) -> [(&'static str, &'static str, &Count); 6] {
+    pub(super) const fn each(&self) -> [(&'static str, &Count); 6] {
         [
-            ("loads", "Ledgers loaded from the store.", &self.loads),
-            ("swaps", "Ledgers written to the store.", &self.swaps),
-            (
-                "swaps_lost",
-                "Swaps of ledgers that another node was faster with.",
-                &self.swaps_lost,
-            ),
-            ("asked", "Questions decided over ledgers.", &self.asked),
-            (
-                "gave_up",
-                "Questions that lost too many swaps.",
-                &self.gave_up,
-            ),
-            (
-                "refused",
-                "Ledgers that made no sense or were too long.",
-                &self.refused,
-            ),
+            ("loads", &self.loads),
+            ("swaps", &self.swaps),
+            ("swaps_lost", &self.swaps_lost),
+            ("asked", &self.asked),
+            ("gave_up", &self.gave_up),
+            ("refused", &self.refused),
         ]
     }
 }

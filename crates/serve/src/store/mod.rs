@@ -30,6 +30,7 @@ use tollgate_table::Budget;
 
 use crate::engine::{Question, Said, Verb};
 use crate::logs::Rarely;
+use crate::meter::Exposition;
 use crate::settings::StoreSettings;
 use crate::troubles::Lasting;
 
@@ -145,17 +146,21 @@ impl Store {
         &self.lane.counts
     }
 
-    /// The counters as Prometheus reads them.
-    pub(crate) fn render(&self, out: &mut String) {
+    /// Adds the counters, for Prometheus.
+    pub(crate) fn render(&self, text: &mut Exposition) {
         let lane = &self.lane;
         let (is_closed, opened) = {
             let breaker = lane.breaker.lock();
             (breaker.is_closed(), breaker.opened())
         };
-        let owing = lane.memory.lock().owing();
-        lane.counts.render(out, is_closed, opened, owing);
-        counts::render_ledgers(&lane.ledgers.counts, out);
-        clock::render(lane.engine.clock(), out);
+        let standing = counts::Standing {
+            is_closed,
+            opened,
+            owing: lane.memory.lock().owing(),
+        };
+        lane.counts.render(text, &standing);
+        counts::render_ledgers(&lane.ledgers.counts, text);
+        clock::render(lane.engine.clock(), text);
     }
 
     /// How long an answer is waited for.

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 use tollgate_limit::Instant;
 use tollgate_node::Key;
 
+use crate::meter::Exposition;
 use crate::meter::Judgement;
-use crate::meter::text::{Kind, Text};
 
 pub(crate) use filter::DESCRIBED;
 pub use filter::{Filter, FilterError};
@@ -125,21 +125,9 @@ impl Tail {
     }
 
     /// The families of watching, as Prometheus reads them.
-    pub(crate) fn render(&self) -> String {
-        let mut text = Text::new();
-        text.one(
-            "tollgate_tail_watchers",
-            Kind::Gauge,
-            "Those who watch decisions as they are made.",
-            self.watched.load(Relaxed),
-        );
-        text.one(
-            "tollgate_tail_dropped_total",
-            Kind::Counter,
-            "Decisions that were not shown to somebody who watches, as there were too many.",
-            self.dropped.load(Relaxed),
-        );
-        text.finish()
+    pub(crate) fn render(&self, text: &mut Exposition) {
+        text.one("tollgate_tail_watchers", self.watched.load(Relaxed));
+        text.one("tollgate_tail_dropped_total", self.dropped.load(Relaxed));
     }
 }
 

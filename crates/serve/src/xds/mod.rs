@@ -24,7 +24,7 @@ use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic_prost::ProstCodec;
 
-use crate::meter::text::{Kind, Text};
+use crate::meter::Exposition;
 use crate::settings::{ClientTls, ContractSource, XdsSource};
 use crate::shared::{Phase, Shared, Stop};
 use crate::source;
@@ -44,36 +44,14 @@ pub struct Figures {
 
 impl Figures {
     /// Adds how the management server is followed, for Prometheus.
-    pub(crate) fn render(&self, body: &mut String) {
-        let mut text = Text::new();
+    pub(crate) fn render(&self, text: &mut Exposition) {
         text.one(
             "tollgate_xds_connected",
-            Kind::Gauge,
-            "Whether the management server is connected.",
             u8::from(self.is_connected.load(Relaxed)),
         );
-        let counters = [
-            (
-                "tollgate_xds_connects_total",
-                "Streams to the management server.",
-                &self.connects,
-            ),
-            (
-                "tollgate_xds_accepted_total",
-                "Configurations that came into force.",
-                &self.accepted,
-            ),
-            (
-                "tollgate_xds_refused_total",
-                "Configurations that could not be used.",
-                &self.refused,
-            ),
-        ];
-        for (name, help, value) in counters {
-            text.one(name, Kind::Counter, help, value.load(Relaxed));
-        }
-        // Writing to a string cannot fail.
-        let _ = write!(body, "{}", text.finish());
+        text.one("tollgate_xds_connects_total", self.connects.load(Relaxed));
+        text.one("tollgate_xds_accepted_total", self.accepted.load(Relaxed));
+        text.one("tollgate_xds_refused_total", self.refused.load(Relaxed));
     }
 }
 

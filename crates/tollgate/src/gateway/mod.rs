@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use tollgate_gateway::{Running, SealError, StartError, check};
 use tollgate_serve::desk::Desk;
 use tollgate_serve::run::{self, StartError as ServerError};
-use tollgate_serve::settings::{Address, ContractSource, Settings};
+use tollgate_serve::settings::{ContractSource, Settings};
 use tollgate_serve::shared::Shared;
 use tollgate_serve::source::SourceError;
 
@@ -67,11 +67,20 @@ fn settle(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Settings, Failure> {
     let mut said = serve::said(&options.server, variable)?;
-    let http = said.http.get_or_insert_default();
-    http.extend(options.metrics.map(Address::Tcp));
-    said.resp.get_or_insert_default();
+    let http = said.text("http").filter(|http| *http != "off");
+    let metrics = options.metrics.map(|address| address.to_string());
+    let http: Vec<String> = http.map(str::to_owned).into_iter().chain(metrics).collect();
+    let http = if http.is_empty() {
+        "off".to_owned()
+    } else {
+        http.join(",")
+    };
+    said.say("http", "--http", http).map_err(serve::wrong)?;
+    if said.text("resp").is_none() {
+        said.say("resp", "--resp", "off").map_err(serve::wrong)?;
+    }
     let mut settings = serve::read(&said)?.unwrap_or_default();
-    said.apply(&mut settings);
+    said.apply(&mut settings).map_err(serve::wrong)?;
     if settings.contracts == ContractSource::None && settings.keeping.catalogue.is_none() {
         let text =
             "error: a gateway needs contracts: say --contracts FILE, --catalogue, or --config";

@@ -196,7 +196,8 @@ impl GatewayOptions {
             .cluster
             .as_ref()
             .and_then(|cluster| cluster.name.clone());
-        let me = self.server.cluster.name.clone().or(cluster);
+        let name = self.server.settings.text("cluster.name");
+        let me = name.map(str::to_owned).or(cluster);
         let me = me.ok_or_else(|| {
             Failure::usage("error: --placement needs to know which gateway this one is: say --name")
         })?;

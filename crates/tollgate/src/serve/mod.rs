@@ -13,7 +13,8 @@ use std::io::{IsTerminal, Write};
 
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{
-    CataloguePlace, CatalogueSettings, ContractSource, LogSettings, Overrides, Settings, misspelt,
+    CataloguePlace, CatalogueSettings, ContractSource, LogSettings, OverrideError, Overrides,
+    Settings, misspelt,
 };
 
 use crate::failure::Failure;
@@ -81,11 +82,11 @@ fn settle(
     command: &ServeCommand,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Settings, Failure> {
-    let mut said = said(&command.server, &variable)?;
-    command.beside.put(&mut said);
-    let is_bare = said.config.is_none();
+    let said = said(&command.server, &variable)?;
+    let said = command.beside.put(said).map_err(wrong)?;
+    let is_bare = said.config().is_none();
     let mut settings = read(&said)?.unwrap_or_else(Settings::served_by_default);
-    said.apply(&mut settings);
+    said.apply(&mut settings).map_err(wrong)?;
     if settings.keeping.upstream.is_some() {
         // It keeps nothing: all that is counted is counted by its nodes.
         beside(&settings)?;
@@ -111,13 +112,18 @@ pub(crate) fn said(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Overrides, Failure> {
     let environment = Overrides::of_environment(&variable);
-    let environment = environment.map_err(|error| Failure::usage(format!("error: {error}")))?;
-    Ok(options.overrides()?.over(environment))
+    Ok(options.overrides()?.over(environment.map_err(wrong)?))
+}
+
+/// A flag or a variable that cannot be.
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
+pub(crate) fn wrong(error: OverrideError) -> Failure {
+    Failure::usage(format!("error: {error}"))
 }
 
 /// What the file says, where one is named.
 pub(crate) fn read(said: &Overrides) -> Result<Option<Settings>, Failure> {
-    let read = said.config.as_deref().map(Settings::read);
+    let read = said.config().map(Settings::read);
     read.transpose().map_err(|error| Failure::settings(&error))
 }
 

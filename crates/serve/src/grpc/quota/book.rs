@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use tollgate_node::{PlaneId, QuotaFigures};
+use tollgate_node::PlaneId;
 use tollgate_wire::rlqs::BucketId;
 
 use super::bind::Unserved;
 use crate::engine::Engine;
 use crate::logs::Rarely;
-use crate::meter::text::{Kind, Text};
+use crate::meter::Exposition;
 use crate::supply;
 
 /// How many data planes there are.
@@ -89,78 +89,25 @@ impl Quotas {
     }
 
     /// Adds how quotas stand, for Prometheus; nothing where nobody ever asked for one.
-    pub(crate) fn render(&self, engine: &Engine, body: &mut String) {
+    pub(crate) fn render(&self, engine: &Engine, text: &mut Exposition) {
         let stand = engine.node().quota_stand();
         let streams = self.streams.load(Relaxed) as u64;
-        let seen = self.planes.load(Relaxed) + self.unserved.load(Relaxed);
-        if seen + stand.figures.reports + streams == 0 {
+        let (missed, unserved) = (self.missed.load(Relaxed), self.unserved.load(Relaxed));
+        let sum = &stand.figures;
+        if self.planes.load(Relaxed) + unserved + sum.reports + streams == 0 {
             return;
         }
-        let mut text = Text::new();
-        for (name, help, value) in [
-            ("tollgate_quota_streams", "Streams of data planes.", streams),
-            (
-                "tollgate_quota_planes",
-                "Subscriptions of data planes to keys.",
-                stand.planes,
-            ),
-            (
-                "tollgate_quota_keys",
-                "Keys that data planes are subscribed to.",
-                stand.keys,
-            ),
-        ] {
-            text.one(name, Kind::Gauge, help, value);
-        }
-        for (name, help, value) in self.counters(&stand.figures) {
-            text.one(name, Kind::Counter, help, value);
-        }
-        body.push_str(&text.finish());
-    }
-
-    fn counters(&self, sum: &QuotaFigures) -> [(&'static str, &'static str, u64); 8] {
-        [
-            (
-                "tollgate_quota_reports_total",
-                "Reports of usage.",
-                sum.reports,
-            ),
-            (
-                "tollgate_quota_changed_total",
-                "Buckets assigned that were new to a data plane.",
-                sum.changed,
-            ),
-            (
-                "tollgate_quota_extended_total",
-                "Buckets assigned again as they were.",
-                sum.extended,
-            ),
-            (
-                "tollgate_quota_denied_total",
-                "Times that there was nothing to assign.",
-                sum.denied,
-            ),
-            (
-                "tollgate_quota_abandoned_total",
-                "Buckets that nobody used any more.",
-                sum.abandoned,
-            ),
-            (
-                "tollgate_quota_restated_total",
-                "Buckets assigned because a data plane used one when this server started.",
-                sum.restated,
-            ),
-            (
-                "tollgate_quota_unanswered_total",
-                "Times that the owner of a key did not answer.",
-                self.missed.load(Relaxed),
-            ),
-            (
-                "tollgate_quota_unserved_total",
-                "Reports of buckets that cannot be served.",
-                self.unserved.load(Relaxed),
-            ),
-        ]
+        text.one("tollgate_quota_streams", streams);
+        text.one("tollgate_quota_planes", stand.planes);
+        text.one("tollgate_quota_keys", stand.keys);
+        text.one("tollgate_quota_reports_total", sum.reports);
+        text.one("tollgate_quota_changed_total", sum.changed);
+        text.one("tollgate_quota_extended_total", sum.extended);
+        text.one("tollgate_quota_denied_total", sum.denied);
+        text.one("tollgate_quota_abandoned_total", sum.abandoned);
+        text.one("tollgate_quota_restated_total", sum.restated);
+        text.one("tollgate_quota_unanswered_total", missed);
+        text.one("tollgate_quota_unserved_total", unserved);
     }
 }
 

@@ -1,0 +1,371 @@
+//! Settings: docs/settings.md has a row of each that says where it stands in the file, which flag and variable give it,
+//! what holds without, and what it is. From these rows come what the file, flags and variables may say, help texts, the
+//! JSON schema, and what is told in the log.
+//!
+//! Not here: what each may hold (`kinds`), and what several make together (`draft`).
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use tollgate_contract::ErrorKind;
+use tollgate_contract::file::{Problem, Text, choice, nanos_of, quote, switch, whole};
+
+use super::draft::Draft;
+use super::slot::{Items, Named, Slot, Typed};
+use super::{kinds, size};
+
+/// One setting: a row of the table in docs/settings.md.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its name: the fields of the file that lead to it, with dots between them.
+    pub(super) path: &'static str,
+    /// What it may hold, and where that goes.
+    pub(super) kind: Kind,
+    /// What it is, in Markdown.
+    about: &'static str,
+    /// Its variable; empty where it has none.
+    pub(super) variable: &'static str,
+    /// Its flag without the dashes, and what its value is called; empty where it has none.
+    flag: (&'static str, &'static str),
+    /// Whether the file may say it.
+    pub(super) is_in_file: bool,
+    /// Whether lists of settings show it.
+    is_shown: bool,
+}
+
+/// Every setting, in the order of the table.
+static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| TABLE.lines().filter_map(row).collect());
+
+/// Every setting, in the order in which lists show them.
+pub(super) fn all() -> impl Iterator<Item = &'static Setting> {
+    ALL.iter()
+}
+
+/// The setting with this name.
+pub(super) fn of(path: &str) -> Option<&'static Setting> {
+    all().find(|setting| setting.path == path)
+}
+
+/// The settings that flags give.
+pub fn flags() -> impl Iterator<Item = &'static Setting> {
+    all().filter(|setting| setting.flag_name().is_some())
+}
+
+/// A row of the table: the name, as code where it is a field of the file, flag, variable, default, and what it is. A
+/// row in a comment is of a setting that lists do not show.
+fn row(line: &'static str) -> Option<Setting> {
+    let shown = line.trim_start_matches("<!-- ").trim_end_matches(" -->");
+    let cells = shown.strip_prefix("| ")?.strip_suffix(" |")?;
+    let mut cells = cells.splitn(5, " | ");
+    let [name, flag, variable, _usual, about] = std::array::from_fn(|_| cells.next());
+    let path = plain(name?);
+    let flag = plain(flag?.trim_end_matches('…'));
+    let flag = flag
+        .strip_prefix("--")
+        .and_then(|flag| flag.split_once(' '));
+    Some(Setting {
+        path,
+        kind: kinds::kind(path)?,
+        about: about?,
+        variable: plain(variable?),
+        flag: flag.unwrap_or_default(),
+        is_in_file: path.len() < name?.len(),
+        is_shown: line.len() == shown.len(),
+    })
+}
+
+/// A cell without the marks of code.
+fn plain(cell: &str) -> &str {
+    cell.trim().trim_matches('`')
+}
+
+/// What a setting may hold, and where in a draft that goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A whole number between bounds.
+    Whole(u64, u64, At<dyn Slot<u64>>),
+    /// A number of bytes between bounds.
+    Size(u64, u64, At<dyn Slot<u64>>),
+    /// A length of time of at least so many nanoseconds.
+    Length(u64, At<dyn Slot<Duration>>),
+    /// One of two names, for no and for yes.
+    Switch([&'static str; 2], At<dyn Slot<bool>>),
+    /// One of some names.
+    Choice(At<dyn Named>),
+    /// A path; in the file, from where the file is.
+    Path(At<Option<PathBuf>>),
+    /// The same of a file that is looked at where the server's file names it.
+    File(fn(&Path) -> Result<(), String>, At<Option<PathBuf>>),
+    /// A text of a type of its own.
+    Typed(At<dyn Typed>),
+    /// A text that a function finds fit.
+    Name(fn(&str) -> Result<String, String>, At<Option<String>>),
+    /// A text that is read by itself, and shown as it is in force.
+    Text(Read, fn(&Draft) -> Option<String>),
+    /// Several texts, at most so many.
+    List(usize, At<dyn Items>),
+    /// What has several forms in the file.
+    Form(Form),
+}
+
+/// Where in a draft a value is.
+pub(super) type At<T> = fn(&mut Draft) -> &mut T;
+/// Reads a text into a draft, or says what is wrong with it.
+pub(super) type Read = fn(&mut Draft, &str) -> Result<(), String>;
+
+/// A setting that has several forms in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Listeners of HTTP and gRPC.
+    Http,
+    /// Listeners of RESP.
+    Resp,
+    /// Listeners of the management API alone.
+    Admin,
+    /// Where contracts come from.
+    Contracts,
+    /// Who has a home where rates are divided.
+    Roster,
+    /// Entries that are read from requests that proxies ask about.
+    Entries,
+}
+
+impl Setting {
+    /// Its name in the file: the fields that lead to it, with dots between them.
+    pub const fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// The flag that gives it, without the dashes.
+    pub fn flag_name(&self) -> Option<&'static str> {
+        Some(self.flag.0).filter(|flag| !flag.is_empty())
+    }
+
+    /// What the flag's value is called.
+    pub const fn value_name(&self) -> &'static str {
+        self.flag.1
+    }
+
+    /// Whether lists of settings show it.
+    pub const fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Whether its flag may be given again.
+    pub const fn takes_many(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::List(..) | Kind::Form(Form::Http | Form::Resp | Form::Admin)
+        )
+    }
+
+    /// The names it has to be one of, where it has to.
+    pub fn names(&self) -> Vec<&'static str> {
+        match self.kind {
+            Kind::Choice(at) => at(&mut Draft::default()).names().to_vec(),
+            Kind::Switch(names, _) => names.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it is, and what holds where nothing is said.
+    pub fn help(&self) -> String {
+        let about = self.about.split(": [").next().unwrap_or(self.about);
+        match self.usual() {
+            Some(value) => format!("{about}; {value} where absent"),
+            None => about.to_owned(),
+        }
+    }
+
+    /// Whether a text from outside the file can be its value.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        self.put(&mut Draft::default(), text)
+    }
+
+    /// The last part of its name.
+    pub(super) fn name(&self) -> &'static str {
+        self.path
+            .rsplit_once('.')
+            .map_or(self.path, |(_, name)| name)
+    }
+
+    /// Reads a text from outside the file.
+    pub(super) fn put(&self, draft: &mut Draft, text: &str) -> Result<(), String> {
+        match self.kind {
+            Kind::Whole(least, most, at) => {
+                let number = text.parse::<u64>().ok();
+                let number = number.filter(|number| (least..=most).contains(number));
+                let wrong = || format!("must be a whole number from {least} to {most}");
+                at(draft).put(number.ok_or_else(wrong)?);
+            }
+            Kind::Size(least, most, at) => {
+                at(draft).put(size::within(text, self.name(), least..=most)?);
+            }
+            Kind::Length(least, at) => at(draft).put(length(text, least)?),
+            Kind::Switch(names, at) => at(draft).put(place(&names, text)? == 1),
+            Kind::Choice(at) => {
+                let slot = at(draft);
+                slot.choose(place(slot.names(), text)?);
+            }
+            Kind::Path(at) | Kind::File(_, at) => {
+                let path = draft.folder.join(text);
+                *at(draft) = Some(path);
+            }
+            Kind::Typed(at) => at(draft).read(text)?,
+            Kind::Name(check, at) => *at(draft) = Some(check(text)?),
+            Kind::Text(read, _) => read(draft, text)?,
+            Kind::List(most, at) => {
+                at(draft).clear();
+                let parts = text.split(',').map(str::trim);
+                for (place, part) in parts.filter(|part| !part.is_empty()).enumerate() {
+                    if place == most {
+                        return Err(format!("at most {most} may be named"));
+                    }
+                    at(draft).add(part)?;
+                }
+            }
+            Kind::Form(form) => draft.put_form(form, text)?,
+        }
+        draft.begin(self.path);
+        Ok(())
+    }
+
+    /// Reads what the file says.
+    pub(super) fn put_typed(&self, draft: &mut Draft, text: &Text) -> Result<(), Problem> {
+        let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
+        match self.kind {
+            Kind::Whole(least, most, at) => {
+                at(draft).put(whole(text, self.name(), (least, most))?);
+            }
+            Kind::Switch(["false", "true"], at) => at(draft).put(switch(text, self.name())?),
+            Kind::Switch(names, at) => at(draft).put(self.choice(text, &names)? == 1),
+            Kind::Choice(at) => {
+                let slot = at(draft);
+                slot.choose(self.choice(text, slot.names())?);
+            }
+            Kind::File(look, _) => {
+                let path = draft.folder.join(&*text.value);
+                look(&path).map_err(|what| wrong(format!("{}: {what}", path.display())))?;
+                self.put(draft, &text.value).map_err(wrong)?;
+            }
+            Kind::List(_, at) => at(draft).add(&text.value).map_err(wrong)?,
+            _ => self.put(draft, &text.value).map_err(wrong)?,
+        }
+        draft.begin(self.path);
+        Ok(())
+    }
+
+    fn choice(&self, text: &Text, names: &[&str]) -> Result<usize, Problem> {
+        choice(text, &format!("unknown {}", self.name()), names)
+    }
+
+    /// The value in force, as it would be typed; nothing where there is none, or several.
+    pub(super) fn shown(&self, draft: &mut Draft) -> Option<String> {
+        let shown = match self.kind {
+            Kind::Whole(_, _, at) => at(draft).get().map(|number| number.to_string()),
+            Kind::Size(_, _, at) => at(draft).get().map(size::shown),
+            Kind::Length(_, at) => at(draft).get().map(shown_length),
+            Kind::Switch(names, at) => {
+                let is_on = at(draft).get()?;
+                Some(names[usize::from(is_on)].to_owned())
+            }
+            Kind::Choice(at) => {
+                let slot = at(draft);
+                Some((*slot.names().get(slot.place()?)?).to_owned())
+            }
+            Kind::Path(at) | Kind::File(_, at) => Some(at(draft).as_ref()?.display().to_string()),
+            Kind::Typed(at) => Some(at(draft).shown()),
+            Kind::Name(_, at) => at(draft).clone(),
+            Kind::Text(_, get) => get(draft),
+            Kind::List(_, at) => Some(at(draft).shown()),
+            Kind::Form(form) => draft.shown_form(form),
+        };
+        shown.filter(|text| !text.is_empty())
+    }
+
+    /// The same as one word of a log line, in base units.
+    pub(super) fn told(&self, draft: &mut Draft) -> Option<String> {
+        match self.kind {
+            Kind::Size(_, _, at) => at(draft).get().map(|bytes| bytes.to_string()),
+            Kind::Length(_, at) => {
+                let length = at(draft).get()?;
+                Some(format!("{}s", length.as_secs_f64()))
+            }
+            _ => self.shown(draft),
+        }
+    }
+
+    /// What holds where nothing is said.
+    pub(super) fn usual(&self) -> Option<String> {
+        self.shown(&mut Draft::default())
+    }
+}
+
+/// The position of a name.
+fn place(names: &[&str], text: &str) -> Result<usize, String> {
+    let place = names.iter().position(|name| *name == text);
+    place.ok_or_else(|| format!("must be one of {}", names.join(", ")))
+}
+
+/// No time at all would refuse everybody, so that most lengths have a least.
+fn length(text: &str, least: u64) -> Result<Duration, String> {
+    let nanos = nanos_of(text)?;
+    if nanos < least {
+        let least = shown_length(Duration::from_nanos(least));
+        return Err(format!(
+            "{} is too short; the least is {least}",
+            quote(text)
+        ));
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// A length of time in the largest unit that divides it.
+fn shown_length(length: Duration) -> String {
+    let millis = length.as_millis();
+    let unit = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let unit = unit
+        .into_iter()
+        .find(|(each, _)| millis >= *each && millis.is_multiple_of(*each));
+    unit.map_or_else(
+        || format!("{millis}ms"),
+        |(each, name)| format!("{}{name}", millis / each),
+    )
+}
+
+/// The table of all settings.
+const TABLE: &str = include_str!("../../../../docs/settings.md");
+/// Settings whose values are not told: they are long, or secret.
+pub(super) const HUSHED: [&str; 2] = ["auth.hold_max", "upstream.token"];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_says_what_settings_there_are_and_what_holds_without() {
+        let lines = TABLE.lines().map(|line| line.trim_start_matches("<!-- "));
+        let rows = lines.filter(|line| line.starts_with("| ") && !line.starts_with("| field "));
+        let rows: Vec<&str> = rows.collect();
+        assert_eq!(rows.len(), all().count(), "a row is of no setting");
+        for (setting, row) in all().zip(rows) {
+            let cell = row.split(" | ").nth(3).map(plain);
+            let usual = setting.usual().unwrap_or_default();
+            assert_eq!(cell, Some(&*usual), "the default of {}", setting.path);
+        }
+    }
+
+    #[test]
+    fn names_variables_and_flags_mean_one_thing_each() {
+        let variable = |setting: &Setting| setting.variable;
+        let flag = |setting: &Setting| setting.flag.0;
+        for of in [Setting::path, variable, flag] {
+            let names: Vec<_> = all().map(of).filter(|name| !name.is_empty()).collect();
+            let different: BTreeSet<_> = names.iter().collect();
+            assert_eq!(different.len(), names.len());
+        }
+    }
+}
