@@ -5,19 +5,46 @@
 use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::Instant;
 
+use crate::figures::Inspection;
 use crate::limits::Limits;
 use crate::loans::{Borrowed, Lent};
 use crate::machine::Machine;
+use crate::setup::Boot;
 
-/// A machine that runs, and how its clock relates to the truth.
-#[derive(Clone, Copy)]
+/// What a machine that runs says of a key at an instant, and how its clock relates to the truth.
+#[derive(Clone)]
 pub struct Witness<'a> {
-    /// The machine.
-    pub machine: &'a Machine,
-    /// What its clock shows.
-    pub now: Instant,
-    /// The true time, in nanoseconds, at which its clock shows an instant.
-    pub truth: &'a dyn Fn(Instant) -> i128,
+    me: NodeId,
+    boot: Boot,
+    seen: Inspection,
+    lent: Vec<Lent>,
+    borrowed: Vec<Borrowed>,
+    /// From when on its home is valid.
+    from: Instant,
+    now: Instant,
+    truth: &'a dyn Fn(Instant) -> i128,
+}
+
+impl<'a> Witness<'a> {
+    /// Asks a machine whose clock shows `now`; `truth` is the true time, in nanoseconds, at which it shows an instant.
+    pub fn of(
+        machine: &Machine,
+        key: Key,
+        now: Instant,
+        truth: &'a dyn Fn(Instant) -> i128,
+    ) -> Self {
+        let (lent, borrowed, from) = machine.books(key, now);
+        Self {
+            me: machine.me(),
+            boot: machine.boot(),
+            seen: machine.inspect(key, now),
+            lent,
+            borrowed,
+            from,
+            now,
+            truth,
+        }
+    }
 }
 
 /// What holds at an instant.
@@ -71,11 +98,10 @@ pub enum Broken {
 }
 
 /// Checks one key over all machines that run. `rate` and `burst` (in requests) are the largest in force.
-pub fn audit(key: Key, witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, Broken> {
+pub fn audit(witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, Broken> {
     let mut audit = Audit::default();
     let (mut usable, mut depth) = (0_u128, 0_u128);
-    for witness in witnesses {
-        let seen = witness.machine.inspect(key, witness.now);
+    for Witness { seen, .. } in witnesses {
         usable += u128::from(seen.usable);
         depth += seen.depth;
         audit.tokens += u128::try_from(seen.tokens).unwrap_or(0);
@@ -89,10 +115,10 @@ pub fn audit(key: Key, witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Resu
     }
     audit.usable = u64::try_from(usable).unwrap_or(u64::MAX);
     for borrower in witnesses {
-        let (_, borrowed, _) = borrower.machine.books(key, borrower.now);
-        for loan in &borrowed {
-            if let Some(lender) = find(witnesses, loan.from) {
-                compare(key, lender, borrower, loan)?;
+        for loan in &borrower.borrowed {
+            let lender = witnesses.iter().find(|witness| witness.me == loan.from);
+            if let Some(lender) = lender {
+                compare(lender, borrower, loan)?;
                 audit.loans += 1;
             }
         }
@@ -100,34 +126,21 @@ pub fn audit(key: Key, witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Resu
     Ok(audit)
 }
 
-fn find<'a>(witnesses: &'a [Witness<'_>], node: NodeId) -> Option<&'a Witness<'a>> {
-    witnesses
-        .iter()
-        .find(|witness| witness.machine.me() == node)
-}
-
 /// Compares both books of one loan. A lender that has restarted has no book, but must not use its home before the loan
 /// ends.
-fn compare(
-    key: Key,
-    lender: &Witness<'_>,
-    borrower: &Witness<'_>,
-    loan: &Borrowed,
-) -> Result<(), Broken> {
-    let (lent, _, from) = lender.machine.books(key, lender.now);
-    let names = (loan.from, borrower.machine.me());
-    let is_it = |lent: &&Lent| lent.seq == loan.seq && lent.to == names.1;
-    let is_same = lender.machine.boot() == loan.boot;
-    let record = lent.iter().find(is_it).filter(|_| is_same);
+fn compare(lender: &Witness<'_>, borrower: &Witness<'_>, loan: &Borrowed) -> Result<(), Broken> {
+    let is_it = |lent: &&Lent| lent.seq == loan.seq && lent.to == borrower.me;
+    let is_same = lender.boot == loan.boot;
+    let record = lender.lent.iter().find(is_it).filter(|_| is_same);
     let (amount, until) = match record {
         Some(lent) => (lent.amount(), lent.until),
-        None if !is_same => (loan.amount(), from),
+        None if !is_same => (loan.amount(), lender.from),
         None => (0, lender.now),
     };
     if loan.amount() > amount {
         return Err(Broken::Uncovered {
-            lender: names.0,
-            borrower: names.1,
+            lender: lender.me,
+            borrower: borrower.me,
             amount: loan.amount(),
             record: amount,
         });
@@ -135,8 +148,8 @@ fn compare(
     let by = (borrower.truth)(loan.until) - (lender.truth)(until);
     if loan.amount() > 0 && by >= 0 {
         return Err(Broken::Outlives {
-            lender: names.0,
-            borrower: names.1,
+            lender: lender.me,
+            borrower: borrower.me,
             by,
         });
     }

@@ -3,6 +3,7 @@
 //!
 //! Not here: how rates are lent, which is the machine's.
 
+use core::any::Any;
 use std::sync::Arc;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
@@ -26,6 +27,9 @@ use crate::status;
 pub struct Supply {
     /// What may be tuned.
     pub config: SupplyConfig,
+    /// Whether every part begins as if no node had ever run: right where all begin together, else more may pass than
+    /// the limit.
+    pub is_first: bool,
 }
 
 impl ModeKind for Supply {
@@ -53,8 +57,12 @@ impl ModeKind for Supply {
             shares: shares.map_err(|error| error.to_string())?,
             me,
             boot: Boot(roster.boot),
-            // What cannot be read is as a disk that was lost.
-            begin: Begin::Restart(kept.and_then(|bytes| decode(bytes).ok())),
+            begin: if self.is_first {
+                Begin::Fresh
+            } else {
+                // What cannot be read is as a disk that was lost.
+                Begin::Restart(kept.and_then(|bytes| decode(bytes).ok()))
+            },
             members: roster.members.clone(),
             seed: roster.boot ^ build.tag,
             start: build.start,
@@ -79,6 +87,10 @@ impl Mode for Part {
 
     fn design(&self) -> &'static str {
         Coordination::Supply.name()
+    }
+
+    fn extension(&mut self) -> Option<&mut dyn Any> {
+        Some(&mut self.machine)
     }
 
     fn change(&mut self, policy: &NamedPolicy, now: Instant) {

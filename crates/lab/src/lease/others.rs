@@ -9,7 +9,7 @@ use tollgate_sim::Weather;
 use super::check::{Broken, Excess, Ghost, Replay};
 use super::world::{Outcome, Plot};
 use crate::contender::Contender;
-use crate::supply::world::{Arrivals, Plot as SupplyPlot, Setting as SupplySetting};
+use crate::supply::stage::{Arrivals, Plot as SupplyPlot, Setting as SupplySetting};
 use crate::supply::{Design, Tuning};
 use crate::world::{Cluster, Fault, Request, answers_of, simulate};
 

@@ -4,7 +4,7 @@
 
 use super::world::{Plot, Setting, skewed};
 use crate::dice::{Dice, Purpose};
-use crate::supply::world::{Phase, SECOND};
+use crate::supply::stage::{Phase, SECOND};
 
 /// How demand moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

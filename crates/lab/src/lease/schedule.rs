@@ -6,7 +6,7 @@ use tollgate_sim::Weather;
 
 use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
 use crate::dice::{Dice, Purpose};
-use crate::supply::world::Phase;
+use crate::supply::stage::Phase;
 
 /// What a schedule may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

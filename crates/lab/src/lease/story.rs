@@ -6,7 +6,7 @@ use tollgate_sim::Weather;
 
 use super::design::Design;
 use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
-use crate::supply::world::Phase;
+use crate::supply::stage::Phase;
 
 /// Something that happens when a phase begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

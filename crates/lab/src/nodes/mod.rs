@@ -12,6 +12,8 @@ mod world;
 
 pub use crate::dice::Dice;
 pub use judge::{Decision, Observer, OneBucket};
+pub(crate) use net::{Happened, address};
 pub use net::{Member, Net, Sent};
+pub use tollgate_sim::{Clock, Weather};
 pub use whole::{Frame, Whole};
 pub use world::{Prepare, START, World, contracts};

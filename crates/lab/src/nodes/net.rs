@@ -2,6 +2,8 @@
 //!
 //! Not here: what members are, how they come and go, and who asks them.
 
+use std::collections::BTreeMap;
+
 use tollgate_sim::{Event, Links, Sim, Weather};
 
 use crate::dice::{Dice, links};
@@ -72,7 +74,7 @@ impl<M: Member> Member for Option<M> {
     }
 }
 
-/// What a member put on the network.
+/// What one member put on the network for another, or all for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Messages, whether they arrived or not.
@@ -88,8 +90,8 @@ pub struct Net<M: Member> {
     pub nodes: Vec<M>,
     /// Time, links, clocks and pauses. What is planned has a number.
     pub sim: Sim<M::Message, u64, Dice>,
-    /// What each member sent, by address.
-    pub sent: Vec<Sent>,
+    /// What was sent so far, by who sent it and whom it was for.
+    pub links: BTreeMap<(u16, u16), Sent>,
     /// A member that was woken is not woken again before that, however often it asks.
     pub wake_gap: u64,
     hash: EventHash,
@@ -98,8 +100,8 @@ pub struct Net<M: Member> {
 /// What happened to members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happened {
-    /// A message reached one that runs, or its time came.
-    Member(u16),
+    /// A message came to one, whether it runs or not, or the time that it waited for.
+    Member,
     /// Nothing that anybody could see.
     Nothing,
     /// Something planned, by its number.
@@ -116,7 +118,7 @@ impl<M: Member> Net<M> {
         Self {
             nodes: Vec::new(),
             sim: Sim::new(start, links),
-            sent: Vec::new(),
+            links: BTreeMap::new(),
             wake_gap: 1_000,
             hash: EventHash::new(),
         }
@@ -143,7 +145,7 @@ impl<M: Member> Net<M> {
             messages: sum.messages + one.messages,
             bytes: sum.bytes + one.bytes,
         };
-        self.sent.iter().fold(Sent::default(), add)
+        self.links.values().fold(Sent::default(), add)
     }
 
     /// Cuts a member off from all others, and heals every other such cut.
@@ -161,7 +163,10 @@ impl<M: Member> Net<M> {
         };
         let member = self.nodes.get_mut(usize::from(to));
         let Some(member) = member.filter(|member| member.is_up()) else {
-            return Some(Happened::Nothing);
+            return Some(match event {
+                Event::Message { .. } => Happened::Member,
+                Event::Wake { .. } | Event::Plan(_) => Happened::Nothing,
+            });
         };
         let gap = match &event {
             Event::Message { from, message, .. } => {
@@ -185,7 +190,7 @@ impl<M: Member> Net<M> {
         };
         self.send_all(to);
         self.arm(to, gap);
-        Some(Happened::Member(to))
+        Some(Happened::Member)
     }
 
     /// Stores and sends what a member wants stored and sent, and wakes it when it wants to be: after every call to it.
@@ -200,11 +205,9 @@ impl<M: Member> Net<M> {
             return;
         };
         member.store(now);
-        if self.sent.len() <= place {
-            self.sent.resize(place + 1, Sent::default());
-        }
         while let Some((to, message)) = member.poll_send() {
-            if let Some(sent) = self.sent.get_mut(place).filter(|_| member.is_up()) {
+            if member.is_up() {
+                let sent = self.links.entry((from, to)).or_default();
                 sent.messages += 1;
                 sent.bytes += M::bytes(&message).len() as u64;
                 self.sim.post(from, to, message);

@@ -47,7 +47,7 @@ const NUMBERS_APART: u16 = 10;
 
 impl Whole {
     /// The number of the node at a place.
-    pub(super) fn number(place: usize) -> NodeId {
+    pub(crate) fn number(place: usize) -> NodeId {
         NodeId(
             address(place)
                 .saturating_add(1)
@@ -56,7 +56,7 @@ impl Whole {
     }
 
     /// The address of the node that has, or once had, a number.
-    fn address(number: NodeId) -> u16 {
+    pub(crate) fn address(number: NodeId) -> u16 {
         (number.0 / NUMBERS_APART).wrapping_sub(1)
     }
 }

@@ -144,6 +144,11 @@ impl<O: Observer> World<O> {
         self.nodes[node] = one;
     }
 
+    /// A node's disk is lost.
+    pub fn wipe(&mut self, node: usize) {
+        self.nodes[node].disk.clear();
+    }
+
     /// Has every node that runs decide by other contracts.
     pub fn reload(&mut self, contracts: Contracts) {
         self.contracts = contracts;

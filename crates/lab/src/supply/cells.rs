@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::design::Design;
 use super::row::SupplyRow;
-use super::world::{Outcome, Plot, Sample};
+use super::stage::{Outcome, Plot, Sample};
 use crate::catalogue::Ask;
 use crate::run::each;
 

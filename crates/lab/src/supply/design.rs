@@ -4,7 +4,7 @@
 
 use super::loans::{Loans, Tuning};
 use super::rival::{Document, Ledger, Plant, Static};
-use super::world::{Outcome, Plot, SECOND, simulate};
+use super::stage::{Outcome, Plot, SECOND, simulate};
 
 /// A way to share a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

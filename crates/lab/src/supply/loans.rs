@@ -1,26 +1,31 @@
-//! The protocol that the server runs, in the world: machines, and the authority where homes are leased.
+//! The protocol that the server runs, in the nodes that the server runs, and the authority where homes are leased.
 //!
-//! Driven through their public methods alone, as the server does. Not here: the protocol.
+//! Not here: the protocol.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tollgate_gossip::{Key, NodeId};
-use tollgate_limit::{Instant, Span};
+use tollgate_contract::Contracts;
+use tollgate_gossip::{Key as Fingerprint, NodeId, Writer};
+use tollgate_limit::{Cost, Instant, Span};
+use tollgate_node::{Kept, Key, Membership, Node, NodeConfig, Peer, Roster, Share};
 use tollgate_sim::Clock;
 use tollgate_supply::{
-    AUTHORITY, Authority, Begin, Boot, Kept, Limits, Machine, Setup, Shares, SupplyConfig, Witness,
-    audit,
+    AUTHORITY, Authority, Limits, Machine, Supply, SupplyConfig, Witness, audit,
 };
+use tollgate_table::Seed;
 
-use super::world::{Body, Fleet, Member, REQUEST, Seat, Setting};
+use super::stage::{Fleet, PER_SECOND, Passed, REQUEST, SECOND, Seat, Setting, Sharer};
+use crate::nodes::{Frame, Member, Whole, address, contracts};
 
 /// The key that everything is about.
-const KEY: Key = Key(7);
-/// Rates of the protocol are finer by that.
+const KEY: Key<'_> = Key::Text(b"all");
+/// Nodes count time finer by that.
 const FINE: u64 = 1_000;
+/// A node that is asked to go lets the others know for so long.
+const GOES_AFTER: u64 = SECOND;
 
 /// The design.
 #[derive(Debug)]
@@ -28,40 +33,102 @@ pub(crate) struct Loans {
     setting: Setting,
     config: SupplyConfig,
     limits: Limits,
+    contracts: Contracts,
     /// A restarted node uses its home at once, which is a bug.
     is_hasty: bool,
-    /// What each node must not forget.
+    /// What each node is called where rates are divided, by address.
+    numbers: Vec<NodeId>,
     disks: Disks,
+    key: Rc<Cell<Option<Fingerprint>>>,
 }
 
-type Disks = Rc<RefCell<BTreeMap<u16, Kept>>>;
+/// What each node must not forget, by address.
+type Disks = Rc<RefCell<BTreeMap<u16, BTreeMap<u64, Kept>>>>;
 
 impl Loans {
     /// `None` for a setting or a configuration that the protocol refuses.
     pub(crate) fn new(setting: &Setting, tuned: &Tuning) -> Option<Self> {
         let config = tuned.config(setting);
         config.check().ok()?;
+        let rate = setting.rate / PER_SECOND;
         let burst = u128::from(setting.rate) * u128::from(setting.depth_us) / u128::from(REQUEST);
+        let burst = u64::try_from(burst).ok()?;
+        let contracts = contracts(&format!(
+            "contracts: [{{ id: all, policies: [{{ name: all, limit: {rate}, per: 1s, burst: {burst}, coordination: supply }}] }}]"
+        ));
+        let number = |node| roster(&[node])?.shares().nodes().next();
         Some(Self {
-            limits: Limits::new(setting.rate * FINE, u64::try_from(burst).ok()?).ok()?,
-            setting: setting.clone(),
+            limits: Limits::per(rate, Span::from_nanos(1_000_000_000), burst).ok()?,
+            contracts,
             config,
             is_hasty: tuned.is_hasty,
+            numbers: (0..setting.nodes).map(number).collect::<Option<_>>()?,
+            setting: setting.clone(),
             disks: Disks::default(),
+            key: Rc::default(),
         })
     }
 
-    fn founders(&self) -> Vec<u16> {
-        (0..self.setting.founders).collect()
+    /// Who has homes, where these are members: under a lease the founders for good, else all members.
+    fn roster(&self, members: &[u16]) -> Option<Roster> {
+        if self.config.lease.is_some() {
+            let founders: Vec<u16> = (0..self.setting.founders).collect();
+            return roster(&founders);
+        }
+        roster(members)
+    }
+
+    fn node(&self, seat: &Seat, roster: Roster) -> LoansNode {
+        let disk = self.disks.borrow().get(&seat.node).cloned();
+        let id = (Whole::number(usize::from(seat.node)), Writer(seat.node));
+        let is_first = seat.boot == 0 && seat.node < self.setting.founders;
+        let supply = Supply {
+            config: self.config.clone(),
+            is_first: is_first || self.is_hasty,
+        };
+        let membership = Membership {
+            share: Some(Share {
+                kept: disk.unwrap_or_default(),
+                ..Share::new(roster, u64::from(seat.boot))
+            }),
+            modes: vec![Arc::new(supply)],
+            ..Membership::alone(id.0, id.1, instant(seat.now))
+        };
+        let config = NodeConfig {
+            bytes_max: 1 << 26,
+            ..NodeConfig::default()
+        };
+        let node = Node::with_company(
+            self.contracts.clone(),
+            config,
+            // The same everywhere, as fingerprints of keys come from it.
+            Seed::new([7, 9]),
+            membership,
+        );
+        LoansNode {
+            whole: Whole {
+                node: Arc::new(node),
+                id,
+                name: name(seat.node),
+                began: seat.now,
+                disk: BTreeMap::new(),
+                is_up: true,
+            },
+            service: self.setting.nodes,
+            is_leased: self.config.lease.is_some(),
+            disks: Rc::clone(&self.disks),
+            key: Rc::clone(&self.key),
+        }
     }
 }
 
-/// Everybody the same; all who know the same members give the division the same name.
-fn shares(members: &[u16]) -> Option<Shares> {
-    let tag = members
-        .iter()
-        .fold(1, |tag, node| crate::dice::scramble(tag ^ u64::from(*node)));
-    Shares::equal(tag, members.iter().copied().map(NodeId)).ok()
+/// Everybody the same.
+fn roster(members: &[u16]) -> Option<Roster> {
+    Roster::new(members.iter().map(|node| (name(*node), 1))).ok()
+}
+
+fn name(node: u16) -> String {
+    format!("n{node}")
 }
 
 /// What is turned.
@@ -122,73 +189,48 @@ impl Fleet for Loans {
         u16::from(self.config.lease.is_some())
     }
 
-    fn boot(&self, seat: &Seat) -> LoansMember {
-        let start = instant(seat.now);
-        let leased = self.config.lease.is_some();
-        let members = if leased {
-            self.founders()
+    fn goes_after(&self) -> u64 {
+        if self.config.lease.is_some() {
+            0
         } else {
-            seat.members.clone()
-        };
-        let Some(shares) = shares(&members) else {
-            return LoansMember::None;
-        };
-        if seat.node == self.setting.nodes {
-            let config = self.config.clone();
-            let authority = Authority::new(self.limits, &shares, config, Span::ZERO, start);
-            return LoansMember::Authority(Box::new(authority));
-        }
-        let kept = self.disks.borrow().get(&seat.node).cloned();
-        let is_first = seat.boot == 0 && seat.node < self.setting.founders;
-        let machine = Machine::new(Setup {
-            limits: self.limits,
-            shares,
-            me: NodeId(seat.node),
-            boot: Boot(u64::from(seat.boot) + 1),
-            begin: if is_first || self.is_hasty {
-                Begin::Fresh
-            } else {
-                Begin::Restart(kept)
-            },
-            members: seat.members.iter().copied().map(NodeId).collect(),
-            seed: seat.seed,
-            start,
-            wait_max: Span::ZERO,
-            leaks: false,
-            config: self.config.clone(),
-        });
-        match machine {
-            Ok(machine) => {
-                let mut node = LoansNode {
-                    machine: Box::new(machine),
-                    me: seat.node,
-                    service: self.setting.nodes,
-                    members: seat.members.clone(),
-                    is_leased: leased,
-                    disks: Rc::clone(&self.disks),
-                };
-                node.keep(start);
-                LoansMember::Node(node)
-            }
-            Err(_) => LoansMember::None,
+            GOES_AFTER
         }
     }
 
+    fn boot(&self, seat: &Seat) -> LoansMember {
+        let Some(roster) = self.roster(&seat.members) else {
+            return LoansMember::None;
+        };
+        if seat.node < self.setting.nodes {
+            let node = self.node(seat, roster);
+            node.meet(&seat.members, instant(seat.now));
+            return LoansMember::Node(Box::new(node));
+        }
+        let (config, start) = (self.config.clone(), instant(seat.now));
+        let authority = Authority::new(self.limits, roster.shares(), config, Span::ZERO, start);
+        LoansMember::Authority(Box::new(Register {
+            authority,
+            numbers: self.numbers.clone(),
+            tag: 0,
+        }))
+    }
+
     /// What the machines' own books say, loan by loan.
-    fn wrong(&self, members: &[Body<LoansMember>], now: u64) -> u64 {
-        let truths: Vec<_> = members.iter().map(|body| truth(body.clock)).collect();
-        let mut witnesses = Vec::with_capacity(members.len());
-        for (body, truth) in members.iter().zip(&truths) {
-            if let Some(LoansMember::Node(node)) = &body.member {
-                witnesses.push(Witness {
-                    machine: &node.machine,
-                    now: instant(body.clock.at(now)),
-                    truth,
-                });
-            }
+    fn wrong(&self, net: &Passed<Self>) -> u64 {
+        let clocks = (0..self.setting.nodes).map(|node| net.sim.clock(node));
+        let truths: Vec<_> = clocks.map(truth).collect();
+        let mut witnesses = Vec::with_capacity(truths.len());
+        for ((place, member), truth) in net.nodes.iter().enumerate().zip(&truths) {
+            let Some(LoansMember::Node(node)) = member else {
+                continue;
+            };
+            let now = instant(net.sim.local(address(place)));
+            node.whole.extensions(now, |machine: &Machine, now| {
+                witnesses.push(Witness::of(machine, node.key(machine), now, truth));
+            });
         }
         let limits = self.limits;
-        u64::from(audit(KEY, &witnesses, limits.rate(), limits.burst()).is_err())
+        u64::from(audit(&witnesses, limits.rate(), limits.burst()).is_err())
     }
 }
 
@@ -196,79 +238,71 @@ fn truth(clock: Clock) -> impl Fn(Instant) -> i128 {
     move |at| i128::from(clock.world(at.as_nanos() / FINE)) * i128::from(FINE)
 }
 
-/// A machine, the authority, or nothing where the protocol refused.
+/// A node, the authority, or nothing where the protocol refused.
 #[derive(Debug)]
 pub(crate) enum LoansMember {
-    Node(LoansNode),
-    Authority(Box<Authority>),
+    Node(Box<LoansNode>),
+    Authority(Box<Register>),
     None,
 }
 
-/// A machine and its disk.
+/// A node and its disk.
 #[derive(Debug)]
 pub(crate) struct LoansNode {
-    machine: Box<Machine>,
-    me: u16,
+    whole: Whole,
     /// The address of the authority.
     service: u16,
-    members: Vec<u16>,
     /// Without a lease, homes follow membership.
     is_leased: bool,
     disks: Disks,
+    /// The only key that there is, once a machine has seen it.
+    key: Rc<Cell<Option<Fingerprint>>>,
+}
+
+/// The authority, and what is known of those that it speaks to.
+#[derive(Debug)]
+pub(crate) struct Register {
+    authority: Authority,
+    numbers: Vec<NodeId>,
+    /// What the policy is called on the wire.
+    tag: u64,
 }
 
 impl LoansNode {
-    /// Stores what must not be forgotten, at once.
-    fn keep(&mut self, now: Instant) {
-        while let Some(kept) = self.machine.poll_kept() {
-            self.machine.handle_kept(&kept, now);
-            self.disks.borrow_mut().insert(self.me, kept);
+    /// The only key that there is; where no machine has seen it, one that nobody knows stands as it would.
+    fn key(&self, machine: &Machine) -> Fingerprint {
+        if self.key.get().is_none() {
+            self.key.set(machine.keys().first().copied());
         }
+        self.key.get().unwrap_or_default()
     }
 
-    fn meet(&mut self, members: &[u16], now: Instant) {
-        let alive: Vec<NodeId> = members.iter().copied().map(NodeId).collect();
-        self.machine.handle_members(&alive, now);
-        let before = std::mem::replace(&mut self.members, members.to_vec());
-        if !self.is_leased {
-            if let Some(shares) = shares(members) {
-                self.machine.handle_shares(shares, now);
-            }
-            for gone in before.iter().filter(|node| !members.contains(node)) {
-                self.machine.handle_gone(NodeId(*gone), now);
-            }
-        }
+    /// Hears who is in the cluster, as it begins or later.
+    fn meet(&self, members: &[u16], now: Instant) {
+        let peer = |node: &u16| Peer {
+            node: Whole::number(usize::from(*node)),
+            name: name(*node),
+            age: (0, 0),
+        };
+        let peers: Vec<Peer> = members.iter().map(peer).collect();
+        self.whole.handle_peers(self.whole.id.0, peers, now);
     }
 }
 
 impl Member for LoansMember {
-    type Message = Arc<[u8]>;
+    type Message = Frame;
 
-    fn handle_request(&mut self, now: u64) -> bool {
+    fn handle_message(&mut self, from: u16, frame: &Frame, now: u64) {
         match self {
-            Self::Node(node) => {
-                let verdict = node.machine.handle_request(KEY, 1, instant(now));
-                node.keep(instant(now));
-                verdict.is_allowed()
-            }
-            Self::Authority(_) | Self::None => false,
-        }
-    }
-
-    fn handle_message(&mut self, from: u16, message: &Arc<[u8]>, now: u64) {
-        // What is malformed is counted there and changes nothing.
-        match self {
-            Self::Node(node) => {
-                let from = if from == node.service {
-                    AUTHORITY
-                } else {
-                    NodeId(from)
-                };
-                let _ = node.machine.handle_frame(from, message, instant(now));
-                node.keep(instant(now));
-            }
-            Self::Authority(authority) => {
-                let _ = authority.handle_frame(NodeId(from), message, instant(now));
+            Self::Node(node) => node.whole.handle_message(from, frame, now * FINE),
+            Self::Authority(register) => {
+                register.tag = frame.tag;
+                if let Some(from) = register.numbers.get(usize::from(from)) {
+                    // What is malformed is counted there and changes nothing.
+                    let _ = register
+                        .authority
+                        .handle_frame(*from, &frame.bytes, instant(now));
+                }
             }
             Self::None => {}
         }
@@ -276,56 +310,92 @@ impl Member for LoansMember {
 
     fn handle_timeout(&mut self, now: u64) {
         match self {
-            Self::Node(node) => {
-                node.machine.handle_timeout(instant(now));
-                node.keep(instant(now));
-            }
-            Self::Authority(authority) => authority.handle_timeout(instant(now)),
+            Self::Node(node) => node.whole.node.handle_timeout(instant(now)),
+            Self::Authority(register) => register.authority.handle_timeout(instant(now)),
             Self::None => {}
-        }
-    }
-
-    fn handle_members(&mut self, members: &[u16], now: u64) {
-        if let Self::Node(node) = self {
-            node.meet(members, instant(now));
-            node.keep(instant(now));
-        }
-    }
-
-    fn handle_goodbye(&mut self, now: u64) {
-        if let Self::Node(node) = self {
-            node.machine.goodbye(instant(now));
         }
     }
 
     fn poll_timeout(&self) -> Option<u64> {
         let due = match self {
-            Self::Node(node) => node.machine.poll_timeout(),
-            Self::Authority(authority) => authority.poll_timeout(),
+            Self::Node(node) => node.whole.node.poll_timeout(),
+            Self::Authority(register) => register.authority.poll_timeout(),
             Self::None => None,
         };
         due.map(|due| due.as_nanos().div_ceil(FINE))
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Arc<[u8]>)> {
-        let (send, service) = match self {
-            Self::Node(node) => (node.machine.poll_send()?, node.service),
-            Self::Authority(authority) => (authority.poll_send()?, u16::MAX),
-            Self::None => return None,
+    fn store(&mut self, now: u64) {
+        if let Self::Node(node) = self {
+            for (tag, kept) in node.whole.take_kept() {
+                node.whole.handle_kept(tag, &kept, instant(now));
+                let mut disks = node.disks.borrow_mut();
+                let disk = disks.entry(Whole::address(node.whole.id.0)).or_default();
+                disk.insert(tag, kept);
+            }
+        }
+    }
+
+    fn poll_send(&mut self) -> Option<(u16, Frame)> {
+        match self {
+            Self::Node(node) => {
+                let (to, frame) = node.whole.poll_send()?;
+                let is_ours = frame.to == AUTHORITY;
+                Some((if is_ours { node.service } else { to }, frame))
+            }
+            Self::Authority(register) => {
+                let send = register.authority.poll_send()?;
+                let mut numbers = register.numbers.iter();
+                let place = numbers.position(|number| *number == send.to)?;
+                let frame = Frame {
+                    from: AUTHORITY,
+                    to: Whole::number(place),
+                    tag: register.tag,
+                    bytes: send.frame,
+                };
+                Some((address(place), frame))
+            }
+            Self::None => None,
+        }
+    }
+
+    fn bytes(frame: &Frame) -> &[u8] {
+        &frame.bytes
+    }
+}
+
+impl Sharer for LoansMember {
+    fn handle_request(&mut self, now: u64) -> bool {
+        let Self::Node(node) = self else {
+            return false;
         };
-        let to = if send.to == AUTHORITY {
-            service
-        } else {
-            send.to.0
-        };
-        Some((to, send.frame))
+        node.whole.check(KEY, Cost::ONE, instant(now)).is_allowed()
+    }
+
+    fn handle_members(&mut self, members: &[u16], now: u64) {
+        if let Self::Node(node) = self {
+            if let Some(roster) = roster(members).filter(|_| !node.is_leased) {
+                node.whole.set_roster(roster, instant(now));
+            }
+            node.meet(members, instant(now));
+        }
+    }
+
+    fn handle_goodbye(&mut self, now: u64) {
+        if let Self::Node(node) = self {
+            node.whole.handle_leave(instant(now));
+        }
     }
 
     fn usable(&self, now: u64) -> i128 {
-        match self {
-            Self::Node(node) => i128::from(node.machine.inspect(KEY, instant(now)).usable),
-            Self::Authority(_) | Self::None => 0,
+        let mut usable = 0;
+        if let Self::Node(node) = self {
+            node.whole
+                .extensions(instant(now), |machine: &Machine, now| {
+                    usable = i128::from(machine.inspect(node.key(machine), now).usable);
+                });
         }
+        usable
     }
 }
 

@@ -1,4 +1,4 @@
-//! Supply that is passed around: a world for it, its judges, rivals, and the experiments.
+//! Supply that is passed around: what is asked of it in the world of whole nodes, its judges, rivals, and the experiments.
 //!
 //! Not here: the protocol itself, which the server runs too.
 
@@ -13,9 +13,9 @@ mod rounds;
 mod row;
 mod scenario;
 mod schedule;
+pub(crate) mod stage;
 #[cfg(test)]
 mod tests;
-pub(crate) mod world;
 
 pub(crate) use design::Design;
 pub(crate) use experiment::{bars, convergence, faults, flow, scenarios, sweep};

@@ -4,7 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use super::world::{Sample, Setting};
+use super::stage::{Sample, Setting};
 use crate::report::{Figure, Line};
 
 /// Nodes drawn one by one; of more, every so many-th.

@@ -4,7 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use super::world::{Outcome, PER_SECOND};
+use super::stage::{Outcome, PER_SECOND};
 
 /// One design in one scenario, over all seeds. What does not apply is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! Not here: the designs, and random schedules of faults.
 
-use super::world::{Change, Phase, Plot, SECOND, Setting, part, zipf};
+use super::stage::{Change, Phase, Plot, SECOND, Setting, part, zipf};
 
 /// A minute in the life of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

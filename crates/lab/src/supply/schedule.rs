@@ -4,7 +4,7 @@
 
 use tollgate_sim::Weather;
 
-use super::world::{Change, MILLI, PER_SECOND, Phase, Plot, SECOND, Setting};
+use super::stage::{Change, MILLI, PER_SECOND, Phase, Plot, SECOND, Setting};
 use crate::dice::{Dice, Purpose};
 
 /// Faults are over by then.

@@ -6,7 +6,7 @@ use super::design::Design;
 use super::loans::Tuning;
 use super::rounds::{Load, Rule};
 use super::scenario::Scenario;
-use super::world::{Change, MILLI, Outcome, Phase, Plot, SECOND, Setting};
+use super::stage::{Change, MILLI, Outcome, Phase, Plot, SECOND, Setting};
 
 /// Twelve seconds of a scenario with few nodes and a small limit.
 fn small(scenario: Scenario, nodes: u16) -> Plot {

@@ -25,7 +25,10 @@ pub(super) fn of(membership: &mut Membership) -> Vec<Arc<dyn ModeKind>> {
     }
     if let Some(share) = &membership.share {
         let config = share.config.clone();
-        kinds.push(Arc::new(Supply { config }));
+        kinds.push(Arc::new(Supply {
+            config,
+            is_first: false,
+        }));
         kinds.push(Arc::new(share.split));
     }
     if let Some(lend) = lend {

@@ -105,7 +105,7 @@ impl Roster {
     }
 
     /// How it divides a rate.
-    pub(super) const fn shares(&self) -> &Shares {
+    pub const fn shares(&self) -> &Shares {
         &self.shares
     }
 
@@ -195,14 +195,16 @@ impl Places {
             .unwrap_or(wish)
     }
 
-    /// The number here of a node of the cluster.
+    /// The number here of a node of the cluster; that of the authority is the same everywhere.
     pub(super) fn here(&self, node: NodeId) -> Option<NodeId> {
-        self.here.get(&node).copied()
+        let here = self.here.get(&node).copied();
+        here.or((node == AUTHORITY).then_some(AUTHORITY))
     }
 
     /// The number in the cluster of a node.
     pub(super) fn there(&self, node: NodeId) -> Option<NodeId> {
-        self.there.get(&node).copied()
+        let there = self.there.get(&node).copied();
+        there.or((node == AUTHORITY).then_some(AUTHORITY))
     }
 
     /// All numbers here, in ascending order.

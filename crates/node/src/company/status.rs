@@ -1,5 +1,6 @@
 //! What the machines of a node have said and heard so far, for whoever shows it.
 
+use core::any::Any;
 use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_contract::Coordination;
@@ -128,6 +129,22 @@ impl Node {
             }
         }
         all
+    }
+
+    /// Shows what modes are asked besides, where it is a `T`, to who judges them: each with the time by its clock.
+    pub fn extensions<T: Any>(&self, now: Instant, mut see: impl FnMut(&T, Instant)) {
+        let node = self.newest();
+        let Some(company) = node.company() else {
+            return;
+        };
+        for seat in node.seats().values() {
+            let mut held = seat.hold(company);
+            let now = held.at(Some(now));
+            let extension = held.machine().extension();
+            if let Some(it) = extension.and_then(|it| it.downcast_ref()) {
+                see(it, now);
+            }
+        }
     }
 
     /// What each policy that is counted together has said and heard, in the order of the contracts.

@@ -386,14 +386,11 @@ impl World {
         let machines = self.nodes.iter().zip(&truths);
         let witnesses: Vec<_> = machines
             .filter_map(|(node, truth)| {
-                Some(Witness {
-                    machine: node.machine.as_ref()?,
-                    now: local(node.clock, self.now()),
-                    truth,
-                })
+                let now = local(node.clock, self.now());
+                Some(Witness::of(node.machine.as_ref()?, KEY, now, truth))
             })
             .collect();
-        audit(KEY, &witnesses, self.limits_max.0, self.limits_max.1)
+        audit(&witnesses, self.limits_max.0, self.limits_max.1)
     }
 
     /// What one bucket that saw everything would have refused: how many, and by how many tokens at worst.

@@ -12,7 +12,7 @@ use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
 use crate::lease::world::{Plot, SECOND, Setting, skewed};
 use crate::report::{Bar, Figure, Line, Report};
-use crate::supply::world::{PER_SECOND, Phase};
+use crate::supply::stage::{PER_SECOND, Phase};
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
@@ -114,7 +114,7 @@ fn cold() -> Vec<Cell> {
                 rates: asked(100),
             },
             Phase {
-                at: 50 * crate::supply::world::SECOND,
+                at: 50 * crate::supply::stage::SECOND,
                 rates: vec![0; 100],
             },
         ],

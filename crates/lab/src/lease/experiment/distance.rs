@@ -14,7 +14,7 @@ use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
 use crate::lease::world::{MILLI, Plot, SECOND, Setting, skewed};
 use crate::report::{Figure, Line, Report};
-use crate::supply::world::Phase;
+use crate::supply::stage::Phase;
 
 /// One way, in microseconds.
 const DISTANCES: [u64; 4] = [100, 1_000, 10_000, 50_000];

@@ -16,7 +16,7 @@ use crate::lease::design::Design;
 use crate::lease::row::{LeaseRow, LeaseSync};
 use crate::lease::world::{MILLI, Plot, SECOND, Setting};
 use crate::report::{Bar, Figure, Line, Report};
-use crate::supply::world::{PER_SECOND, Phase};
+use crate::supply::stage::{PER_SECOND, Phase};
 
 const PER_S: u64 = 1_000;
 const BURST: u64 = 100;

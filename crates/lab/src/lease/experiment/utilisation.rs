@@ -15,7 +15,7 @@ use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
 use crate::lease::world::{MILLI, Plot, Setting, skewed};
 use crate::report::{Bar, Figure, Line, Report};
-use crate::supply::world::Phase;
+use crate::supply::stage::Phase;
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {

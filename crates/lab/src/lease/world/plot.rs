@@ -4,7 +4,7 @@
 
 use tollgate_sim::Weather;
 
-use crate::supply::world::{PER_SECOND, Phase, WHOLE, part};
+use crate::supply::stage::{PER_SECOND, Phase, WHOLE, part};
 
 /// A millisecond.
 pub(crate) const MILLI: u64 = 1_000_000;

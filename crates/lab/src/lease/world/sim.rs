@@ -16,7 +16,7 @@ use super::sight::sight;
 use crate::dice::{Dice, Purpose, links, scramble};
 use crate::lease::check::{Ghost, Replay};
 use crate::lease::design::Design;
-use crate::supply::world::Arrivals;
+use crate::supply::stage::Arrivals;
 
 /// Who never speaks has not begun long ago either.
 const PHASE_MAX: u64 = 5_000_000_000;

@@ -12,7 +12,7 @@ use crate::supply::picture;
 use crate::supply::rival::Plant;
 use crate::supply::row::SupplyRow;
 use crate::supply::schedule;
-use crate::supply::world::SECOND;
+use crate::supply::stage::SECOND;
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {

@@ -9,7 +9,7 @@ use crate::supply::cells::{Cell, run as run_cells};
 use crate::supply::design::Design;
 use crate::supply::picture;
 use crate::supply::scenario::Scenario;
-use crate::supply::world::Setting;
+use crate::supply::stage::Setting;
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {

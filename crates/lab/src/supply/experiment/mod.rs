@@ -21,7 +21,7 @@ use super::cells::Cell;
 use super::design::Design;
 use super::row::SupplyRow;
 use super::scenario::Scenario;
-use super::world::{MILLI, Setting};
+use super::stage::{MILLI, Setting};
 use crate::catalogue::Ask;
 
 /// A design in a scenario in a rack.

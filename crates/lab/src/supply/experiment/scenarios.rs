@@ -12,7 +12,7 @@ use crate::supply::loans::Tuning;
 use crate::supply::picture;
 use crate::supply::row::SupplyRow;
 use crate::supply::scenario::Scenario;
-use crate::supply::world::{SECOND, Setting};
+use crate::supply::stage::{SECOND, Setting};
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {

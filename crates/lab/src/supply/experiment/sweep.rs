@@ -12,7 +12,7 @@ use crate::supply::cells::{Cell, run as run_cells};
 use crate::supply::design::Design;
 use crate::supply::loans::Tuning;
 use crate::supply::scenario::Scenario;
-use crate::supply::world::{MILLI, RACK, Setting};
+use crate::supply::stage::{MILLI, RACK, Setting};
 
 const NODES: u16 = 30;
 

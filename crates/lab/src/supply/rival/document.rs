@@ -9,7 +9,8 @@ use super::fixed::{purse, share};
 use super::purse::{Purse, fine};
 use super::tide::Tide;
 use crate::dice::{Dice, Purpose};
-use crate::supply::world::{Fleet, Member, PER_SECOND, Seat, Setting};
+use crate::nodes::Member;
+use crate::supply::stage::{Fleet, PER_SECOND, Seat, Setting, Sharer};
 
 /// The document's design.
 #[derive(Clone, Debug)]
@@ -163,12 +164,6 @@ fn clamp(value: i128) -> i64 {
 impl Member for DocumentNode {
     type Message = Said;
 
-    fn handle_request(&mut self, now: u64) -> bool {
-        self.tide.note();
-        self.purse.refill(self.supply, now);
-        self.purse.spend()
-    }
-
     fn handle_message(&mut self, from: u16, message: &Said, now: u64) {
         match *message {
             Said::Query => {
@@ -220,6 +215,14 @@ impl Member for DocumentNode {
 
     fn poll_send(&mut self) -> Option<(u16, Said)> {
         self.outbox.pop_front()
+    }
+}
+
+impl Sharer for DocumentNode {
+    fn handle_request(&mut self, now: u64) -> bool {
+        self.tide.note();
+        self.purse.refill(self.supply, now);
+        self.purse.spend()
     }
 
     fn usable(&self, _now: u64) -> i128 {

@@ -3,7 +3,8 @@
 //! Not here: anything that passes supply.
 
 use super::purse::{Purse, fine};
-use crate::supply::world::{Fleet, Member, Seat, Setting};
+use crate::nodes::Member;
+use crate::supply::stage::{Fleet, Seat, Setting, Sharer};
 
 /// The limit over the number of founders, for each of them.
 #[derive(Clone, Debug)]
@@ -51,11 +52,6 @@ pub(crate) fn purse(setting: &Setting, supply: i64, seat: &Seat) -> Purse {
 impl Member for StaticNode {
     type Message = ();
 
-    fn handle_request(&mut self, now: u64) -> bool {
-        self.purse.refill(self.supply, now);
-        self.purse.spend()
-    }
-
     fn handle_message(&mut self, _from: u16, _message: &(), _now: u64) {}
 
     fn handle_timeout(&mut self, _now: u64) {}
@@ -66,6 +62,13 @@ impl Member for StaticNode {
 
     fn poll_send(&mut self) -> Option<(u16, ())> {
         None
+    }
+}
+
+impl Sharer for StaticNode {
+    fn handle_request(&mut self, now: u64) -> bool {
+        self.purse.refill(self.supply, now);
+        self.purse.spend()
     }
 
     fn usable(&self, _now: u64) -> i128 {

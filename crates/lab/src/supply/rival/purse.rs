@@ -2,7 +2,7 @@
 //!
 //! Not here: where supply comes from.
 
-use crate::supply::world::{REQUEST, WHOLE, part};
+use crate::supply::stage::{REQUEST, WHOLE, part};
 
 /// A supply as finely as any design counts it.
 pub(crate) fn fine(supply: i64) -> i128 {

@@ -2,7 +2,7 @@
 //!
 //! Not here: what is done about it.
 
-use crate::supply::world::{PER_SECOND, SECOND, part};
+use crate::supply::stage::{PER_SECOND, SECOND, part};
 
 /// The running interval counts once it has that many requests.
 const EARLY: u64 = 25;

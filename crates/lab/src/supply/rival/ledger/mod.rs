@@ -9,11 +9,11 @@ mod node;
 mod plant;
 mod service;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::purse::fine;
-use crate::supply::world::{Body, Fleet, Member, Seat, Setting};
+use crate::nodes::Member;
+use crate::supply::stage::{Fleet, Passed, Seat, Setting, Sharer};
 use book::{Book, Id, Word};
 use node::LedgerNode;
 pub(crate) use plant::Plant;
@@ -68,26 +68,30 @@ impl Fleet for Ledger {
     }
 
     /// All books together must be the limit, and nothing may be confirmed that a crash of the receiver would undo.
-    fn wrong(&self, members: &[Body<LedgerMember>], _now: u64) -> u64 {
-        let service = members.iter().find_map(|body| match &body.member {
+    fn wrong(&self, net: &Passed<Self>) -> u64 {
+        let members = &net.nodes;
+        let service = members.iter().find_map(|member| match member {
             Some(LedgerMember::Service(service)) => Some(service),
             _ => None,
         });
         let Some(service) = service else {
             return 1;
         };
-        let books: BTreeMap<Id, &Book> = service
+        // In the order of their ids.
+        let books: Vec<(Id, &Book)> = service
             .accounts()
             .iter()
             .map(|(id, account)| (*id, live(members, *id, account).unwrap_or(&account.book)))
             .collect();
-        let sum: i128 = books.values().map(|book| book.balance()).sum();
+        let sum: i128 = books.iter().map(|(_, book)| book.balance()).sum();
         let balance = sum + service.own.balance();
         let has = |from: Id, to: Id, supply: u64| {
-            let got = books.get(&to).and_then(|book| book.got.get(&from));
+            let place = books.binary_search_by_key(&to, |(id, _)| *id);
+            let book = place.ok().and_then(|place| books.get(place));
+            let got = book.and_then(|(_, book)| book.got.get(&from));
             got.map_or(0, |flow| flow.supply) >= supply
         };
-        let nodes = members.iter().filter_map(|body| match &body.member {
+        let nodes = members.iter().filter_map(|member| match member {
             Some(LedgerMember::Node(node)) => Some(node),
             _ => None,
         });
@@ -101,9 +105,8 @@ impl Fleet for Ledger {
 }
 
 /// The book of an incarnation that runs and is not fenced: its own counts, of any other the service's copy.
-fn live<'a>(members: &'a [Body<LedgerMember>], id: Id, account: &Account) -> Option<&'a Book> {
-    let body = members.get(usize::from(id.node))?;
-    let Some(LedgerMember::Node(node)) = &body.member else {
+fn live<'a>(members: &'a [Option<LedgerMember>], id: Id, account: &Account) -> Option<&'a Book> {
+    let Some(LedgerMember::Node(node)) = members.get(usize::from(id.node))? else {
         return None;
     };
     (node.id == Some(id) && !account.is_fenced).then_some(&node.book)
@@ -111,13 +114,6 @@ fn live<'a>(members: &'a [Body<LedgerMember>], id: Id, account: &Account) -> Opt
 
 impl Member for LedgerMember {
     type Message = Word;
-
-    fn handle_request(&mut self, now: u64) -> bool {
-        match self {
-            Self::Node(node) => node.handle_request(now),
-            Self::Service(_) => false,
-        }
-    }
 
     fn handle_message(&mut self, from: u16, message: &Word, now: u64) {
         match self {
@@ -133,13 +129,6 @@ impl Member for LedgerMember {
         }
     }
 
-    fn handle_members(&mut self, members: &[u16], _now: u64) {
-        match self {
-            Self::Node(node) => node.handle_members(members),
-            Self::Service(_) => {}
-        }
-    }
-
     fn poll_timeout(&self) -> Option<u64> {
         Some(match self {
             Self::Node(node) => node.poll_timeout(),
@@ -151,6 +140,22 @@ impl Member for LedgerMember {
         match self {
             Self::Node(node) => node.poll_send(),
             Self::Service(service) => service.poll_send(),
+        }
+    }
+}
+
+impl Sharer for LedgerMember {
+    fn handle_request(&mut self, now: u64) -> bool {
+        match self {
+            Self::Node(node) => node.handle_request(now),
+            Self::Service(_) => false,
+        }
+    }
+
+    fn handle_members(&mut self, members: &[u16], _now: u64) {
+        match self {
+            Self::Node(node) => node.handle_members(members),
+            Self::Service(_) => {}
         }
     }
 

@@ -13,7 +13,7 @@ use crate::dice::{Dice, Purpose};
 use crate::supply::rival::fixed::{purse, share};
 use crate::supply::rival::purse::Purse;
 use crate::supply::rival::tide::Tide;
-use crate::supply::world::Seat;
+use crate::supply::stage::Seat;
 
 /// Nothing is given when the service was not heard for so many rounds.
 const GIVE_ROUNDS: u64 = 3;

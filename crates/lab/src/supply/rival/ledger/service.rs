@@ -10,7 +10,7 @@ use super::Ledger;
 use super::book::{Book, Flow, Id, Word};
 use super::plant::Plant;
 use crate::supply::rival::fixed::share;
-use crate::supply::world::Seat;
+use crate::supply::stage::Seat;
 
 /// The service.
 #[derive(Debug)]

@@ -111,7 +111,7 @@ pub(crate) fn zipf(whole: u64, nodes: u16) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supply::world::units::{PER_SECOND, SECOND};
+    use crate::supply::stage::units::{PER_SECOND, SECOND};
 
     #[test]
     fn requests_come_as_often_as_asked_and_where() {

@@ -1,0 +1,18 @@
+//! What designs that pass supply are put through: requests, clocks that drift, messages that are lost, doubled and late,
+//! crashes, cuts.
+//!
+//! One seed, one history. Not here: what carries messages (`nodes`), the designs, and what is wrong with them.
+
+mod demand;
+mod drive;
+mod member;
+mod outcome;
+mod plot;
+mod units;
+
+pub(crate) use demand::{Arrivals, Phase, zipf};
+pub(crate) use drive::simulate;
+pub(crate) use member::{Fleet, Passed, Seat, Sharer};
+pub(crate) use outcome::{Outcome, Sample};
+pub(crate) use plot::{Change, Plot, RACK, Setting};
+pub(crate) use units::{MILLI, PER_SECOND, REQUEST, SECOND, WHOLE, part};
