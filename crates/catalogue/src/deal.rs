@@ -160,7 +160,7 @@ pub(crate) fn check_changes(
     }
     let id = quote(&contract.id);
     let mut policies = contract.policies.iter().chain(&terms.policies);
-    let shared = policies.find(|named| !has_terms(named.coordination));
+    let shared = policies.find(|named| !named.coordination.has_terms());
     let (who, what) = if let Some(named) = shared {
         let name = named.coordination.name();
         let what = format!(
@@ -220,16 +220,4 @@ fn counted_by(policies: &[NamedPolicy]) -> Coordination {
     let elsewhere = [Coordination::Store, Coordination::Owner];
     let elsewhere = elsewhere.into_iter().find(|is| has(*is));
     elsewhere.unwrap_or(Coordination::Local)
-}
-
-/// Whether each key may have terms of its own: nodes that count a policy together have one set of numbers for all keys.
-const fn has_terms(coordination: Coordination) -> bool {
-    match coordination {
-        Coordination::Local | Coordination::Owner | Coordination::Store => true,
-        Coordination::Lease
-        | Coordination::Gossip
-        | Coordination::Supply
-        | Coordination::Split
-        | Coordination::Sync => false,
-    }
 }

@@ -6,10 +6,10 @@ use tollgate_limit::PolicySet;
 
 use crate::contract::{Contract, NamedPolicy, can_all_be_kept, says_ledger};
 use crate::contracts::Unmatched;
-use crate::coordination::{self, Coordination, Design};
 use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
 use crate::merge::{Given, check_names, overlaid};
+use crate::modes::{Coordination, Design};
 use crate::plans::{self, Plans};
 use crate::policy::{self, Inherited};
 use crate::problems::{Problem, Problems};
@@ -296,9 +296,9 @@ fn check_coordination(raw: &RawContract, problems: &mut Problems) -> Inherited {
     let coordination = chosen(
         &raw.coordination,
         "unknown coordination",
-        &coordination::NAMES,
+        &Coordination::NAMES,
     );
-    let design = chosen(&raw.design, "unknown design", &coordination::DESIGNS);
+    let design = chosen(&raw.design, "unknown design", &Design::NAMES);
     Inherited {
         coordination: coordination.map_or(Coordination::default(), |(index, _)| {
             Coordination::ALL[index]

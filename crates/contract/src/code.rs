@@ -4,23 +4,12 @@ use tollgate_limit::{Policy, PolicyError, PolicySet};
 
 use crate::contract::{Contract, NamedPolicy};
 use crate::contracts::Contracts;
-use crate::coordination::{Coordination, Design, OnFailure};
-use crate::syncing::Syncing;
 
 impl Contracts {
     /// One contract that binds every key by these policies, named `policy-1`, `policy-2` and so on.
     pub fn for_every_key(policies: Vec<Policy>) -> Result<Self, PolicyError> {
         let set = PolicySet::new(policies.clone())?;
-        let named = |(place, policy)| NamedPolicy {
-            name: format!("policy-{}", place + 1),
-            policy,
-            coordination: Coordination::Local,
-            design: Design::Auto,
-            lending: None,
-            syncing: Syncing::default(),
-            on_failure: OnFailure::Local,
-            durable: false,
-        };
+        let named = |(place, policy)| NamedPolicy::plain(format!("policy-{}", place + 1), policy);
         let policies = policies.into_iter().enumerate().map(named).collect();
         let key = vec!["key".to_owned()];
         let contract = Contract {

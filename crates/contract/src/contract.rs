@@ -2,12 +2,10 @@
 
 use tollgate_limit::{OnLimit, Policy, PolicySet};
 
-use crate::coordination::{Coordination, Design, OnFailure};
 use crate::dialect::Dialect;
 use crate::entries::{Identity, has_key};
-use crate::lending::{Lending, Recovery, can_be_kept, can_be_lent};
+use crate::modes::{Coordination, ModeFields, Recovery, can_be_kept, can_be_lent};
 use crate::source::Source;
-use crate::syncing::Syncing;
 
 /// The policies that bind one kind of key; all must admit, all or nothing.
 #[derive(Clone, Debug)]
@@ -38,12 +36,8 @@ pub struct NamedPolicy {
     pub policy: Policy,
     /// How nodes agree about it.
     pub coordination: Coordination,
-    /// How, where that is by gossip.
-    pub design: Design,
-    /// How it lends, where it says so.
-    pub lending: Option<Box<Lending>>,
-    /// How it is synchronised, where it is.
-    pub syncing: Syncing,
+    /// How that works, where it says so.
+    pub fields: ModeFields,
     /// What it answers when whoever it must ask does not.
     pub on_failure: OnFailure,
     /// Whether its counts survive a restart.
@@ -51,19 +45,45 @@ pub struct NamedPolicy {
 }
 
 impl NamedPolicy {
-    /// How it lends.
-    pub fn lending(&self) -> Lending {
-        self.lending.as_deref().copied().unwrap_or_default()
+    /// A policy that says nothing but its numbers.
+    pub fn plain(name: String, policy: Policy) -> Self {
+        Self {
+            name,
+            policy,
+            coordination: Coordination::default(),
+            fields: ModeFields::default(),
+            on_failure: OnFailure::default(),
+            durable: false,
+        }
     }
 
     /// Whether it lets requests wait.
     pub fn delays(&self) -> bool {
         matches!(self.policy.config().on_limit, OnLimit::Delay { .. })
     }
+}
 
-    /// Whether nodes synchronise it so seldom that its limit is not reached.
-    pub fn is_shallow(&self) -> bool {
-        self.coordination == Coordination::Sync && self.syncing.is_shallow(self.policy.config())
+/// What a policy answers when whoever it must ask does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OnFailure {
+    /// The request passes.
+    Allow,
+    /// The request is refused.
+    Deny,
+    /// This node decides by what it knows.
+    #[default]
+    Local,
+}
+
+impl OnFailure {
+    /// Every choice, in the order of the documentation.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Deny, Self::Local];
+    /// Their names, in the same order.
+    pub const NAMES: [&'static str; 3] = ["allow", "deny", "local"];
+
+    /// The name used in contract files.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
     }
 }
 
@@ -71,14 +91,14 @@ impl NamedPolicy {
 pub(crate) fn says_ledger(policies: &[NamedPolicy]) -> bool {
     policies
         .iter()
-        .any(|named| named.lending().recovery == Recovery::Ledger)
+        .any(|named| named.recovery() == Recovery::Ledger)
 }
 
 /// Whether a ledger can keep all of these policies.
 pub(crate) fn can_all_be_kept(policies: &[NamedPolicy]) -> bool {
     policies
         .iter()
-        .all(|named| can_be_kept(named.policy.config(), &named.lending()))
+        .all(|named| can_be_kept(named.policy.config(), &named.fields))
         && are_lent(policies)
 }
 

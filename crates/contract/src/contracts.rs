@@ -7,11 +7,11 @@ use serde::de::IgnoredAny;
 
 use crate::check;
 use crate::contract::Contract;
-use crate::coordination::Coordination;
 use crate::entries::{Descriptor, Identity};
 use crate::envoy::{self, EnvoyDomains};
 use crate::error::ContractErrors;
 use crate::index::Index;
+use crate::modes::Coordination;
 use crate::plans::Plans;
 use crate::raw::{RawContract, RawFile, RawPart, RawPlan};
 use crate::yaml;

@@ -1,85 +1,174 @@
-//! The fields of a policy: one table that the reader, the checker and the JSON schema share.
+//! The fields of a policy: one table that the reader, the checker, the JSON schema, the console's form and the reference
+//! share.
+//!
+//! Here are the fields that policies have in any mode; the others are in the rows of the modes (`modes`).
+
+use std::sync::LazyLock;
 
 use tollgate_limit::{LIMIT_MAX, SLICES_MAX};
 
-use crate::coordination;
-
-/// A field of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    Name,
-    Limit,
-    Per,
-    Algorithm,
-    Burst,
-    Slices,
-    Offset,
-    TimeZone,
-    OnLimit,
-    MaxWait,
-    Mode,
-    EnforcePercent,
-    MaxDebt,
-    CountRefused,
-    Inherit,
-    OnFailure,
-    Durable,
-    Coordination,
-    Design,
-    Term,
-    MinDepth,
-    MinUses,
-    PoolRate,
-    PoolDepth,
-    MaxLessees,
-    Spill,
-    Share,
-    DriftPpm,
-    Timeout,
-    SafeCapacity,
-    Recovery,
-    Interval,
-    Debts,
-}
+use crate::modes::Coordination;
 
 /// What a field may hold.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldShape {
+    /// A name.
     Name,
+    /// The name of a time zone.
     Zone,
     /// A whole number between the bounds.
     Whole(u64, u64),
+    /// A length of time.
     Duration,
+    /// A length of time between the bounds, in nanoseconds.
+    Within(u64, u64),
     /// One of the names; the first is the default.
     Choice(&'static [&'static str]),
+    /// Yes or no.
     Switch,
 }
 
-/// A field's row in the table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    pub(crate) field: Field,
-    pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    pub(crate) about: &'static str,
+/// A field of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyField {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What it may hold.
+    pub shape: FieldShape,
+    /// What it says.
+    pub about: &'static str,
+    /// What counts where it is absent, in words; empty where that is in `about`, or the first choice.
+    pub absent: &'static str,
+    /// The same as a value, where there is one for all policies.
+    pub usual: Option<u64>,
+    /// What a form calls it.
+    pub label: &'static str,
+    /// What a form calls its choices, in their order; their names where it is empty.
+    pub words: &'static [&'static str],
+    /// Algorithms, coordinations and ways to refuse of which one must be chosen for the field to mean something; empty
+    /// where it always does.
+    pub only: &'static [&'static str],
+    /// Whether its contract can say it for all policies.
+    pub of_contract: bool,
+    /// Whether a policy begins anew where it changes.
+    pub restarts: bool,
 }
+
+impl PolicyField {
+    pub(crate) const fn new(
+        name: &'static str,
+        shape: FieldShape,
+        about: &'static str,
+        label: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            shape,
+            about,
+            absent: "",
+            usual: None,
+            label,
+            words: &[],
+            only: &[],
+            of_contract: false,
+            restarts: false,
+        }
+    }
+
+    /// The same, where something counts if it is absent.
+    pub(crate) const fn absent(mut self, what: &'static str) -> Self {
+        self.absent = what;
+        self
+    }
+
+    /// The same with words for its choices.
+    pub(crate) const fn words(mut self, words: &'static [&'static str]) -> Self {
+        self.words = words;
+        self
+    }
+
+    const fn only(mut self, only: &'static [&'static str]) -> Self {
+        self.only = only;
+        self
+    }
+
+    /// Every field, in the order in which they are listed to people.
+    pub fn all() -> &'static [&'static Self] {
+        &TABLE
+    }
+
+    /// The field of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        Field::from_name(name).map(Field::row)
+    }
+
+    /// The mode that has it, where only one does.
+    pub fn mode(&self) -> Option<Coordination> {
+        let mut modes = Coordination::ALL.into_iter();
+        modes.find(|mode| mode.row().fields.contains(self))
+    }
+
+    /// What it may hold, with what a form calls it; nothing where it is no choice.
+    pub fn choices(&self) -> Vec<(&'static str, &'static str)> {
+        let FieldShape::Choice(names) = self.shape else {
+            return Vec::new();
+        };
+        let words = if self.words.is_empty() {
+            names
+        } else {
+            self.words
+        };
+        names.iter().copied().zip(words.iter().copied()).collect()
+    }
+
+    /// Its value where a policy gives none, if that is the same for all policies.
+    pub const fn default(&self) -> Option<u64> {
+        match self.shape {
+            FieldShape::Choice(_) => Some(0),
+            _ => self.usual,
+        }
+    }
+}
+
+/// A field by its place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Field(u8);
 
 impl Field {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        ROWS.iter()
-            .find(|row| row.name == name)
-            .map(|row| row.field)
+        Self::at(TABLE.iter().position(|row| row.name == name)?)
     }
 
-    pub(crate) fn row(self) -> &'static Row {
-        &ROWS[self as usize]
+    pub(crate) fn at(place: usize) -> Option<Self> {
+        let place = u8::try_from(place).ok()?;
+        (usize::from(place) < TABLE.len()).then_some(Self(place))
+    }
+
+    pub(crate) const fn place(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) fn row(self) -> &'static PolicyField {
+        TABLE[usize::from(self.0)]
     }
 
     /// Every name, for suggestions.
     pub(crate) fn names() -> Vec<&'static str> {
-        ROWS.iter().map(|row| row.name).collect()
+        TABLE.iter().map(|row| row.name).collect()
     }
 }
+
+/// Every field: those that contracts can say come before the others of modes.
+static TABLE: LazyLock<Vec<&'static PolicyField>> = LazyLock::new(|| {
+    let of_modes = || {
+        Coordination::ALL
+            .into_iter()
+            .flat_map(|mode| mode.row().fields)
+    };
+    let wide = of_modes().filter(|row| row.of_contract);
+    let own = of_modes().filter(|row| !row.of_contract);
+    POLICY.iter().chain(wide).chain(own).collect()
+});
 
 /// The names of [`tollgate_limit::Algorithm::ALL`] in their order, then the aliases.
 pub(crate) const ALGORITHMS: [&str; 7] = [
@@ -91,233 +180,134 @@ pub(crate) const ALGORITHMS: [&str; 7] = [
     "sliding-weighted",
     "gcra",
 ];
-pub(crate) const ON_LIMIT: [&str; 2] = ["deny", "delay"];
-pub(crate) const RECOVERY: [&str; 3] = ["restate", "fresh", "ledger"];
-pub(crate) const SHARE: [&str; 2] = ["request", "client"];
-pub(crate) const DEBTS: [&str; 2] = ["keep", "forget"];
-pub(crate) const MODES: [&str; 2] = ["enforce", "shadow"];
-pub(crate) const INHERIT: [&str; 3] = ["as-is", "proportional", "reset"];
-
 const SLICES: u64 = SLICES_MAX as u64;
 
-/// Every field, in the order of [`Field`].
-pub(crate) const ROWS: [Row; 33] = [
-    row(
-        Field::Name,
+/// The fields that policies have in any mode.
+static POLICY: [PolicyField; 18] = [
+    PolicyField::new(
         "name",
-        Shape::Name,
+        FieldShape::Name,
         "Names the policy in answers, metrics and plans.",
+        "Name",
     ),
-    row(
-        Field::Limit,
+    PolicyField::new(
         "limit",
-        Shape::Whole(1, LIMIT_MAX),
+        FieldShape::Whole(1, LIMIT_MAX),
         "How many tokens in each period.",
+        "Limit",
     ),
-    row(
-        Field::Per,
+    PolicyField::new(
         "per",
-        Shape::Duration,
+        FieldShape::Duration,
         "The period. The words day, week, month and year follow the calendar for fixed-window; elsewhere they are 1, \
          7, 30 and 365 days.",
+        "Period",
     ),
-    row(
-        Field::Algorithm,
+    PolicyField::new(
         "algorithm",
-        Shape::Choice(&ALGORITHMS),
+        FieldShape::Choice(&ALGORITHMS),
         "How requests are counted. gcra is another name of token-bucket.",
+        "Algorithm",
     ),
-    row(
-        Field::Burst,
+    PolicyField::new(
         "burst",
-        Shape::Whole(1, LIMIT_MAX),
+        FieldShape::Whole(1, LIMIT_MAX),
         "The most tokens a bucket holds; the limit where absent. Only token-bucket and leaky-bucket.",
-    ),
-    row(
-        Field::Slices,
+        "Burst",
+    )
+    .only(&["token-bucket", "leaky-bucket"]),
+    PolicyField::new(
         "slices",
-        Shape::Whole(1, SLICES),
+        FieldShape::Whole(1, SLICES),
         "Counters a period is cut into; 60 where absent. Only sliding-counters.",
-    ),
-    row(
-        Field::Offset,
+        "Slices",
+    )
+    .only(&["sliding-counters"]),
+    PolicyField::new(
         "offset",
-        Shape::Duration,
+        FieldShape::Duration,
         "Shift of the windows against the UNIX epoch. Only fixed-window with a fixed period.",
-    ),
-    row(
-        Field::TimeZone,
+        "Offset",
+    )
+    .only(&["fixed-window"]),
+    PolicyField::new(
         "time_zone",
-        Shape::Zone,
+        FieldShape::Zone,
         "IANA name of the zone whose calendar is followed; UTC where absent. Only fixed-window per day, week, month \
          or year.",
-    ),
-    row(
-        Field::OnLimit,
+        "Time zone",
+    )
+    .only(&["fixed-window"]),
+    PolicyField::new(
         "on_limit",
-        Shape::Choice(&ON_LIMIT),
+        FieldShape::Choice(&["deny", "delay"]),
         "Whether a request that finds too little is refused, or admitted and told to wait. Only token-bucket delays.",
-    ),
-    row(
-        Field::MaxWait,
+        "Over the limit",
+    )
+    .only(&["token-bucket"]),
+    PolicyField::new(
         "max_wait",
-        Shape::Duration,
+        FieldShape::Duration,
         "The longest wait before a request is refused after all; without bound where absent. Only with on_limit: delay.",
-    ),
-    row(
-        Field::Mode,
+        "Longest wait",
+    )
+    .only(&["delay"]),
+    PolicyField::new(
         "mode",
-        Shape::Choice(&MODES),
+        FieldShape::Choice(&["enforce", "shadow"]),
         "shadow counts and reports what it would refuse, but refuses nothing.",
-    ),
-    row(
-        Field::EnforcePercent,
+        "Mode",
+    )
+    .words(&["enforce", "shadow: count only"]),
+    PolicyField::new(
         "enforce_percent",
-        Shape::Whole(0, 100),
+        FieldShape::Whole(0, 100),
         "The share of keys for which the policy is enforced; the others are in shadow mode. 100 where absent.",
+        "Enforced for, % of keys",
     ),
-    row(
-        Field::MaxDebt,
+    PolicyField::new(
         "max_debt",
-        Shape::Whole(0, LIMIT_MAX),
+        FieldShape::Whole(0, LIMIT_MAX),
         "The most tokens a charge after the fact may take a key below zero; without bound where absent.",
+        "Most debt",
     ),
-    row(
-        Field::CountRefused,
+    PolicyField::new(
         "count_refused",
-        Shape::Switch,
+        FieldShape::Switch,
         "Whether refused requests are charged too.",
+        "Charge refused requests",
     ),
-    row(
-        Field::Inherit,
+    PolicyField::new(
         "inherit",
-        Shape::Choice(&INHERIT),
+        FieldShape::Choice(&["as-is", "proportional", "reset"]),
         "What becomes of spent tokens when the policy changes: the same number, the same share, or nothing.",
-    ),
-    row(
-        Field::OnFailure,
+        "When the limit changes",
+    )
+    .words(&["keep what is spent", "keep the spent share", "begin anew"]),
+    PolicyField::new(
         "on_failure",
-        Shape::Choice(&["local", "allow", "deny"]),
+        FieldShape::Choice(&["local", "allow", "deny"]),
         "The answer when whoever must be asked does not answer: what this node knows, yes, or no.",
-    ),
-    row(
-        Field::Durable,
+        "When others do not answer",
+    )
+    .words(&["decide alone", "allow", "deny"])
+    .only(Coordination::NAMES.split_at(1).1),
+    PolicyField::new(
         "durable",
-        Shape::Switch,
+        FieldShape::Switch,
         "Whether counts survive a restart.",
+        "Survives a restart",
     ),
-    row(
-        Field::Coordination,
-        "coordination",
-        Shape::Choice(&coordination::NAMES),
-        "How nodes agree about the policy; the contract's where absent.",
-    ),
-    row(
-        Field::Design,
-        "design",
-        Shape::Choice(&coordination::DESIGNS),
-        "What nodes that gossip keep, and when they speak; the contract's where absent. Only with coordination: gossip.",
-    ),
-    row(
-        Field::Term,
-        "term",
-        Shape::Duration,
-        "For how long leases are given; twice the period where absent, between 1 s and 10 s. Only with coordination: lease.",
-    ),
-    row(
-        Field::MinDepth,
-        "min_depth",
-        Shape::Whole(1, 1 << 20),
-        "Tokens of burst below which a client gets no lease; 2 where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::MinUses,
-        "min_uses",
-        Shape::Whole(1, 1 << 20),
-        "Requests in a term below which a client gets no lease; 8 where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::PoolRate,
-        "pool_rate",
-        Shape::Whole(0, 100),
-        "Percent of the rate that are never lent; 6.25 where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::PoolDepth,
-        "pool_depth",
-        Shape::Whole(1, 100),
-        "Percent of the burst that are never lent; 50 where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::MaxLessees,
-        "max_lessees",
-        Shape::Whole(1, 65_536),
-        "The most clients that have a lease of a key at a time; 1024 where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::Spill,
-        "spill",
-        Shape::Whole(2, 10_000),
-        "A client is lent so much of the rate that its bucket is full, and its refill lost, one time in that; 100 where absent. Only with \
-         coordination: lease.",
-    ),
-    row(
-        Field::Share,
-        "share",
-        Shape::Choice(&SHARE),
-        "Who gets how much where there is not enough: by request in proportion to what is asked for, or by client alike, so that one \
-         who asks for much takes nothing from who asks for little. Only with coordination: lease.",
-    ),
-    row(
-        Field::DriftPpm,
-        "drift_ppm",
-        Shape::Whole(0, 100_000),
-        "By how much clocks of clients may run wrong, in millionths; 500 where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::Timeout,
-        "timeout",
-        Shape::Duration,
-        "How long clients wait for an answer before on_failure; 200 ms where absent. Only with coordination: lease.",
-    ),
-    row(
-        Field::SafeCapacity,
-        "safe_capacity",
-        Shape::Whole(1, LIMIT_MAX),
-        "Tokens per second that each client admits by itself when nobody answers, instead of on_failure. Only with \
-         coordination: lease.",
-    ),
-    row(
-        Field::Recovery,
-        "recovery",
-        Shape::Choice(&RECOVERY),
-        "How keys begin when a node grants in the place of another, or anew: restate with nothing but what clients say they hold, so that \
-         nothing is admitted twice; fresh with a full burst once all old leases are over; ledger with the books, which all servers keep in \
-         their store, so that nothing is lost or admitted twice. Only with coordination: lease.",
-    ),
-    row(
-        Field::Interval,
-        "interval",
-        Shape::Duration,
-        "How often nodes tell what they spent, between 50 ms and 1 min; 100 ms where absent. Only with coordination: sync.",
-    ),
-    row(
-        Field::Debts,
-        "debts",
-        Shape::Choice(&DEBTS),
-        "What becomes of spending that there were no tokens for: keep it as owed, so that the limit holds in the long run, or forget \
-         it, so that every node may admit the limit for ever. Only with coordination: sync.",
-    ),
+    PolicyField {
+        of_contract: true,
+        ..PolicyField::new(
+            "coordination",
+            FieldShape::Choice(&Coordination::NAMES),
+            "How nodes agree about the policy; the contract's where absent.",
+            "Agreed by",
+        )
+    },
 ];
-
-const fn row(field: Field, name: &'static str, shape: Shape, about: &'static str) -> Row {
-    Row {
-        field,
-        name,
-        shape,
-        about,
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -325,10 +315,15 @@ mod tests {
     use tollgate_limit::Algorithm;
 
     #[test]
-    fn rows_stand_in_the_order_of_the_fields() {
-        for (index, row) in ROWS.iter().enumerate() {
-            assert_eq!(row.field as usize, index, "{}", row.name);
-            assert_eq!(Field::from_name(row.name), Some(row.field));
+    fn every_field_is_found_by_its_name() {
+        for (index, row) in TABLE.iter().enumerate() {
+            let found = Field::from_name(row.name);
+            assert_eq!(
+                found.map(Field::place),
+                u8::try_from(index).ok(),
+                "{}",
+                row.name
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 //! A file may have 100,000 contracts, and few of them are ever asked for again: what is kept is one text per contract,
 //! read back when somebody has other terms. Only checked policies are kept. Not here: the places they were typed at.
 
-use crate::fields::{Field, ROWS};
+use crate::fields::Field;
 use crate::merge::Given;
 use crate::snippet::Place;
 use crate::text::Text;
@@ -55,13 +55,12 @@ fn given(policy: &str, place: Place) -> Given {
 }
 
 fn letter(field: Field, plain: bool) -> char {
-    char::from(FIRST + 2 * (field as u8) + u8::from(plain))
+    char::from(FIRST + 2 * field.place() + u8::from(plain))
 }
 
 fn meant(letter: char) -> Option<(Field, bool)> {
     let code = u8::try_from(letter).ok()?.checked_sub(FIRST)?;
-    let row = ROWS.get(usize::from(code / 2))?;
-    Some((row.field, code % 2 == 1))
+    Some((Field::at(usize::from(code / 2))?, code % 2 == 1))
 }
 
 // No checked value has a control character.
@@ -98,7 +97,7 @@ mod tests {
         }
         assert_eq!(Kept::of(&again), kept);
         assert!(
-            ROWS.len() * 2 + usize::from(FIRST) <= 256,
+            Field::names().len() * 2 + usize::from(FIRST) <= 256,
             "there is a letter for each"
         );
     }

@@ -59,19 +59,18 @@ impl Given {
     /// The same fields in the order of the table.
     pub(crate) fn sorted(&self) -> Self {
         let mut fields = self.fields.clone();
-        fields.sort_by_key(|(field, _)| *field as usize);
+        fields.sort_by_key(|(field, _)| field.place());
         Self::new(self.place, fields)
     }
 
-    pub(crate) fn get(&self, field: Field) -> Option<&Text> {
-        self.fields
-            .iter()
-            .find(|(given, _)| *given == field)
-            .map(|(_, text)| text)
+    pub(crate) fn get(&self, name: &str) -> Option<&Text> {
+        let mut fields = self.fields.iter();
+        let found = fields.find(|(given, _)| given.row().name == name);
+        found.map(|(_, text)| text)
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
-        self.get(Field::Name).map(|text| &*text.value)
+        self.get("name").map(|text| &*text.value)
     }
 
     /// Takes over the fields the other gives.
@@ -90,9 +89,7 @@ pub(crate) fn check_names(policies: &[Given], problems: &mut Problems) {
     for (index, policy) in policies.iter().enumerate() {
         let name = policy.name();
         if name.is_some() && policies[..index].iter().any(|before| before.name() == name) {
-            let place = policy
-                .get(Field::Name)
-                .map_or(policy.place, |text| text.place);
+            let place = policy.get("name").map_or(policy.place, |text| text.place);
             let what = format!(
                 "there is already a policy named {}",
                 quote(name.unwrap_or_default())

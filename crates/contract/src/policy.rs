@@ -4,18 +4,16 @@ use tollgate_limit::{
     Algorithm, Calendar, Inherit, OnLimit, Period, Policy, PolicyConfig, PolicyError, SLICES_MAX,
 };
 
-use crate::contract::NamedPolicy;
-use crate::coordination::{self, Coordination, Design, OnFailure};
+use crate::contract::{NamedPolicy, OnFailure};
 use crate::duration;
 use crate::error::ErrorKind;
-use crate::fields::{ALGORITHMS, DEBTS, Field, INHERIT, MODES, ON_LIMIT, RECOVERY, SHARE, Shape};
-use crate::lending::{Lending, Recovery, can_be_kept};
+use crate::fields::{FieldShape, PolicyField};
 use crate::merge::Given;
+use crate::modes::{Coordination, Design, ModeFields};
 use crate::nearest::nearest;
 use crate::problems::{Problem, Problems};
 use crate::scalar;
 use crate::snippet::{Place, quote};
-use crate::syncing::Syncing;
 use crate::text::Text;
 
 /// What a policy has from its contract where it does not say so itself.
@@ -54,46 +52,35 @@ pub(crate) fn check(
         failed: false,
     };
     let name = reader
-        .required(Field::Name)
+        .required("name")
         .and_then(|text| reader.keep(scalar::name(text, "the name")));
     let limit = reader
-        .required(Field::Limit)
-        .and_then(|text| reader.whole(text, Field::Limit));
-    let per = reader
-        .required(Field::Per)
-        .and_then(|text| reader.period(text));
+        .required("limit")
+        .and_then(|text| reader.whole(text, "limit"));
+    let per = reader.required("per").and_then(|text| reader.period(text));
     let algorithm = reader
-        .choice(Field::Algorithm, &ALGORITHMS)
+        .chosen("algorithm")
         .map_or(Algorithm::TokenBucket, algorithm_at);
     let mut config = PolicyConfig::new(algorithm, limit?, per?);
     reader.shape(&mut config);
     reader.limits(&mut config);
     let coordination = reader.coordination(algorithm, default);
-    let design = reader.design(coordination, default, &config);
-    let lending = reader.lending(coordination, default);
-    let syncing = reader.syncing(coordination, default);
-    if lending.recovery == Recovery::Ledger && !can_be_kept(&config, &lending) {
-        let what = "a ledger keeps token buckets with a burst of 4 or more that are enforced for everybody and let nobody wait longer \
-                    than a term; choose another `recovery`";
-        reader.wrong(Field::Recovery, what);
-    }
-    let on_failure = reader.choice(Field::OnFailure, &coordination::ON_FAILURE);
-    let durable = reader.switch(Field::Durable);
+    let fields = reader.mode_fields(coordination, default, &config);
+    let on_failure = reader.choice("on_failure", &OnFailure::NAMES);
+    let durable = reader.switch("durable");
     if reader.failed {
         return None;
     }
     let policy = Policy::new(config.clone());
     let policy = policy
-        .map_err(|error| reader.wrong(place_of(error), &explain(error, given, &config)))
+        .map_err(|error| reader.wrong(field_of(error), &explain(error, given, &config)))
         .ok()?;
     let on_failure = on_failure.map_or(OnFailure::default(), |index| OnFailure::ALL[index]);
     Some(NamedPolicy {
         name: name?,
         policy,
         coordination,
-        design,
-        lending: (!lending.is_empty()).then(|| Box::new(lending)),
-        syncing,
+        fields,
         on_failure,
         durable,
     })
@@ -112,20 +99,25 @@ impl<'a> Reader<'a> {
     }
 
     /// Says what is wrong with a field, or with the policy where the field was not given.
-    fn wrong(&mut self, field: Field, what: &str) {
-        let place = self
-            .given
-            .get(field)
-            .map_or(self.given.place, |text| text.place);
+    fn wrong(&mut self, field: &str, what: &str) {
+        let place = self.place_of(field).unwrap_or(self.given.place);
+        self.wrong_at(place, what);
+    }
+
+    fn place_of(&self, field: &str) -> Option<Place> {
+        self.given.get(field).map(|text| text.place)
+    }
+
+    fn wrong_at(&mut self, place: Place, what: &str) {
         self.failed = true;
         self.problems
             .add(Problem::new(ErrorKind::Conflict, place, what));
     }
 
-    fn required(&mut self, field: Field) -> Option<&'a Text> {
+    fn required(&mut self, field: &str) -> Option<&'a Text> {
         let text = self.given.get(field);
         if text.is_none() && !self.given.has_unknown {
-            let what = format!("a policy needs `{}`", field.row().name);
+            let what = format!("a policy needs `{field}`");
             self.problems
                 .add(Problem::new(ErrorKind::Missing, self.given.place, what));
         }
@@ -133,42 +125,43 @@ impl<'a> Reader<'a> {
         text
     }
 
-    fn whole(&mut self, text: &Text, field: Field) -> Option<u64> {
-        let row = field.row();
-        let Shape::Whole(least, most) = row.shape else {
+    /// A whole number within the bounds of its row.
+    fn whole(&mut self, text: &Text, field: &str) -> Option<u64> {
+        let FieldShape::Whole(least, most) = PolicyField::named(field)?.shape else {
             return None;
         };
-        self.keep(scalar::whole(
-            text,
-            &format!("`{}`", row.name),
-            (least, most),
-        ))
+        self.keep(scalar::whole(text, &format!("`{field}`"), (least, most)))
     }
 
-    fn number(&mut self, field: Field) -> Option<u64> {
-        self.given
-            .get(field)
-            .and_then(|text| self.whole(text, field))
+    fn number(&mut self, field: &str) -> Option<u64> {
+        let text = self.given.get(field);
+        text.and_then(|text| self.whole(text, field))
     }
 
-    fn choice(&mut self, field: Field, valid: &[&str]) -> Option<usize> {
+    fn choice(&mut self, field: &str, valid: &[&str]) -> Option<usize> {
         let text = self.given.get(field)?;
-        let name = field.row().name;
         let unknown = match field {
-            Field::Algorithm | Field::Coordination | Field::Design => format!("unknown {name}"),
-            _ => format!("`{name}` cannot be"),
+            "algorithm" | "coordination" | "design" => format!("unknown {field}"),
+            _ => format!("`{field}` cannot be"),
         };
         self.keep(scalar::choice(text, &unknown, valid))
     }
 
-    fn switch(&mut self, field: Field) -> bool {
+    /// The place of a choice among those of its row.
+    fn chosen(&mut self, field: &str) -> Option<usize> {
+        match PolicyField::named(field)?.shape {
+            FieldShape::Choice(valid) => self.choice(field, valid),
+            _ => None,
+        }
+    }
+
+    fn switch(&mut self, field: &str) -> bool {
         let text = self.given.get(field);
-        let result = text
-            .and_then(|text| self.keep(scalar::switch(text, &format!("`{}`", field.row().name))));
+        let result = text.and_then(|text| self.keep(scalar::switch(text, &format!("`{field}`"))));
         result.unwrap_or(false)
     }
 
-    fn nanos(&mut self, field: Field) -> Option<u64> {
+    fn nanos(&mut self, field: &str) -> Option<u64> {
         let text = self.given.get(field)?;
         self.keep(scalar::nanos(text))
     }
@@ -180,24 +173,24 @@ impl<'a> Reader<'a> {
 
     /// The fields that only some algorithms have.
     fn shape(&mut self, config: &mut PolicyConfig) {
-        config.burst = self.number(Field::Burst);
-        config.offset_ns = self.nanos(Field::Offset).unwrap_or(0);
-        if let Some(slices) = self.number(Field::Slices) {
+        config.burst = self.number("burst");
+        config.offset_ns = self.nanos("offset").unwrap_or(0);
+        if let Some(slices) = self.number("slices") {
             config.slices = u32::try_from(slices).unwrap_or(SLICES_MAX);
             if config.algorithm != Algorithm::SlidingCounters {
-                self.wrong(Field::Slices, "only sliding-counters has slices");
+                self.wrong("slices", "only sliding-counters has slices");
             }
         }
-        if let Some(text) = self.given.get(Field::TimeZone) {
+        if let Some(text) = self.given.get("time_zone") {
             self.time_zone(text, config);
         }
-        let delays = self.choice(Field::OnLimit, &ON_LIMIT) == Some(1);
-        let max_wait_ns = self.nanos(Field::MaxWait);
+        let delays = self.chosen("on_limit") == Some(1);
+        let max_wait_ns = self.nanos("max_wait");
         if delays {
             config.on_limit = OnLimit::Delay { max_wait_ns };
         } else if max_wait_ns.is_some() {
             self.wrong(
-                Field::MaxWait,
+                "max_wait",
                 "`max_wait` bounds the delay of `on_limit: delay`, which is not given",
             );
         }
@@ -205,10 +198,10 @@ impl<'a> Reader<'a> {
 
     fn time_zone(&mut self, text: &Text, config: &mut PolicyConfig) {
         let Period::Calendar(calendar) = &config.period else {
-            return self.wrong(Field::TimeZone, &PolicyError::CalendarUnused.to_string());
+            return self.wrong("time_zone", &PolicyError::CalendarUnused.to_string());
         };
         if config.algorithm != Algorithm::FixedWindow {
-            return self.wrong(Field::TimeZone, &PolicyError::CalendarUnused.to_string());
+            return self.wrong("time_zone", &PolicyError::CalendarUnused.to_string());
         }
         if let Some(calendar) = calendar.in_zone(&text.value) {
             config.period = Period::Calendar(calendar);
@@ -223,28 +216,28 @@ impl<'a> Reader<'a> {
 
     /// The fields that every algorithm has.
     fn limits(&mut self, config: &mut PolicyConfig) {
-        config.max_debt = self.number(Field::MaxDebt);
-        config.count_refused = self.switch(Field::CountRefused);
-        config.inherit = match self.choice(Field::Inherit, &INHERIT) {
+        config.max_debt = self.number("max_debt");
+        config.count_refused = self.switch("count_refused");
+        config.inherit = match self.chosen("inherit") {
             Some(1) => Inherit::Proportional,
             Some(2) => Inherit::Reset,
             _ => Inherit::AsIs,
         };
         let percent = self
-            .number(Field::EnforcePercent)
+            .number("enforce_percent")
             .and_then(|percent| u8::try_from(percent).ok());
-        let mode = self.choice(Field::Mode, &MODES);
+        let mode = self.chosen("mode");
         config.enforce_percent = match (mode, percent) {
             (Some(1), Some(1..)) => {
                 self.wrong(
-                    Field::EnforcePercent,
+                    "enforce_percent",
                     "`mode: shadow` enforces for nobody; remove one of the two",
                 );
                 0
             }
             (Some(0), Some(0)) => {
                 self.wrong(
-                    Field::EnforcePercent,
+                    "enforce_percent",
                     "0 percent is `mode: shadow`; remove one of the two",
                 );
                 0
@@ -255,8 +248,8 @@ impl<'a> Reader<'a> {
     }
 
     fn coordination(&mut self, algorithm: Algorithm, default: Inherited) -> Coordination {
-        let own = self.given.get(Field::Coordination).map(|text| text.place);
-        let chosen = self.choice(Field::Coordination, &coordination::NAMES);
+        let own = self.place_of("coordination");
+        let chosen = self.chosen("coordination");
         let chosen = chosen.map_or(default.coordination, |index| Coordination::ALL[index]);
         if !chosen.allows(algorithm) {
             let (instead, with) = chosen.nearest_for(algorithm);
@@ -267,150 +260,75 @@ impl<'a> Reader<'a> {
                 with.name()
             );
             let place = own.or(default.place).unwrap_or(self.given.place);
-            self.failed = true;
-            self.problems
-                .add(Problem::new(ErrorKind::Conflict, place, what));
+            self.wrong_at(place, &what);
         }
         chosen
     }
 
-    /// How nodes that gossip agree about the policy; what gossip cannot count is refused.
-    fn design(
+    /// How its mode works, by the row of the mode; fields of other modes are refused.
+    fn mode_fields(
         &mut self,
-        coordination: Coordination,
+        by: Coordination,
         default: Inherited,
         config: &PolicyConfig,
-    ) -> Design {
-        let typed = self.given.get(Field::Design).map(|text| text.place);
-        let own = self.choice(Field::Design, &coordination::DESIGNS);
-        if coordination != Coordination::Gossip {
-            if typed.is_some() && !default.is_plan {
-                let what = "`design` says how nodes gossip; it needs `coordination: gossip`";
-                self.wrong(Field::Design, what);
-            }
-            return Design::default();
-        }
-        let inherited = default.design.map(|(design, _)| design);
-        let design = own.map_or(inherited.unwrap_or_default(), |index| Design::ALL[index]);
-        if !design.allows(config.algorithm) && coordination.allows(config.algorithm) {
-            let (name, algorithm) = (design.name(), config.algorithm.name());
-            let what =
-                format!("the design {name} does not count {algorithm}; use `design: segments`");
-            let place = typed.or(default.design.map(|(_, place)| place));
-            let place = place.unwrap_or(self.given.place);
-            self.failed = true;
-            self.problems
-                .add(Problem::new(ErrorKind::Conflict, place, what));
-        }
-        self.gossip_numbers(config);
-        design
-    }
-
-    /// How the policy lends.
-    fn lending(&mut self, coordination: Coordination, default: Inherited) -> Lending {
-        let lending = Lending {
-            term_ns: self.nanos(Field::Term),
-            min_depth: self.number(Field::MinDepth),
-            min_uses: self.number(Field::MinUses),
-            pool_rate: self.number(Field::PoolRate),
-            pool_depth: self.number(Field::PoolDepth),
-            max_lessees: self.number(Field::MaxLessees),
-            spill: self.number(Field::Spill),
-            shares_by_client: self.choice(Field::Share, &SHARE) == Some(1),
-            drift_ppm: self.number(Field::DriftPpm),
-            timeout_ns: self.nanos(Field::Timeout),
-            safe_capacity: self.number(Field::SafeCapacity),
-            recovery: self
-                .choice(Field::Recovery, &RECOVERY)
-                .map_or(Recovery::default(), |index| Recovery::ALL[index]),
-        };
-        if coordination != Coordination::Lease {
-            self.unfit(&LENDING, "leases are given", Coordination::Lease, default);
-            return Lending::default();
-        }
-        for (field, nanos) in [
-            (Field::Term, lending.term_ns),
-            (Field::Timeout, lending.timeout_ns),
-        ] {
-            if nanos.is_some_and(|nanos| !(MILLISECOND..=HOUR).contains(&nanos)) {
-                self.wrong(field, "it is between 1ms and 1h");
+    ) -> ModeFields {
+        let mut own = Vec::new();
+        for mode in Coordination::ALL {
+            let row = mode.row();
+            let said = row.fields.iter().map(|field| (field, self.value(field)));
+            let said: Vec<_> = said.collect();
+            if mode == by {
+                own = said;
+            } else {
+                self.unfit(mode, default);
             }
         }
-        lending
+        for (field, value) in &mut own {
+            if let (FieldShape::Within(least, most), Some(nanos)) = (field.shape, *value)
+                && !(least..=most).contains(&nanos)
+            {
+                let (least, most) = (duration::format(least), duration::format(most));
+                self.wrong(field.name, &format!("it is between {least} and {most}"));
+            }
+            let of_contract = default.design.filter(|_| field.of_contract);
+            *value = value.or(of_contract.map(|(design, _)| design as u64));
+        }
+        let own = own.into_iter();
+        let fields = ModeFields::of(own.filter_map(|(field, value)| Some((field, value?))));
+        for (field, what) in (by.row().check)(config, &fields) {
+            let of_contract = PolicyField::named(field).is_some_and(|field| field.of_contract);
+            let place = default.design.filter(|_| of_contract);
+            let place = self.place_of(field).or(place.map(|(_, place)| place));
+            self.wrong_at(place.unwrap_or(self.given.place), &what);
+        }
+        fields
     }
 
-    /// How the policy is synchronised.
-    fn syncing(&mut self, coordination: Coordination, default: Inherited) -> Syncing {
-        let interval_ns = self.nanos(Field::Interval);
-        let forgets = self.choice(Field::Debts, &DEBTS) == Some(1);
-        let usual = Syncing::default();
-        if coordination != Coordination::Sync {
-            self.unfit(&SYNCING, "nodes synchronise", Coordination::Sync, default);
-            return usual;
-        }
-        let interval_ns = interval_ns.unwrap_or(usual.interval_ns);
-        if !(Syncing::INTERVAL_MIN..=Syncing::INTERVAL_MAX).contains(&interval_ns) {
-            self.wrong(Field::Interval, "it is between 50ms and 1m");
-        }
-        Syncing {
-            interval_ns,
-            forgets,
+    /// What a field of a mode says.
+    fn value(&mut self, field: &PolicyField) -> Option<u64> {
+        match field.shape {
+            FieldShape::Whole(..) => self.number(field.name),
+            FieldShape::Duration | FieldShape::Within(..) => self.nanos(field.name),
+            FieldShape::Choice(_) => self.chosen(field.name).map(|place| place as u64),
+            FieldShape::Switch => Some(u64::from(self.switch(field.name))),
+            FieldShape::Name | FieldShape::Zone => None,
         }
     }
 
-    /// Refuses the first of these fields that is given, as they say how another coordination works.
-    fn unfit(&mut self, fields: &[Field], how: &str, of: Coordination, default: Inherited) {
-        let mut fields = fields.iter().copied();
-        let given = fields.find(|field| self.given.get(*field).is_some());
+    /// Refuses the first field of a mode that is given where the policy has another.
+    fn unfit(&mut self, mode: Coordination, default: Inherited) {
+        let row = mode.row();
+        let mut fields = row.fields.iter().map(|field| field.name);
+        let given = fields.find(|field| self.given.get(field).is_some());
         if let Some(field) = given.filter(|_| !default.is_plan) {
-            let (name, of) = (field.row().name, of.name());
-            let what = format!("`{name}` says how {how}; it needs `coordination: {of}`");
+            let (how, of) = (row.how, mode.name());
+            let what = format!("`{field}` says how {how}; it needs `coordination: {of}`");
             self.wrong(field, &what);
-        }
-    }
-
-    /// Refuses numbers that gossip has no room for.
-    fn gossip_numbers(&mut self, config: &PolicyConfig) {
-        for (field, tokens) in [
-            (Field::Limit, config.limit),
-            (Field::Burst, config.burst.unwrap_or(0)),
-        ] {
-            if tokens > GOSSIP_TOKENS_MAX {
-                let what = format!("gossip counts up to {GOSSIP_TOKENS_MAX} tokens, not {tokens}");
-                self.wrong(field, &what);
-            }
-        }
-        if config.period.nanos() > GOSSIP_PERIOD_NS_MAX {
-            self.wrong(Field::Per, "gossip has periods of up to 36 years");
         }
     }
 }
 
-/// The fields that say how leases are given.
-const LENDING: [Field; 12] = [
-    Field::Term,
-    Field::MinDepth,
-    Field::MinUses,
-    Field::PoolRate,
-    Field::PoolDepth,
-    Field::MaxLessees,
-    Field::Spill,
-    Field::Share,
-    Field::DriftPpm,
-    Field::Timeout,
-    Field::SafeCapacity,
-    Field::Recovery,
-];
-/// The fields that say how nodes synchronise.
-const SYNCING: [Field; 2] = [Field::Interval, Field::Debts];
-const MILLISECOND: u64 = 1_000_000;
-const HOUR: u64 = 3_600_000_000_000;
-/// The most tokens that gossip counts, as its buckets and windows say.
-const GOSSIP_TOKENS_MAX: u64 = 1 << 40;
-/// The longest period that gossip has, likewise.
-const GOSSIP_PERIOD_NS_MAX: u64 = 1 << 60;
-
-/// The algorithm at a position of [`ALGORITHMS`]; those past the last are aliases of the first.
+/// The algorithm at a place among the choices; those past the last are aliases of the first.
 fn algorithm_at(index: usize) -> Algorithm {
     Algorithm::ALL
         .get(index)
@@ -436,17 +354,17 @@ fn zone_hint(name: &str) -> String {
 }
 
 /// The field a complaint of the limit crate is about.
-fn place_of(error: PolicyError) -> Field {
+fn field_of(error: PolicyError) -> &'static str {
     match error {
-        PolicyError::LimitZero | PolicyError::LimitTooLarge(_) => Field::Limit,
-        PolicyError::BurstZero | PolicyError::BurstUnused => Field::Burst,
-        PolicyError::PeriodZero | PolicyError::PeriodTooLong(_) => Field::Per,
-        PolicyError::SlicesOutOfRange(_) | PolicyError::SlicesDoNotDivide { .. } => Field::Slices,
-        PolicyError::DelayUnused => Field::OnLimit,
-        PolicyError::OffsetUnused => Field::Offset,
-        PolicyError::CalendarUnused => Field::TimeZone,
-        PolicyError::PercentTooLarge(_) => Field::EnforcePercent,
-        PolicyError::NoPolicy | PolicyError::TooManyPolicies(_) => Field::Name,
+        PolicyError::LimitZero | PolicyError::LimitTooLarge(_) => "limit",
+        PolicyError::BurstZero | PolicyError::BurstUnused => "burst",
+        PolicyError::PeriodZero | PolicyError::PeriodTooLong(_) => "per",
+        PolicyError::SlicesOutOfRange(_) | PolicyError::SlicesDoNotDivide { .. } => "slices",
+        PolicyError::DelayUnused => "on_limit",
+        PolicyError::OffsetUnused => "offset",
+        PolicyError::CalendarUnused => "time_zone",
+        PolicyError::PercentTooLarge(_) => "enforce_percent",
+        PolicyError::NoPolicy | PolicyError::TooManyPolicies(_) => "name",
     }
 }
 
@@ -470,7 +388,7 @@ fn explain(error: PolicyError, given: &Given, config: &PolicyConfig) -> String {
             )
         }
         PolicyError::PeriodTooLong(_) => {
-            let typed = given.get(Field::Per).map_or("it", |text| &*text.value);
+            let typed = given.get("per").map_or("it", |text| &*text.value);
             format!(
                 "{} is longer than any length of time here, 100 years",
                 quote(typed)

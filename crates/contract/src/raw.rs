@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use tollgate_limit::POLICIES_MAX;
 
-use crate::fields::{Field, Shape};
+use crate::fields::{FieldShape, PolicyField};
 use crate::text::{Few, Node, Pairs, TOO_MANY, Text, given};
 use crate::{CONTRACTS_MAX, ENTRIES_MAX, PLANS_MAX};
 
@@ -127,11 +127,13 @@ impl Serialize for RawPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.0.len()))?;
         for (name, value) in &self.0.0 {
-            let shape = Field::from_name(&name.value).map(|field| field.row().shape);
+            let shape = PolicyField::named(&name.value).map(|field| field.shape);
             let text = &*value.value;
             match (shape, text.parse::<u64>(), text.parse::<bool>()) {
-                (Some(Shape::Whole(..)), Ok(number), _) => map.serialize_entry(name, &number)?,
-                (Some(Shape::Switch), _, Ok(switch)) => map.serialize_entry(name, &switch)?,
+                (Some(FieldShape::Whole(..)), Ok(number), _) => {
+                    map.serialize_entry(name, &number)?
+                }
+                (Some(FieldShape::Switch), _, Ok(switch)) => map.serialize_entry(name, &switch)?,
                 _ => map.serialize_entry(name, text)?,
             }
         }

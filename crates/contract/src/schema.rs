@@ -7,10 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::NAME_BYTES_MAX;
 use crate::contracts::Unmatched;
-use crate::coordination;
 use crate::dialect::Dialect;
 use crate::duration;
-use crate::fields::{Field, ROWS, Shape};
+use crate::fields::{FieldShape, PolicyField};
+use crate::modes::{Coordination, Design};
 use crate::raw::{
     CoordinationSchema, DesignSchema, HeadersSchema, RawFile, RawPolicy, UnmatchedSchema,
 };
@@ -42,13 +42,13 @@ impl JsonSchema for RawPolicy {
             .get_mut("properties")
             .and_then(|all| all.as_object_mut());
         if let Some(properties) = properties {
-            for row in ROWS {
+            for row in PolicyField::all() {
                 let mut value = shape(row.shape);
-                if matches!(row.field, Field::Coordination | Field::Design) {
+                if row.of_contract {
                     // What is absent here is the contract's, whose own default is in its schema.
                     value.remove("default");
                 }
-                value.insert("description".into(), row.about.into());
+                value.insert("description".into(), described(row).into());
                 properties.insert(row.name.into(), value.to_value());
             }
         }
@@ -62,7 +62,7 @@ impl JsonSchema for CoordinationSchema {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": coordination::NAMES, "default": "local" })
+        json_schema!({ "type": "string", "enum": Coordination::NAMES, "default": "local" })
     }
 }
 
@@ -72,7 +72,7 @@ impl JsonSchema for DesignSchema {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": coordination::DESIGNS, "default": "auto" })
+        json_schema!({ "type": "string", "enum": Design::NAMES, "default": "auto" })
     }
 }
 
@@ -96,25 +96,37 @@ impl JsonSchema for UnmatchedSchema {
     }
 }
 
-fn shape(shape: Shape) -> Schema {
+/// What a field says, and what where it says nothing.
+fn described(row: &PolicyField) -> String {
+    let absent = match row.absent {
+        "" => String::new(),
+        what => format!(" Where absent: {what}."),
+    };
+    let only = row
+        .mode()
+        .map(|mode| format!(" Only with coordination: {}.", mode.name()));
+    format!("{}{absent}{}", row.about, only.unwrap_or_default())
+}
+
+fn shape(shape: FieldShape) -> Schema {
     match shape {
-        Shape::Name => {
+        FieldShape::Name => {
             json_schema!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX })
         }
-        Shape::Zone => {
+        FieldShape::Zone => {
             json_schema!({ "type": "string", "minLength": 1, "examples": ["Europe/Ljubljana"] })
         }
-        Shape::Whole(least, most) => {
+        FieldShape::Whole(least, most) => {
             json_schema!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Shape::Duration => json_schema!({
+        FieldShape::Duration | FieldShape::Within(..) => json_schema!({
             "type": "string",
             "pattern": duration::PATTERN,
             "examples": ["250ms", "1s", "1h30m", "minute", "day"],
         }),
-        Shape::Choice(names) => {
+        FieldShape::Choice(names) => {
             json_schema!({ "type": "string", "enum": names, "default": names[0] })
         }
-        Shape::Switch => json_schema!({ "type": "boolean", "default": false }),
+        FieldShape::Switch => json_schema!({ "type": "boolean", "default": false }),
     }
 }

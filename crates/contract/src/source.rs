@@ -6,10 +6,10 @@ use tollgate_kit::{FNV, fnv};
 
 use crate::check::{check_contract, check_policies, given};
 use crate::contract::Contract;
-use crate::coordination::{Coordination, Design};
 use crate::error::{ContractErrors, ErrorKind};
 use crate::kept::Kept;
 use crate::merge::{Given, laid_over, overlaid};
+use crate::modes::{Coordination, Design};
 use crate::plans::Plans;
 use crate::policy::Inherited;
 use crate::problems::{Problem, Problems};

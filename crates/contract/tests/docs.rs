@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tollgate_contract::{Contracts, Coordination, json_schema};
+use tollgate_contract::{Contracts, Coordination, FieldShape, PolicyField, json_schema};
 use tollgate_limit::Algorithm;
 
 fn path(name: &str) -> PathBuf {
@@ -41,6 +41,92 @@ fn the_committed_schema_is_the_generated_one() {
     assert!(
         parse(&committed) == parse(&schema),
         "docs/contract.schema.json is out of date; write it anew with\n\
+         UPDATE_SCHEMA=1 cargo test -p tollgate-contract --test docs"
+    );
+}
+
+/// A part of the reference that is made of the rows of modes, with the heading that it stands under.
+struct Generated {
+    under: &'static str,
+    text: String,
+}
+
+impl Generated {
+    const END: &str = "<!-- end of what the rows of modes say -->\n";
+
+    /// The reference with this part as it should be.
+    fn put_into(&self, reference: &str) -> String {
+        let (before, rest) = reference.split_once(self.under).expect(self.under);
+        let (_, after) = rest.split_once(Self::END).expect("an end");
+        [before, self.under, &self.text, Self::END, after].concat()
+    }
+}
+
+/// What each mode does, and which algorithms it counts.
+fn modes() -> Generated {
+    let mut text = "\n\n| name | how nodes agree |\n|---|---|\n".to_owned();
+    for mode in Coordination::ALL {
+        text += &format!("| `{}` | {} |\n", mode.name(), mode.about());
+    }
+    text += "\nNot every algorithm works under every coordination. A pair that does not is refused, with the nearest that \
+             does:\n\n";
+    text += &format!("| algorithm | {} |\n", Coordination::NAMES.join(" | "));
+    text += &format!("|{}\n", "---|".repeat(1 + Coordination::ALL.len()));
+    for algorithm in Algorithm::ALL {
+        let allows = |mode: Coordination| if mode.allows(algorithm) { "yes" } else { "no" };
+        let cells = Coordination::ALL.map(allows).join(" | ");
+        text += &format!("| {} | {cells} |\n", algorithm.name());
+    }
+    Generated {
+        under: "### Coordination",
+        text,
+    }
+}
+
+/// The fields that only some mode has.
+fn fields() -> Generated {
+    let mut text =
+        "\n\nSome fields say how a mode works, and mean something under that one only.\n"
+            .to_owned();
+    for mode in Coordination::ALL {
+        let row = mode.row();
+        let own = row.fields.iter().filter(|field| !field.of_contract);
+        let lines: Vec<String> = own.map(line).collect();
+        if !lines.is_empty() {
+            text += &format!(
+                "\nHow {}, under `coordination: {}`:\n\n",
+                row.how,
+                mode.name()
+            );
+            text += "| field | default | meaning |\n|---|---|---|\n";
+            text += &lines.concat();
+        }
+    }
+    Generated {
+        under: "### Fields of modes",
+        text,
+    }
+}
+
+fn line(field: &PolicyField) -> String {
+    let absent = match field.shape {
+        FieldShape::Choice(names) if field.absent.is_empty() => format!("`{}`", names[0]),
+        _ => field.absent.to_owned(),
+    };
+    format!("| `{}` | {absent} | {} |\n", field.name, field.about)
+}
+
+#[test]
+fn the_reference_says_of_modes_what_their_rows_say() {
+    let text = reference();
+    let right = fields().put_into(&modes().put_into(&text));
+    if is_update() {
+        std::fs::write(path("contract-file.md"), &right).expect("written");
+        return;
+    }
+    assert!(
+        right == text,
+        "docs/contract-file.md is out of date; write it anew with\n\
          UPDATE_SCHEMA=1 cargo test -p tollgate-contract --test docs"
     );
 }

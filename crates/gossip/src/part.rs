@@ -248,16 +248,8 @@ impl Mode for Part {
         self.machine.restore(key, bytes, now)
     }
 
-    fn keys(&self) -> Vec<Key> {
-        self.machine.keys()
-    }
-
     fn drop_copy(&mut self) -> bool {
         self.machine.exchange_mut().drop_copy()
-    }
-
-    fn held(&self) -> u64 {
-        self.machine.held()
     }
 
     fn status(&mut self, _: Option<Key>, _: Instant) -> Vec<Figure> {
@@ -270,7 +262,7 @@ fn kind(policy: &NamedPolicy, nodes: u64) -> Kind {
     if !policy.policy.config().algorithm.is_bucket() {
         return Kind::Segments;
     }
-    let kind = Kind::named(policy.design.name()).unwrap_or(Kind::Auto);
+    let kind = Kind::named(policy.design().name()).unwrap_or(Kind::Auto);
     kind.resolve(policy.policy.capacity(), nodes)
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Not here: grantors and clients.
 
-use tollgate_contract::{Contract, Coordination, NamedPolicy, OnFailure as Wish, Recovery};
+use tollgate_contract::{Contract, NamedPolicy, OnFailure as Wish, Recovery};
 use tollgate_limit::{Policy, PolicyConfig, Span};
-use tollgate_mode::{Tag, wait_max};
+use tollgate_mode::wait_max;
 
 use crate::amount::{BadLimits, Limits};
 use crate::bundle::Terms;
@@ -12,13 +12,6 @@ use crate::lessee::OnFailure;
 use crate::pool::Rules;
 use crate::share::Share;
 use crate::window::Window;
-
-/// The name on the wire of a policy that is lent.
-pub fn tag(contract: &Contract, policy: &NamedPolicy) -> u64 {
-    let mut tag = Tag::of(contract, policy);
-    tag.text(Coordination::Lease.name());
-    tag.finish()
-}
 
 /// The bucket of a policy.
 pub fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
@@ -36,25 +29,20 @@ pub(crate) fn limits(policy: &Policy) -> Result<(Limits, Option<Window>), BadLim
 
 /// How a policy lends.
 pub fn rules(named: &NamedPolicy) -> Rules {
-    let (lending, usual) = (named.lending(), Rules::default());
-    let part = |percent: Option<u64>| percent.map(|percent| percent.min(100) * ONE / 100);
+    let (get, usual) = (|name| named.fields.get(name), Rules::default());
+    let part = |name| get(name).map(|percent| percent.min(100) * ONE / 100);
     Rules {
-        term_ns: lending.term(named.policy.config()),
-        depth_min: lending.min_depth.unwrap_or(usual.depth_min),
-        uses_min: lending.min_uses.unwrap_or(usual.uses_min),
-        pool_rate: part(lending.pool_rate).unwrap_or(usual.pool_rate),
-        lent_depth: part(lending.pool_depth).map_or(usual.lent_depth, |kept| ONE - kept),
-        lessees_max: lending
-            .max_lessees
+        term_ns: named.term_ns(),
+        depth_min: get("min_depth").unwrap_or(usual.depth_min),
+        uses_min: get("min_uses").unwrap_or(usual.uses_min),
+        pool_rate: part("pool_rate").unwrap_or(usual.pool_rate),
+        lent_depth: part("pool_depth").map_or(usual.lent_depth, |kept| ONE - kept),
+        lessees_max: get("max_lessees")
             .and_then(|most| usize::try_from(most).ok())
             .unwrap_or(usual.lessees_max),
-        spill: lending.spill.unwrap_or(usual.spill),
-        share: if lending.shares_by_client {
-            Share::Client
-        } else {
-            Share::Request
-        },
-        begins_full: lending.recovery == Recovery::Fresh,
+        spill: get("spill").unwrap_or(usual.spill),
+        share: [Share::Request, Share::Client][named.fields.choice("share")],
+        begins_full: named.recovery() == Recovery::Fresh,
         max_wait_ns: nanos(wait_max(named.policy.config())),
         ..usual
     }
@@ -75,16 +63,12 @@ pub fn terms(contract: &Contract) -> Terms {
         max_wait_ns: 0,
     };
     for named in &contract.policies {
-        let (lending, rules) = (named.lending(), rules(named));
-        let drift_ppm = lending
-            .drift_ppm
-            .map(|ppm| u32::try_from(ppm).unwrap_or(u32::MAX));
+        let (get, rules) = (|name| named.fields.get(name), rules(named));
+        let drift_ppm = get("drift_ppm").map(|ppm| u32::try_from(ppm).unwrap_or(u32::MAX));
         terms.term_ns = terms.term_ns.min(rules.term_ns);
         terms.uses_min = terms.uses_min.max(rules.uses_min);
         terms.drift_ppm = terms.drift_ppm.max(drift_ppm.unwrap_or(DRIFT_PPM));
-        terms.timeout_ns = terms
-            .timeout_ns
-            .min(lending.timeout_ns.unwrap_or(TIMEOUT_NS));
+        terms.timeout_ns = terms.timeout_ns.min(get("timeout").unwrap_or(TIMEOUT_NS));
         terms.on_failure = stricter(terms.on_failure, wish(named));
         // Of several policies none waits: contracts refuse to lend such.
         terms.max_wait_ns = rules.max_wait_ns;
@@ -94,7 +78,7 @@ pub fn terms(contract: &Contract) -> Terms {
 
 /// What a client does of a policy when no node answers.
 fn wish(named: &NamedPolicy) -> OnFailure {
-    match (named.lending().safe_capacity, named.on_failure) {
+    match (named.fields.get("safe_capacity"), named.on_failure) {
         (Some(per_second), _) => OnFailure::Safe {
             per_second,
             burst: per_second,

@@ -56,7 +56,7 @@ pub use bundle::{
     Inquiry, Reply, Terms, client_of, decode_inquiry, decode_reply, encode_inquiry, encode_nudge,
     encode_reply,
 };
-pub use config::{bucket_limits, rules, tag, terms};
+pub use config::{bucket_limits, rules, terms};
 pub use holding::{Holding, JoinReceipt, Joined, Said};
 pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand, QuotaStand, QuotaTold};
 pub use lessee::{

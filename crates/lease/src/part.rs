@@ -8,7 +8,7 @@ use core::any::Any;
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::Instant;
 use tollgate_mode::{
-    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Settlement, Tag,
+    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Settlement,
     by_machine, counter, gauge,
 };
 
@@ -46,10 +46,6 @@ impl ModeKind for Lease {
         }
         let limits = limits(&policy.policy);
         limits.map(drop).map_err(|error| error.to_string())
-    }
-
-    fn tag(&self, tag: &mut Tag, _: &NamedPolicy, _: u64) {
-        tag.text(Coordination::Lease.name());
     }
 
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
@@ -142,14 +138,6 @@ impl Mode for Part {
 
     fn poll_send(&mut self) -> Option<Send> {
         None
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        self.machine.keys()
-    }
-
-    fn held(&self) -> u64 {
-        self.machine.held()
     }
 
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {

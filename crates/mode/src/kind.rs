@@ -23,7 +23,7 @@ pub trait ModeKind: fmt::Debug + Send + Sync {
 
     /// Whether nodes have numbers by a roster of names, instead of those of the cluster.
     fn is_by_roster(&self) -> bool {
-        false
+        self.coordination().is_divided()
     }
 
     /// Whether it counts a policy.
@@ -35,7 +35,9 @@ pub trait ModeKind: fmt::Debug + Send + Sync {
     fn check(&self, contract: &Contract, policy: &NamedPolicy) -> Result<(), String>;
 
     /// Adds to a tag whatever a running part cannot change; `nodes` is how many the cluster is meant to have.
-    fn tag(&self, tag: &mut Tag, policy: &NamedPolicy, nodes: u64);
+    fn tag(&self, tag: &mut Tag, _policy: &NamedPolicy, _nodes: u64) {
+        tag.text(self.coordination().name());
+    }
 
     /// A node's part in a policy, as of a node that may have run before.
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String>;
@@ -93,7 +95,7 @@ pub struct RosterPart {
 }
 
 /// How long a policy lets requests wait; longest where it says no bound.
-pub fn longest_wait(config: &PolicyConfig, unbounded: Span) -> Span {
+fn longest_wait(config: &PolicyConfig, unbounded: Span) -> Span {
     match config.on_limit {
         OnLimit::Deny => Span::ZERO,
         OnLimit::Delay { max_wait_ns } => max_wait_ns.map_or(unbounded, span),
@@ -104,6 +106,16 @@ pub fn longest_wait(config: &PolicyConfig, unbounded: Span) -> Span {
 pub fn wait_max(config: &PolicyConfig) -> Span {
     longest_wait(config, Span::from_nanos(u128::MAX))
 }
+
+/// How long a policy lets requests wait where a restarted node uses nothing of its own until all promises have ended.
+pub fn promised_wait(config: &PolicyConfig) -> Span {
+    longest_wait(config, WAIT_UNSAID).min(WAIT_MAX)
+}
+
+/// The longest wait that is promised where a policy says none.
+const WAIT_UNSAID: Span = Span::from_nanos(10_000_000_000);
+/// The longest wait that is promised.
+const WAIT_MAX: Span = Span::from_nanos(3_600_000_000_000);
 
 fn span(nanos: u64) -> Span {
     Span::from_nanos(u128::from(nanos))

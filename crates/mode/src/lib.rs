@@ -24,7 +24,7 @@ pub use figure::{Figure, Metric, MetricKind, Value, counter, gauge};
 pub use frame::{Footprint, Malformed, Saved, Send, Sort, VERSION};
 pub use ids::{Key, NodeId, Writer};
 pub use keyed::{Keyed, Weigh};
-pub use kind::{Build, ModeKind, Numbers, RosterPart, longest_wait, wait_max};
+pub use kind::{Build, ModeKind, Numbers, RosterPart, promised_wait, wait_max};
 pub use mode::{Clock, Event, Mode, Settlement};
 pub use tag::Tag;
 
@@ -88,6 +88,14 @@ macro_rules! by_machine {
             self.machine.keys_count()
         }
 
+        fn keys(&self) -> Vec<$crate::Key> {
+            self.machine.keys()
+        }
+
+        fn held(&self) -> u64 {
+            self.machine.held()
+        }
+
         fn knows(&self, key: $crate::Key) -> bool {
             self.machine.knows(key)
         }
@@ -98,6 +106,33 @@ macro_rules! by_machine {
 
         fn footprint(&self) -> $crate::Footprint {
             self.machine.footprint()
+        }
+    };
+}
+
+/// Those of them that are about frames and timeouts.
+#[macro_export]
+macro_rules! told_by_machine {
+    () => {
+        fn handle_frame(
+            &mut self,
+            from: $crate::NodeId,
+            frame: &[u8],
+            now: Instant,
+        ) -> Result<(), $crate::Malformed> {
+            self.machine.handle_frame(from, frame, now)
+        }
+
+        fn handle_timeout(&mut self, now: Instant) {
+            self.machine.handle_timeout(now);
+        }
+
+        fn poll_timeout(&self) -> Option<Instant> {
+            self.machine.poll_timeout()
+        }
+
+        fn poll_send(&mut self) -> Option<$crate::Send> {
+            self.machine.poll_send()
         }
     };
 }

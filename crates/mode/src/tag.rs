@@ -35,6 +35,13 @@ impl Tag {
         tag
     }
 
+    /// Of a policy whose mode adds no more than its name.
+    pub fn by_mode(contract: &Contract, policy: &NamedPolicy) -> Self {
+        let mut tag = Self::of(contract, policy);
+        tag.text(policy.coordination.name());
+        tag
+    }
+
     /// Adds a number.
     pub fn number(&mut self, number: u64) {
         self.bytes(&number.to_le_bytes());

@@ -324,7 +324,8 @@ fn counts_alike(old: &Contract, new: &Contract) -> bool {
     old.policies.len() == new.policies.len()
         && old.policies.iter().zip(&new.policies).all(|(old, new)| {
             (&old.name, &old.policy, old.durable) == (&new.name, &new.policy, new.durable)
-                && (old.coordination, old.design) == (new.coordination, new.design)
+                && old.coordination == new.coordination
+                && old.restarts_by().eq(new.restarts_by())
         })
         && old.plan.is_some() == new.plan.is_some()
 }

@@ -8,8 +8,8 @@ use std::str::FromStr;
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
-    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine,
-    counter, gauge, longest_wait,
+    Build, Clock, Event, Figure, Key, Mode, ModeKind, NodeId, Tag, by_machine, counter, gauge,
+    promised_wait, told_by_machine,
 };
 
 use crate::config::{AdaptorConfig, Borrow, SplitConfig};
@@ -90,10 +90,6 @@ impl ModeKind for Split {
         Clock::Steady
     }
 
-    fn is_by_roster(&self) -> bool {
-        true
-    }
-
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
         let limits = limits(policy.policy.config());
         limits.map(drop).map_err(|error| error.to_string())
@@ -136,6 +132,7 @@ struct Part {
 
 impl Mode for Part {
     by_machine!();
+    told_by_machine!();
 
     fn design(&self) -> &'static str {
         Coordination::Split.name()
@@ -151,34 +148,10 @@ impl Mode for Part {
         self.machine.miss(key, now);
     }
 
-    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
-        self.machine.handle_frame(from, frame, now)
-    }
-
     fn handle_event(&mut self, event: &Event<'_>, _: Instant) {
         if let Event::Members(alive) = event {
             self.machine.handle_members(alive);
         }
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
-    }
-
-    fn poll_send(&mut self) -> Option<Send> {
-        self.machine.poll_send()
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        self.machine.keys()
-    }
-
-    fn held(&self) -> u64 {
-        self.machine.held()
     }
 
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
@@ -200,7 +173,7 @@ fn wait_max(config: &PolicyConfig, limits: &Limits) -> Span {
     match config.algorithm {
         // Its queue is as long as the burst, and a part of it lasts as long as the whole.
         Algorithm::LeakyBucket => Span::from_nanos(u128::from(limits.lasts_ns()) * 2),
-        _ => longest_wait(config, WAIT_UNSAID).min(WAIT_MAX),
+        _ => promised_wait(config),
     }
 }
 
@@ -313,7 +286,3 @@ fn millis(nanos: u64) -> f64 {
 
 /// A node that was not told who it is: it has no part under this number, which no name has.
 const NOBODY: NodeId = NodeId(u16::MAX);
-/// The longest wait where a policy says none: what is promised must end before a restarted node uses its part.
-const WAIT_UNSAID: Span = Span::from_nanos(10_000_000_000);
-/// The longest wait that is promised.
-const WAIT_MAX: Span = Span::from_nanos(3_600_000_000_000);

@@ -3,7 +3,7 @@
 //! A shape says how states are read; how its policies decide is said here. Not here: who has which terms.
 
 use serde::{Deserialize, Serialize};
-use tollgate_contract::{Coordination, Design, NamedPolicy, OnFailure, Syncing, Terms};
+use tollgate_contract::{Coordination, ModeFields, NamedPolicy, OnFailure, Terms};
 use tollgate_limit::{Inherit, OnLimit, Policy, PolicyConfig};
 
 /// Terms, as far as a shape does not say it.
@@ -87,17 +87,12 @@ impl Manner {
                 .find(|is| inherit_name(*is) == self.inherit)?,
             ..numbers
         };
-        let coordination = Coordination::ALL.into_iter();
         let on_failure = OnFailure::ALL.into_iter();
         Some(NamedPolicy {
             name: name.into(),
             policy: Policy::new(config).ok()?,
-            coordination: coordination
-                .into_iter()
-                .find(|is| is.name() == self.coordination)?,
-            design: Design::Auto,
-            lending: None,
-            syncing: Syncing::default(),
+            coordination: Coordination::from_name(&self.coordination)?,
+            fields: ModeFields::default(),
             on_failure: on_failure
                 .into_iter()
                 .find(|is| is.name() == self.on_failure)?,

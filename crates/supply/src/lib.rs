@@ -39,7 +39,7 @@ pub use figures::{Figures, IgnoredFigures, Inspection, LoanFigures, RequestFigur
 pub use fill::{Offer, Party, Pour, equalise, water_fill};
 pub use limits::{BadLimits, Limits};
 pub use machine::Machine;
-pub use part::{Supply, limits, wait_max};
+pub use part::{Supply, limits};
 pub use setup::{Begin, Boot, Kept, Setup};
 pub use shares::{BadShares, Shares};
 

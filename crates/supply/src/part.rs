@@ -9,8 +9,8 @@ use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{Decoder, Encoder};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
-    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine,
-    longest_wait,
+    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, by_machine, promised_wait,
+    told_by_machine,
 };
 
 use crate::authority::AUTHORITY;
@@ -37,17 +37,9 @@ impl ModeKind for Supply {
         Clock::Steady
     }
 
-    fn is_by_roster(&self) -> bool {
-        true
-    }
-
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
         let limits = limits(policy.policy.config());
         limits.map(drop).map_err(|error| error.to_string())
-    }
-
-    fn tag(&self, tag: &mut Tag, _: &NamedPolicy, _: u64) {
-        tag.text(Coordination::Supply.name());
     }
 
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
@@ -66,7 +58,7 @@ impl ModeKind for Supply {
             members: roster.members.clone(),
             seed: roster.boot ^ build.tag,
             start: build.start,
-            wait_max: wait_max(config),
+            wait_max: promised_wait(config),
             leaks: config.algorithm == Algorithm::LeakyBucket,
             config: self.config.clone(),
         };
@@ -83,6 +75,7 @@ struct Part {
 
 impl Mode for Part {
     by_machine!();
+    told_by_machine!();
 
     fn design(&self) -> &'static str {
         Coordination::Supply.name()
@@ -91,17 +84,13 @@ impl Mode for Part {
     fn change(&mut self, policy: &NamedPolicy, now: Instant) {
         let config = policy.policy.config();
         if let Ok(limits) = limits(config) {
-            self.machine.set_wait_max(wait_max(config));
+            self.machine.set_wait_max(promised_wait(config));
             self.machine.set_limits(limits, now);
         }
     }
 
     fn miss(&mut self, key: Key, cost: u64, now: Instant) {
         self.machine.miss(key, cost, now);
-    }
-
-    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
-        self.machine.handle_frame(from, frame, now)
     }
 
     fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
@@ -127,32 +116,12 @@ impl Mode for Part {
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
-    }
-
-    fn poll_send(&mut self) -> Option<Send> {
-        self.machine.poll_send()
-    }
-
     fn poll_kept(&mut self) -> Option<Arc<[u8]>> {
         self.machine.poll_kept().map(|kept| encode(&kept))
     }
 
     fn is_superseded(&self) -> bool {
         self.machine.figures().ignored.duplicate_identities > 0
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        self.machine.keys()
-    }
-
-    fn held(&self) -> u64 {
-        self.machine.held()
     }
 
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
@@ -164,11 +133,6 @@ impl Mode for Part {
 pub fn limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
     let period = Span::from_nanos(u128::from(config.period.nanos()));
     Limits::per(config.limit, period, config.burst.unwrap_or(config.limit))
-}
-
-/// How long a policy whose rate is divided may make a request wait.
-pub fn wait_max(config: &PolicyConfig) -> Span {
-    longest_wait(config, WAIT_UNSAID).min(WAIT_MAX)
 }
 
 /// What must survive a crash, as bytes.
@@ -214,8 +178,4 @@ fn decode(bytes: &[u8]) -> Result<Kept, Malformed> {
 
 /// A node that was not told who it is: it has no home under this number, which no name has.
 const NOBODY: NodeId = AUTHORITY;
-/// The longest wait where a policy says none: what is promised must end before a restarted node uses its home.
-const WAIT_UNSAID: Span = Span::from_nanos(10_000_000_000);
-/// The longest wait that is promised.
-const WAIT_MAX: Span = Span::from_nanos(3_600_000_000_000);
 const KEPT_VERSION: u8 = 1;

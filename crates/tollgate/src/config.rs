@@ -11,7 +11,7 @@ use tollgate_node::countable;
 use tollgate_serve::settings::{
     CataloguePlace, ContractSource, Listener, ROSTER_MAX, Settings, is_server_file,
 };
-use tollgate_serve::supply::{is_divided, nodes_max};
+use tollgate_serve::supply::nodes_max;
 
 use crate::cli::{CheckFormat, CheckOptions, SealCommand};
 use crate::failure::Failure;
@@ -226,7 +226,7 @@ fn shallow(contracts: &Contracts) -> Vec<String> {
             .take(SHOWN_MAX)
         {
             let (id, name) = (&contract.id, &policy.name);
-            let interval = length(policy.syncing.interval_ns);
+            let interval = length(policy.interval_ns());
             notes.push(format!(
                 "contract `{id}`, policy `{name}`: more comes back in {interval} than the burst holds, so that the limit is not reached; \
                  give it more `burst` or a shorter `interval`"
@@ -274,7 +274,7 @@ fn sentence(policy: &NamedPolicy) -> String {
     }
     parts.push(policy.coordination.name().to_owned());
     let among = nodes_max(policy).ok();
-    let among = among.filter(|_| is_divided(policy.coordination));
+    let among = among.filter(|_| policy.coordination.is_divided());
     // A roster is no larger than that.
     let among = among.filter(|nodes| *nodes < ROSTER_MAX as u64);
     parts.extend(among.map(|nodes| format!("by owners among more than {nodes} nodes")));

@@ -1,7 +1,7 @@
 //! A contract with everything that its plan and the defaults say.
 
 use serde_json::{Map, Value, json};
-use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_contract::{Contract, FieldShape, NamedPolicy};
 use tollgate_limit::{OnLimit, Period};
 
 /// The contract, field by field.
@@ -41,17 +41,17 @@ fn policy(policy: &NamedPolicy) -> Value {
         Period::Fixed(nanos) => told["per_ns"] = (*nanos).into(),
         Period::Calendar(calendar) => told["per"] = calendar.name().into(),
     }
-    if policy.coordination == Coordination::Gossip {
-        told["design"] = policy.design.name().into();
-    }
-    if policy.coordination == Coordination::Sync {
-        told["interval_ns"] = policy.syncing.interval_ns.into();
-        told["debts"] = if policy.syncing.forgets {
-            "forget"
-        } else {
-            "keep"
+    for field in policy.coordination.row().fields {
+        let Some(value) = policy.fields.get(field.name).or_else(|| field.default()) else {
+            continue;
+        };
+        match field.shape {
+            FieldShape::Choice(names) => {
+                told[field.name] = names[policy.fields.choice(field.name)].into();
+            }
+            FieldShape::Within(..) => told[format!("{}_ns", field.name)] = value.into(),
+            _ => told[field.name] = value.into(),
         }
-        .into();
     }
     told
 }

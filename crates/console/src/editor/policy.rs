@@ -4,69 +4,11 @@ use core::fmt::Display;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use tollgate_contract::Contracts;
+use tollgate_contract::{Contracts, FieldShape, PolicyField};
 use tollgate_limit::PolicyConfig;
 
 use super::fields::Fields;
 use crate::part::{Chip, Mode};
-
-/// The fields that are numbers in a document.
-const NUMBERS: [&str; 13] = [
-    "limit",
-    "burst",
-    "slices",
-    "enforce_percent",
-    "max_debt",
-    "min_depth",
-    "min_uses",
-    "pool_rate",
-    "pool_depth",
-    "max_lessees",
-    "spill",
-    "drift_ppm",
-    "safe_capacity",
-];
-/// Those that are yes or no.
-const SWITCHES: [&str; 2] = ["count_refused", "durable"];
-/// Those that are words, in the order in which people write them.
-const WORDS: [&str; 18] = [
-    "name",
-    "per",
-    "algorithm",
-    "offset",
-    "time_zone",
-    "on_limit",
-    "max_wait",
-    "mode",
-    "inherit",
-    "on_failure",
-    "coordination",
-    "design",
-    "term",
-    "timeout",
-    "recovery",
-    "share",
-    "interval",
-    "debts",
-];
-
-/// Those that say how leases are given, and how nodes synchronise.
-pub(super) const TOGETHER: [&str; 14] = [
-    "interval",
-    "debts",
-    "term",
-    "timeout",
-    "recovery",
-    "share",
-    "min_depth",
-    "min_uses",
-    "pool_rate",
-    "pool_depth",
-    "max_lessees",
-    "spill",
-    "drift_ppm",
-    "safe_capacity",
-];
 
 /// A policy as typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +17,7 @@ pub struct PolicyDraft(BTreeMap<&'static str, String>);
 impl PolicyDraft {
     /// The names of all fields.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        WORDS.into_iter().chain(NUMBERS).chain(SWITCHES)
+        PolicyField::all().iter().map(|field| field.name)
     }
 
     /// What was typed; empty where nothing was.
@@ -126,12 +68,11 @@ impl PolicyDraft {
     /// The policy as a document has it. What is no number stays text, and is complained of by whoever checks it.
     pub fn document(&self) -> Value {
         let value = |name: &str, text: &String| {
-            let number = text.parse::<u64>().ok().filter(|_| NUMBERS.contains(&name));
-            let switch = text
-                .parse::<bool>()
-                .ok()
-                .filter(|_| SWITCHES.contains(&name));
-            let typed = number.map(Value::from).or(switch.map(Value::from));
+            let typed = match PolicyField::named(name).map(|field| field.shape) {
+                Some(FieldShape::Whole(..)) => text.parse::<u64>().ok().map(Value::from),
+                Some(FieldShape::Switch) => text.parse::<bool>().ok().map(Value::from),
+                _ => None,
+            };
             typed.unwrap_or_else(|| Value::from(text.clone()))
         };
         let said = self.0.iter().filter(|(_, text)| !text.is_empty());
@@ -150,9 +91,10 @@ impl PolicyDraft {
     pub(crate) fn config(&self) -> Option<PolicyConfig> {
         // Only what counts: names and how nodes agree change no picture.
         let mut counted = self.clone();
-        for name in ["coordination", "design"].into_iter().chain(TOGETHER) {
-            counted.0.remove(name);
-        }
+        counted.0.retain(|name, _| {
+            *name != "coordination"
+                && PolicyField::named(name).is_none_or(|field| field.mode().is_none())
+        });
         counted.0.insert("name", "shown".to_owned());
         let document = serde_json::json!({ "contracts": [{ "id": "shown", "policies": [counted.document()] }] });
         let contracts = Contracts::parse(&document.to_string()).ok()?;

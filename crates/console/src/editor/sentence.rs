@@ -1,9 +1,9 @@
 //! A policy as a sentence with gaps, a picture of what it does, and the rest of its fields below.
 
-use tollgate_contract::{Coordination, Design};
+use tollgate_contract::{Coordination, FieldShape, PolicyField};
 use tollgate_limit::{Algorithm, Period, PolicyConfig};
 
-use super::policy::{PolicyDraft, TOGETHER};
+use super::policy::PolicyDraft;
 use crate::chart::spark;
 use crate::html::{Element, Html, el};
 use crate::part::{field, select};
@@ -90,9 +90,14 @@ impl Gaps<'_> {
 
     /// A field that is seen where what is chosen has it, or where it says something.
     fn only(&self, name: &str, field: Element) -> Element {
-        let Some((_, choices)) = ONLY_FOR.iter().find(|(is, _)| *is == name) else {
+        let Some(row) = PolicyField::named(name) else {
             return field;
         };
+        let mode = row.mode().map(|mode| [mode.name()]);
+        let choices = mode.as_ref().map_or(row.only, |mode| mode);
+        if choices.is_empty() {
+            return field;
+        }
         let chosen = |name: &str, usual| match self.draft.get(name) {
             "" => usual,
             said => said,
@@ -112,72 +117,38 @@ impl Gaps<'_> {
     }
 
     fn rest(&self) -> Element {
-        let said = REST
-            .iter()
-            .chain(&TOGETHER)
-            .map(|name| (name, self.draft.get(name)))
+        let rest = || {
+            let all = PolicyField::all().iter();
+            all.filter(|field| !SPOKEN.contains(&field.name))
+        };
+        let said = rest()
+            .map(|field| (field.name, self.draft.get(field.name)))
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| el("code").with(el("bdi").text(format!("{name}: {value}"))));
         let summary = el("summary").text("More ").each(said);
-        let yes_no = [("true", "yes"), ("false", "no")];
-        let labelled = |label: &'static str, name: &str, options: &[(&str, &str)]| {
-            self.labelled(label, name, options)
-        };
-        let text = |label: &'static str, name: &str| {
-            self.only(name, field(label, self.name(name), self.draft.get(name)))
-        };
-        el("details").class("rest").with(summary).with(
-            el("div")
-                .class("fields")
-                .with(labelled(
-                    "Mode",
-                    "mode",
-                    &[("enforce", "enforce"), ("shadow", "shadow: count only")],
-                ))
-                .with(text("Enforced for, % of keys", "enforce_percent"))
-                .with(text("Longest wait", "max_wait"))
-                .with(text("Most debt", "max_debt"))
-                .with(labelled(
-                    "Charge refused requests",
-                    "count_refused",
-                    &yes_no,
-                ))
-                .with(labelled("Survives a restart", "durable", &yes_no))
-                .with(labelled(
-                    "When the limit changes",
-                    "inherit",
-                    &[
-                        ("as-is", "keep what is spent"),
-                        ("proportional", "keep the spent share"),
-                        ("reset", "begin anew"),
-                    ],
-                ))
-                .with(labelled(
-                    "When others do not answer",
-                    "on_failure",
-                    &[
-                        ("local", "decide alone"),
-                        ("allow", "allow"),
-                        ("deny", "deny"),
-                    ],
-                ))
-                .with(text("Slices", "slices"))
-                .with(text("Offset", "offset"))
-                .with(text("Time zone", "time_zone"))
-                .with(labelled(
-                    "Design",
-                    "design",
-                    &Design::ALL.map(|design| (design.name(), design.name())),
-                ))
-                .each(CHOSEN.map(|(label, name, options)| labelled(label, name, options)))
-                .each(TYPED.map(|(label, name)| text(label, name))),
-        )
+        el("details")
+            .class("rest")
+            .with(summary)
+            .with(
+                el("div")
+                    .class("fields")
+                    .each(rest().map(|row| match row.shape {
+                        FieldShape::Choice(_) => self.labelled(row, &row.choices()),
+                        FieldShape::Switch => {
+                            self.labelled(row, &[("true", "yes"), ("false", "no")])
+                        }
+                        _ => {
+                            let typed = self.draft.get(row.name);
+                            self.only(row.name, field(row.label, self.name(row.name), typed))
+                        }
+                    })),
+            )
     }
 
-    fn labelled(&self, label: &'static str, name: &str, options: &[(&str, &str)]) -> Element {
+    fn labelled(&self, row: &PolicyField, options: &[(&str, &str)]) -> Element {
         let all: Vec<(&str, &str)> = [("", "not said")].iter().chain(options).copied().collect();
-        let field = select(Some(label), self.name(name), self.draft.get(name), &all);
-        self.only(name, field)
+        let (name, typed) = (self.name(row.name), self.draft.get(row.name));
+        self.only(row.name, select(Some(row.label), name, typed, &all))
     }
 
     fn gap(&self, name: &str, label: &'static str, size: u8, hint: &'static str) -> Element {
@@ -203,101 +174,26 @@ impl Gaps<'_> {
 
 /// A field that is hidden unless one of its choices is made, or something stands in it. The script looks again when
 /// others are made.
-pub(super) fn only_for(field: Element, choices: &str, chosen: &[&str], is_said: bool) -> Element {
-    let is_seen = is_said || choices.split(' ').any(|choice| chosen.contains(&choice));
-    field.attr("data-for", choices).flag("hidden", !is_seen)
+pub(super) fn only_for(
+    field: Element,
+    choices: &[&str],
+    chosen: &[&str],
+    is_said: bool,
+) -> Element {
+    let is_seen = is_said || choices.iter().any(|choice| chosen.contains(choice));
+    let field = field.attr("data-for", choices.join(" "));
+    field.flag("hidden", !is_seen)
 }
 
-/// Fields that not every algorithm, coordination and way to refuse has, with those that do.
-const ONLY_FOR: [(&str, &str); 22] = [
-    ("burst", "token-bucket leaky-bucket"),
-    ("slices", "sliding-counters"),
-    ("offset", "fixed-window"),
-    ("time_zone", "fixed-window"),
-    ("on_limit", "token-bucket"),
-    ("max_wait", "delay"),
-    ("on_failure", "owner store lease gossip supply split sync"),
-    ("design", GOSSIP),
-    ("interval", "sync"),
-    ("debts", "sync"),
-    ("term", "lease"),
-    ("timeout", "lease"),
-    ("recovery", "lease"),
-    ("share", "lease"),
-    ("min_depth", "lease"),
-    ("min_uses", "lease"),
-    ("pool_rate", "lease"),
-    ("pool_depth", "lease"),
-    ("max_lessees", "lease"),
-    ("spill", "lease"),
-    ("drift_ppm", "lease"),
-    ("safe_capacity", "lease"),
-];
-/// The coordination that has designs.
-pub(super) const GOSSIP: &str = "gossip";
-
-/// The fields below the sentence.
-const REST: [&str; 12] = [
-    "mode",
-    "enforce_percent",
-    "max_wait",
-    "max_debt",
-    "count_refused",
-    "durable",
-    "inherit",
-    "on_failure",
-    "slices",
-    "offset",
-    "time_zone",
-    "design",
-];
-
-/// Fields about how nodes count together that are chosen.
-const CHOSEN: [Chosen; 3] = [
-    (
-        "When a node begins to lend",
-        "recovery",
-        &[
-            ("restate", "by what clients hold"),
-            ("fresh", "with a full burst"),
-            ("ledger", "by what a store keeps"),
-        ],
-    ),
-    (
-        "Where there is not enough",
-        "share",
-        &[
-            ("request", "by what is asked for"),
-            ("client", "every client alike"),
-        ],
-    ),
-    (
-        "Debts",
-        "debts",
-        &[("keep", "paid back"), ("forget", "forgotten")],
-    ),
-];
-
-/// A label, a field and what it can be.
-type Chosen = (
-    &'static str,
-    &'static str,
-    &'static [(&'static str, &'static str)],
-);
-
-/// Those that are typed.
-const TYPED: [(&str, &str); 11] = [
-    ("Interval", "interval"),
-    ("Term", "term"),
-    ("Timeout", "timeout"),
-    ("Least burst of a lease", "min_depth"),
-    ("Least uses in a term", "min_uses"),
-    ("Never lent, % of the rate", "pool_rate"),
-    ("Never lent, % of the burst", "pool_depth"),
-    ("Most clients with a lease", "max_lessees"),
-    ("A client's bucket is full one time in", "spill"),
-    ("Clocks may be off, ppm", "drift_ppm"),
-    ("Each client alone, per second", "safe_capacity"),
+/// The fields of the sentence; the others are below it.
+const SPOKEN: [&str; 7] = [
+    "name",
+    "limit",
+    "per",
+    "burst",
+    "algorithm",
+    "coordination",
+    "on_limit",
 ];
 
 const ALGORITHMS: [(&str, &str); 6] = [
@@ -309,20 +205,8 @@ const ALGORITHMS: [(&str, &str); 6] = [
     ("sliding-weighted", "sliding weighted"),
 ];
 
-pub(super) fn coordinations() -> [(&'static str, &'static str); 8] {
-    Coordination::ALL.map(|coordination| {
-        let words = match coordination {
-            Coordination::Local => "each node alone",
-            Coordination::Owner => "the key's owner",
-            Coordination::Store => "a shared store",
-            Coordination::Lease => "leases",
-            Coordination::Gossip => "gossip",
-            Coordination::Supply => "supply",
-            Coordination::Split => "split buckets",
-            Coordination::Sync => "synchronised now and then",
-        };
-        (coordination.name(), words)
-    })
+pub(super) fn coordinations() -> [(&'static str, &'static str); Coordination::ALL.len()] {
+    Coordination::ALL.map(|mode| (mode.name(), mode.row().label))
 }
 
 /// All algorithms side by side, each with a line and a picture of the same requests.

@@ -7,9 +7,7 @@ use tollgate_limit::{Policy, PolicySet};
 use super::raw::Data;
 use super::wildcard::Wildcard;
 use crate::contract::{Contract, NamedPolicy};
-use crate::coordination::{Coordination, Design, OnFailure};
 use crate::entries::{Descriptor, Identity};
-use crate::syncing::Syncing;
 
 /// The domains of a descriptor file, in its order.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,16 +191,8 @@ impl Rule {
             .filter(|(_, value)| !value.contains('*'));
         let mut matches: Vec<_> = fixed.collect();
         matches.sort();
-        let named = NamedPolicy {
-            name: self.name.clone().unwrap_or_else(|| UNNAMED.into()),
-            policy: policy.clone(),
-            coordination: Coordination::default(),
-            design: Design::default(),
-            lending: None,
-            syncing: Syncing::default(),
-            on_failure: OnFailure::default(),
-            durable: false,
-        };
+        let name = self.name.clone().unwrap_or_else(|| UNNAMED.into());
+        let named = NamedPolicy::plain(name, policy.clone());
         Some(Contract {
             id: self.id.clone(),
             matches,

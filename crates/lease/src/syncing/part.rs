@@ -5,8 +5,8 @@
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
-    Build, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Tag, by_machine, counter,
-    gauge, wait_max,
+    Build, Event, Figure, Key, Mode, ModeKind, by_machine, counter, gauge, told_by_machine,
+    wait_max,
 };
 
 use super::{Syncing, SyncingSetup};
@@ -24,10 +24,6 @@ impl ModeKind for Sync {
 
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
         config(policy).map(drop)
-    }
-
-    fn tag(&self, tag: &mut Tag, _: &NamedPolicy, _: u64) {
-        tag.text(Coordination::Sync.name());
     }
 
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
@@ -51,6 +47,7 @@ struct Part {
 
 impl Mode for Part {
     by_machine!();
+    told_by_machine!();
 
     fn design(&self) -> &'static str {
         Coordination::Sync.name()
@@ -61,10 +58,6 @@ impl Mode for Part {
             self.machine.change(config, now);
             self.machine.set_wait_max(wait_max(policy.policy.config()));
         }
-    }
-
-    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
-        self.machine.handle_frame(from, frame, now)
     }
 
     fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
@@ -85,26 +78,6 @@ impl Mode for Part {
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        self.machine.handle_timeout(now);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
-    }
-
-    fn poll_send(&mut self) -> Option<Send> {
-        self.machine.poll_send()
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        self.machine.keys()
-    }
-
-    fn held(&self) -> u64 {
-        self.machine.held()
-    }
-
     fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
         let mut figures = standing(&mut self.machine, now);
         figures.extend(counts(&mut self.machine, now));
@@ -121,8 +94,8 @@ fn config(policy: &NamedPolicy) -> Result<SyncConfig, String> {
     let limits = bucket_limits(policy.policy.config());
     Ok(SyncConfig {
         limits: limits.map_err(|error| error.to_string())?,
-        interval_ns: policy.syncing.interval_ns,
-        keep: if policy.syncing.forgets {
+        interval_ns: policy.interval_ns(),
+        keep: if policy.forgets_debts() {
             Keep::Nothing
         } else {
             Keep::Debt

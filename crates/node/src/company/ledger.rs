@@ -14,7 +14,7 @@ use tollgate_limit::{
     Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Refusing, Span, Status, Verdict,
 };
 
-use tollgate_mode::{Malformed, Probe};
+use tollgate_mode::{Malformed, Probe, Tag};
 
 use super::lend::{Lent, lender};
 use super::parts::{after, verdict};
@@ -79,7 +79,7 @@ impl Node {
         let mut known = bytes.map_or_else(|| Ok(Vec::new()), decode_ledger)?;
         let mut pools = Vec::with_capacity(contract.policies.len());
         for named in &contract.policies {
-            let tag = tollgate_lease::tag(contract, named);
+            let tag = Tag::by_mode(contract, named).finish();
             let limits = bucket_limits(named.policy.config()).map_err(|_| Malformed::Value)?;
             let rules = bounded(rules(named), contract.policies.len());
             let place = known.iter().position(|(of, _)| *of == tag);

@@ -11,7 +11,7 @@ use tollgate_lease::{
     Grant, Lender, Nudge, QuotaRules, Reply, Waits, decode_inquiry, encode_reply, terms,
 };
 use tollgate_limit::Instant;
-use tollgate_mode::Malformed;
+use tollgate_mode::{Malformed, Tag};
 use tollgate_table::Print;
 
 use super::parts::Part;
@@ -156,7 +156,7 @@ impl Node {
     /// The place of the policy that clients know by this tag in leases of a contract's keys.
     pub fn leased_policy(&self, contract: usize, tag: u64) -> Option<usize> {
         let contract = self.contracts().get(contract)?;
-        let is_it = |named: &NamedPolicy| tollgate_lease::tag(contract, named) == tag;
+        let is_it = |named: &NamedPolicy| Tag::by_mode(contract, named).finish() == tag;
         contract.policies.iter().position(is_it)
     }
 

@@ -21,7 +21,7 @@ pub(crate) fn warn_of_slow(contracts: &Contracts) {
             let config = named.policy.config();
             let burst = u128::from(config.burst.unwrap_or(config.limit));
             let nanos = burst * u128::from(config.period.nanos()) / u128::from(config.limit.max(1));
-            if named.lending().recovery == Recovery::Restate && nanos > SLOW_NS {
+            if named.recovery() == Recovery::Restate && nanos > SLOW_NS {
                 let (contract, policy, seconds) =
                     (&contract.id, &named.name, nanos / 1_000_000_000);
                 tracing::warn!(

@@ -40,7 +40,7 @@ fn whole(shared: &Shared, by: Coordination, policies: Vec<PolicyStatus>) -> Mode
     let split = cluster.map_or_else(Default::default, |cluster| cluster.split);
     let is = |mode: Coordination| by == mode;
     ModeView {
-        divided: crate::supply::is_divided(by).then(|| divided(shared)),
+        divided: by.is_divided().then(|| divided(shared)),
         lends: is(Coordination::Split).then_some(cluster.is_some() && split.borrow),
         adapts: is(Coordination::Split).then_some(cluster.is_some() && split.adapt != Adapt::Off),
         clients: is(Coordination::Lease).then(|| shared.lend.clients() as u64),

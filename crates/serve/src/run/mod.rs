@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 use tollgate_cluster::OwnerKey;
-use tollgate_contract::{Contracts, Coordination};
+use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Instant;
 use tollgate_node::{Lend, Membership, NodeConfig};
@@ -192,17 +192,7 @@ fn warn_of_company(contracts: &Contracts, settings: &Settings) {
     }
     for contract in contracts.as_slice() {
         let mut policies = contract.policies.iter();
-        let is_meant = policies.any(|policy| {
-            matches!(
-                policy.coordination,
-                Coordination::Gossip
-                    | Coordination::Owner
-                    | Coordination::Supply
-                    | Coordination::Split
-                    | Coordination::Sync
-            )
-        });
-        if is_meant {
+        if policies.any(|policy| policy.coordination.needs_cluster()) {
             let contract = &contract.id;
             tracing::warn!(
                 contract,

@@ -71,7 +71,7 @@ pub(crate) fn divided(
     let mut places = Vec::new();
     for (at, contract) in contracts.as_slice().iter().enumerate() {
         for (place, named) in contract.policies.iter().enumerate() {
-            if !is_divided(named.coordination) {
+            if !named.coordination.is_divided() {
                 continue;
             }
             let who = format!("contract `{}`, policy `{}`", contract.id, named.name);
@@ -92,11 +92,6 @@ pub(crate) fn divided(
         contracts.set_coordination(at, place, Coordination::Owner);
     }
     Ok((contracts, small))
-}
-
-/// Whether every node of a roster has a part of the limit.
-pub const fn is_divided(coordination: Coordination) -> bool {
-    matches!(coordination, Coordination::Supply | Coordination::Split)
 }
 
 /// Among how many nodes a limit can be divided: one token of the limit, and one of the burst, for each.

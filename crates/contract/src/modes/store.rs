@@ -1,0 +1,5 @@
+//! The row of `store`.
+
+use super::{Decider, ModeRow};
+
+pub(super) const ROW: ModeRow = ModeRow::new("a shared store", Decider::Store);
