@@ -44,7 +44,6 @@ mod promise;
 mod quota;
 mod share;
 mod sync;
-mod syncing;
 mod window;
 mod wire;
 
@@ -71,8 +70,9 @@ pub use pool::{
 };
 pub use quota::{Action, Bucket, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
 pub use share::Share;
-pub use sync::{Centre, Keep, Replica, SyncConfig};
-pub use syncing::{Sync, SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup};
+pub use sync::{
+    Centre, Keep, Replica, Sync, SyncConfig, SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup,
+};
 pub use tollgate_gossip::{Key, Malformed};
 pub use window::Window;
 pub use wire::{decode, encode};

@@ -1,18 +1,6 @@
-//! The older scheme among nodes: all keys of one policy at one of them.
+//! One node's part in all keys of a policy.
 //!
-//! Every node decides at once from the level it believes a key to have, the whole bucket at first. Of the live nodes
-//! one is the centre of a key, by the ranking of gossip's `home`; it counts its own requests at once. The others tell
-//! it every interval what they spent of keys that changed, as counts that only grow, and take over its level, less what
-//! that does not include yet. They say it again until they are answered. A node that becomes the centre goes on from
-//! what it believes, or from the lowest level that it is told at first.
-//!
-//! This admits too much: [`Syncing::over_max`] says how much it may be, [`SyncStand`] what the centre saw. Not here:
-//! sockets, clocks, who lives, and a limit that holds; that is a lease.
-
-mod entry;
-mod part;
-mod stand;
-mod wire;
+//! Not here: what a policy says, and how it is shown.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -23,13 +11,11 @@ use tollgate_gossip::{
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
 
-use self::entry::{Entry, moved, owed};
-use self::wire::{Answer, Frame, Report};
+use super::config::SyncConfig;
+use super::entry::{Entry, moved, owed};
+use super::status::SyncCounts;
+use super::wire::{self, Answer, Frame, Report};
 use crate::amount::{after, mites, tokens, wait_ns};
-use crate::sync::SyncConfig;
-
-pub use self::part::Sync;
-pub use self::stand::{SyncCounts, SyncKey, SyncStand};
 
 /// What all keys of a policy have in common at one node.
 #[derive(Clone, Debug)]
@@ -51,10 +37,10 @@ pub struct SyncingSetup {
 /// One node's part in all keys of a policy that is synchronised now and then.
 #[derive(Debug)]
 pub struct Syncing {
-    setup: SyncingSetup,
-    entries: Keyed<Entry>,
+    pub(super) setup: SyncingSetup,
+    pub(super) entries: Keyed<Entry>,
     /// Keys of which the centre has not confirmed everything.
-    untold: BTreeSet<Key>,
+    pub(super) untold: BTreeSet<Key>,
     sends: VecDeque<Send>,
     /// When the centres were told last.
     spoke: Option<Instant>,
@@ -62,14 +48,14 @@ pub struct Syncing {
     told: Key,
     /// The last session.
     sessions: u64,
-    counts: SyncCounts,
+    pub(super) counts: SyncCounts,
     /// Mites that were spent beyond the buckets of keys whose centre this is.
     over: i128,
 }
 
 impl SyncingSetup {
     /// The node that is the centre of a key.
-    fn centre(&self, key: Key) -> NodeId {
+    pub(super) fn centre(&self, key: Key) -> NodeId {
         collectors(key, &self.members).0.unwrap_or(self.me)
     }
 }
@@ -85,14 +71,7 @@ impl Syncing {
             spoke: None,
             told: Key(0),
             sessions: 0,
-            counts: SyncCounts {
-                told: 0,
-                answered: 0,
-                heard: 0,
-                ignored: 0,
-                debt_max: 0,
-                over: 0,
-            },
+            counts: SyncCounts::default(),
             over: 0,
         }
     }
@@ -363,7 +342,7 @@ impl Syncing {
     }
 
     /// The level of a key as far as this node knows, and what it has beyond whole mites.
-    fn level(&mut self, key: Key, now: Instant) -> (i128, u64) {
+    pub(super) fn level(&mut self, key: Key, now: Instant) -> (i128, u64) {
         let limits = &self.setup.config.limits;
         match self.entries.get_mut(key) {
             None => (limits.depth(), 0),

@@ -8,9 +8,10 @@ use tollgate_gossip::{Key, NodeId, Writer};
 use tollgate_limit::Instant;
 use tollgate_mode::Weigh;
 
+use super::bucket::Bucket;
+use super::config::{Keep, SyncConfig};
 use super::wire::{Answer, Report, Sum};
 use crate::amount::{Limits, mites, tokens};
-use crate::sync::{Bucket, Keep, SyncConfig};
 
 /// One key.
 #[derive(Clone, Debug)]

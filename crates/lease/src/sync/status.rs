@@ -2,10 +2,11 @@
 //!
 //! Not here: anything that decides.
 
-use tollgate_gossip::{Key, NodeId};
 use tollgate_limit::Instant;
+use tollgate_mode::{Figure, Key, NodeId, counter, gauge};
 
-use super::Syncing;
+use super::config::Keep;
+use super::machine::Syncing;
 use crate::amount::tokens;
 
 /// What was counted over all keys.
@@ -102,4 +103,95 @@ impl Syncing {
         });
         stand
     }
+}
+
+/// How the policy stands, and the key that was asked for.
+pub(super) fn of(machine: &mut Syncing, of: Option<Key>, now: Instant) -> Vec<Figure> {
+    let mut figures = standing(machine, now);
+    figures.extend(counts(machine, now));
+    if let Some(key) = of {
+        figures.extend(of_key(machine, key, now));
+    }
+    figures
+}
+
+/// How all keys stand. Amounts are tokens.
+fn standing(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
+    let (config, nodes, stand) = (machine.config(), machine.nodes(), machine.stand(now));
+    let counts = stand.counts;
+    let debts = match config.keep {
+        Keep::Debt => "keep",
+        Keep::Nothing => "forget",
+    };
+    vec![
+        Figure::new("interval_ms", config.interval_ns / 1_000_000),
+        Figure::new("debts", debts),
+        Figure::new("nodes", nodes),
+        gauge(
+            "over_admission_bound",
+            stand.over_max,
+            "Tokens that all live nodes together may admit too much of a key at once.",
+        ),
+        gauge(
+            "debt_max",
+            counts.debt_max,
+            "The most tokens that a key whose centre this is was below zero.",
+        ),
+        gauge(
+            "debt",
+            stand.debt,
+            "Tokens that keys whose centre this is owe now.",
+        ),
+        counter(
+            "over",
+            counts.over,
+            "Tokens that were spent while the bucket of the centre had none.",
+        ),
+        gauge("keys", stand.keys, "Keys that are known."),
+        Figure::new("centred", stand.centred),
+        gauge(
+            "untold",
+            stand.untold,
+            "Keys of which the centre has not confirmed everything.",
+        ),
+    ]
+}
+
+fn counts(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
+    let counts = machine.stand(now).counts;
+    vec![
+        counter(
+            "counts.told",
+            counts.told,
+            "Times that a key was told to its centre.",
+        ),
+        counter(
+            "counts.answered",
+            counts.answered,
+            "Times that a centre answered.",
+        ),
+        counter(
+            "counts.heard",
+            counts.heard,
+            "Times that this centre was told of a key.",
+        ),
+        counter(
+            "counts.ignored",
+            counts.ignored,
+            "Of these, what came too late, or for another centre, or from a node that is not alive, or found no room.",
+        ),
+    ]
+}
+
+/// How the key stands that was asked for.
+fn of_key(machine: &mut Syncing, key: Key, now: Instant) -> Vec<Figure> {
+    let stand = machine.inspect(key, now);
+    vec![
+        Figure::new("key.centre", u64::from(stand.centre.0)),
+        Figure::new("key.remaining", stand.remaining),
+        Figure::new("key.debt", stand.debt),
+        Figure::new("key.spent", stand.spent),
+        Figure::new("key.untold", stand.untold),
+        Figure::new("key.heard", stand.heard),
+    ]
 }
