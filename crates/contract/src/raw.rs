@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use tollgate_limit::POLICIES_MAX;
 
 use crate::fields::{FieldShape, PolicyField};
+use crate::schema;
 use crate::text::{Few, Node, Pairs, TOO_MANY, Text, given};
 use crate::{CONTRACTS_MAX, ENTRIES_MAX, PLANS_MAX};
 
@@ -30,7 +31,7 @@ pub(crate) struct RawFile {
     pub(crate) plans: RawPlans,
     /// What becomes of a key that no contract binds; what the server says where absent.
     #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "UnmatchedSchema")]
+    #[schemars(schema_with = "schema::unmatched")]
     pub(crate) unmatched: Option<Text>,
 }
 
@@ -75,7 +76,7 @@ pub struct RawContract {
         deserialize_with = "given",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "CoordinationSchema")]
+    #[schemars(schema_with = "schema::coordination")]
     pub(crate) coordination: Option<Text>,
     /// What nodes that gossip keep, and when they speak, for policies that do not say so themselves.
     #[serde(
@@ -83,7 +84,7 @@ pub struct RawContract {
         deserialize_with = "given",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "DesignSchema")]
+    #[schemars(schema_with = "schema::design")]
     pub(crate) design: Option<Text>,
     /// Which header fields tell clients of their quota; the listener's where absent.
     #[serde(
@@ -91,7 +92,7 @@ pub struct RawContract {
         deserialize_with = "given",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "HeadersSchema")]
+    #[schemars(schema_with = "schema::headers")]
     pub(crate) headers: Option<Text>,
     /// The plan whose policies the contract has; its own policies override and add to them.
     #[serde(
@@ -257,15 +258,3 @@ enum EntryValue {
     Number(f64),
     Switch(bool),
 }
-
-/// How nodes agree about a policy.
-pub(crate) struct CoordinationSchema;
-
-/// How nodes that gossip agree.
-pub(crate) struct DesignSchema;
-
-/// Which header fields tell clients of their quota.
-pub(crate) struct HeadersSchema;
-
-/// What becomes of a key that no contract binds.
-pub(crate) struct UnmatchedSchema;

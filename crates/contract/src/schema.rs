@@ -11,9 +11,7 @@ use crate::dialect::Dialect;
 use crate::duration;
 use crate::fields::{FieldShape, PolicyField};
 use crate::modes::{Coordination, Design};
-use crate::raw::{
-    CoordinationSchema, DesignSchema, HeadersSchema, RawFile, RawPolicy, UnmatchedSchema,
-};
+use crate::raw::{RawFile, RawPolicy};
 
 /// The JSON schema (draft 2020-12) of the contract file, indented, with a line end.
 pub fn json_schema() -> String {
@@ -56,44 +54,24 @@ impl JsonSchema for RawPolicy {
     }
 }
 
-impl JsonSchema for CoordinationSchema {
-    fn schema_name() -> Cow<'static, str> {
-        "Coordination".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Coordination::NAMES, "default": "local" })
-    }
+/// How nodes agree about a policy.
+pub(crate) fn coordination(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Coordination::NAMES, "default": "local" })
 }
 
-impl JsonSchema for DesignSchema {
-    fn schema_name() -> Cow<'static, str> {
-        "Design".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Design::NAMES, "default": "auto" })
-    }
+/// How nodes that gossip agree.
+pub(crate) fn design(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Design::NAMES, "default": "auto" })
 }
 
-impl JsonSchema for HeadersSchema {
-    fn schema_name() -> Cow<'static, str> {
-        "Headers".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Dialect::NAMES })
-    }
+/// Which header fields tell clients of their quota.
+pub(crate) fn headers(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Dialect::NAMES })
 }
 
-impl JsonSchema for UnmatchedSchema {
-    fn schema_name() -> Cow<'static, str> {
-        "Unmatched".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Unmatched::NAMES, "default": "warn" })
-    }
+/// What becomes of a key that no contract binds.
+pub(crate) fn unmatched(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Unmatched::NAMES, "default": "warn" })
 }
 
 /// What a field says, and what where it says nothing.

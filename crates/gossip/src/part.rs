@@ -32,6 +32,10 @@ impl ModeKind for Gossip {
         Coordination::Gossip
     }
 
+    fn saves_keys(&self) -> bool {
+        true
+    }
+
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
         counted(policy.policy.config()).map(drop)
     }

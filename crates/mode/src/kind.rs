@@ -26,6 +26,12 @@ pub trait ModeKind: fmt::Debug + Send + Sync {
         self.coordination().is_divided()
     }
 
+    /// Whether its parts save and restore keys one by one, so that a policy can be durable; what others admitted is not
+    /// written, and their buckets begin empty.
+    fn saves_keys(&self) -> bool {
+        false
+    }
+
     /// Whether it counts a policy.
     fn counts(&self, _contract: &Contract, policy: &NamedPolicy) -> bool {
         policy.coordination == self.coordination()

@@ -122,12 +122,11 @@ fn amounts(machine: &Machine, stands: &Inspection, now: Instant) -> Vec<Figure> 
 
 fn requests(all: &Figures) -> Vec<Figure> {
     let requests = all.requests;
-    let result = |name, value: u64, label| {
-        let help = "Requests asked of a divided rate, by what they met: each once, here or by another policy of the request.";
-        counter(name, value, help)
-            .called("requests_total")
-            .label("result", label)
-    };
+    let result = sum(
+        "requests_total",
+        "result",
+        "Requests asked of a divided rate, by what they met: each once, here or by another policy of the request.",
+    );
     vec![
         counter(
             "counts.offered",
@@ -146,12 +145,11 @@ fn requests(all: &Figures) -> Vec<Figure> {
 
 fn loans(all: &Figures) -> Vec<Figure> {
     let loans = all.loans;
-    let side = |name, value: u64, label| {
-        let help = "Loans, given or taken, that ended by their term.";
-        counter(name, value, help)
-            .called("expired_total")
-            .label("side", label)
-    };
+    let side = sum(
+        "expired_total",
+        "side",
+        "Loans, given or taken, that ended by their term.",
+    );
     vec![
         counter(
             "counts.looks",
@@ -208,12 +206,11 @@ fn frames(all: &Figures) -> Vec<Figure> {
 
 fn ignored(all: &Figures) -> Vec<Figure> {
     let ignored = all.ignored;
-    let reason = |name, value: u64, label| {
-        let help = "Messages about a divided rate that were not heeded, by reason.";
-        counter(name, value, help)
-            .called("ignored_total")
-            .label("reason", label)
-    };
+    let reason = sum(
+        "ignored_total",
+        "reason",
+        "Messages about a divided rate that were not heeded, by reason.",
+    );
     vec![
         reason("counts.late", ignored.late, "late"),
         reason("counts.duplicates", ignored.duplicates, "duplicate"),
@@ -230,6 +227,15 @@ fn ignored(all: &Figures) -> Vec<Figure> {
         reason("counts.strangers", ignored.strangers, "stranger"),
         reason("counts.malformed", ignored.malformed, "malformed"),
     ]
+}
+
+/// Figures that are samples of one family, told apart by a label.
+fn sum(
+    family: &'static str,
+    label: &'static str,
+    help: &'static str,
+) -> impl Fn(&'static str, u64, &'static str) -> Figure {
+    move |name, value, of| counter(name, value, help).called(family).label(label, of)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]

@@ -82,8 +82,9 @@ impl Node {
                 let is_over = heard.is_alone && held.machine().is_superseded();
                 let begun = named
                     .filter(|_| heard.is_moved || is_over)
-                    .and_then(|named| company.build(contract, named, now));
-                if let Some(machine) = begun {
+                    .and_then(|named| company.build(contract, named, None, now));
+                // As `countable` with this roster, it can be built.
+                if let Some(Ok(machine)) = begun {
                     held.begin_again(machine);
                 }
                 let alive = heard.places.all();

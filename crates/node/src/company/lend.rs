@@ -71,6 +71,23 @@ pub(super) fn lender<'h>(held: &'h mut Held<'_>) -> Option<&'h mut Lender> {
     held.machine().extension()?.downcast_mut()
 }
 
+/// Does something with the grantor of each part that has one, at a time or at the latest it heard of.
+pub(super) fn each_lender(
+    company: &Company,
+    parts: &[Part],
+    now: Option<Instant>,
+    mut act: impl FnMut(&mut Lender, Instant),
+) {
+    for part in parts {
+        let mut held = part.seat.hold(company);
+        let now = held.at(now);
+        if let Some(lender) = lender(&mut held) {
+            act(lender, now);
+        }
+        held.release();
+    }
+}
+
 impl Company {
     /// The time of day, by which windows that are lent are counted.
     pub(super) fn day(&self, now: Instant) -> Instant {
@@ -163,16 +180,9 @@ impl Node {
     /// Grants a key in the place of a node that has gone.
     pub fn act_for(&self, spot: &Spot, now: Instant) {
         let node = self.newest();
-        let Some((_, company, parts)) = node.lent_parts(spot.contract) else {
-            return;
-        };
-        for part in parts {
-            let mut held = part.seat.hold(company);
-            let now = held.at(Some(now));
-            if let Some(lender) = lender(&mut held) {
-                lender.act(key(spot.print), now);
-            }
-            held.release();
+        if let Some((_, company, parts)) = node.lent_parts(spot.contract) {
+            let act = |lender: &mut Lender, now| lender.act(key(spot.print), now);
+            each_lender(company, parts, Some(now), act);
         }
     }
 
@@ -184,14 +194,9 @@ impl Node {
             return;
         };
         for (place, _, parts) in node.placed_parts() {
-            for part in parts.each() {
-                let mut held = part.seat.hold(company);
-                let now = held.at(Some(now));
-                if let Some(lender) = lender(&mut held) {
-                    lender.retain(|key| is_mine(place, print(key)), now);
-                }
-                held.release();
-            }
+            each_lender(company, parts.each(), Some(now), |lender, now| {
+                lender.retain(|key| is_mine(place, print(key)), now);
+            });
         }
     }
 }

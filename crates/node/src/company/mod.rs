@@ -222,17 +222,19 @@ impl Company {
         tag.finish()
     }
 
-    /// A machine of a policy that begins now; `None` where its mode cannot count it.
+    /// A machine of a policy that begins now, by the roster in force or another; `None` where no mode of this node
+    /// counts the policy.
     fn build(
         &self,
         contract: &Contract,
         named: &NamedPolicy,
+        roster: Option<&Roster>,
         now: Instant,
-    ) -> Option<Box<dyn Mode>> {
+    ) -> Option<Result<Box<dyn Mode>, Uncountable>> {
         let kind = self.kind(contract, named)?;
         let tag = self.tag(kind, contract, named);
-        let roster = self.union.as_ref().filter(|_| kind.is_by_roster());
-        let roster = roster.map(|union| union.part(tag, now));
+        let union = self.union.as_ref().filter(|_| kind.is_by_roster());
+        let roster = union.map(|union| union.part(tag, roster, now));
         let build = Build {
             policy: named,
             tag,
@@ -243,12 +245,12 @@ impl Company {
             },
             roster: roster.as_ref(),
         };
-        // What cannot be built is refused when contracts are loaded (`countable`).
-        kind.build(&build).ok()
+        let built = kind.build(&build);
+        Some(built.map_err(|why| Uncountable::of(contract, named, why)))
     }
 
-    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode can
-    /// count it.
+    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode of this
+    /// node counts it, or a mode cannot: whoever loads contracts asks [`Node::countable`] first.
     pub(crate) fn seat(
         &self,
         contract: &Contract,
@@ -266,7 +268,7 @@ impl Company {
                 self.made.fetch_add(1, Relaxed),
                 tag,
                 kind,
-                self.build(contract, named, now)?,
+                self.build(contract, named, None, now)?.ok()?,
             )),
         };
         let mut held = seat.hold(self);

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use tollgate_contract::{Contract, Coordination};
+use tollgate_contract::Contract;
 use tollgate_limit::{
     Cost, Forecast, Instant, Lot, OnLimit, Policy, PolicySet, Receipt, Span, Status, Verdict,
 };
@@ -59,9 +59,8 @@ impl Parts {
                 Some(Part {
                     place,
                     policy,
+                    is_durable: named.durable && seat.saves_keys,
                     seat,
-                    // What was admitted of a divided rate is not written: its buckets begin empty.
-                    is_durable: named.durable && named.coordination == Coordination::Gossip,
                 })
             })
             .collect();

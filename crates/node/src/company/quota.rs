@@ -6,7 +6,7 @@
 use tollgate_lease::{Lender, PlaneId, QuotaStand, QuotaTold, Report};
 use tollgate_limit::Instant;
 
-use super::lend::lender;
+use super::lend::{each_lender, lender};
 use super::tag::key;
 use crate::apart::Spot;
 use crate::node::Node;
@@ -47,16 +47,12 @@ impl Node {
             return sum;
         };
         for (_, _, parts) in node.placed_parts() {
-            for part in parts.each() {
-                let mut held = part.seat.hold(company);
-                if let Some(lender) = lender(&mut held) {
-                    let stand = lender.quota_stand();
-                    sum.keys += stand.keys;
-                    sum.planes += stand.planes;
-                    sum.figures = sum.figures.with(&stand.figures);
-                }
-                held.release();
-            }
+            each_lender(company, parts.each(), None, |lender, _| {
+                let stand = lender.quota_stand();
+                sum.keys += stand.keys;
+                sum.planes += stand.planes;
+                sum.figures = sum.figures.with(&stand.figures);
+            });
         }
         sum
     }

@@ -25,6 +25,8 @@ pub(crate) struct Seat {
     pub(super) clock: Clock,
     /// Whether nodes have numbers of their own, by a roster.
     pub(super) is_by_roster: bool,
+    /// Whether its keys can be written one by one.
+    pub(super) saves_keys: bool,
     inner: Mutex<Inner>,
     /// When it wants to be woken, in nanoseconds; never is the greatest.
     next: AtomicU64,
@@ -84,6 +86,7 @@ impl Seat {
             tag,
             clock: kind.clock(),
             is_by_roster: kind.is_by_roster(),
+            saves_keys: kind.saves_keys(),
             inner: Mutex::new(inner),
             next,
             is_joining,

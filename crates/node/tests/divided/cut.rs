@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_contract::Coordination;
-use tollgate_limit::{Cost, Verdict};
-use tollgate_node::{Key, Value};
+use tollgate_contract::{Contracts, Coordination};
+use tollgate_gossip::{NodeId, Writer};
+use tollgate_limit::{Cost, Instant, Verdict};
+use tollgate_node::{Key, Membership, Node, NodeConfig, Roster, Share, Value};
+use tollgate_table::Seed;
 
-use crate::world::{Divided, MS, SECOND, World, of};
+use crate::world::{Divided, MS, SECOND, World, contracts, of};
 
 fn cut(rest: &str) -> String {
     format!(
@@ -93,4 +95,27 @@ fn a_message_that_no_part_is_sure_to_hold_is_refused() {
     assert!(world.pass(0, 3));
     assert!(!world.pass(0, 4));
     assert!((shown(&world, 0, "cost_max") - 3.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn a_policy_whose_machine_cannot_be_built_is_named_before_it_is_loaded() {
+    let refused = |low_milli| {
+        let mut share = Share::new(Roster::new([("n0".to_owned(), 1)]).unwrap(), 1);
+        share.split.low_milli = low_milli;
+        let membership = Membership {
+            share: Some(share),
+            ..Membership::alone(NodeId(1), Writer(1), Instant::default())
+        };
+        let (seed, now) = (Seed::new([1, 2]), membership.start);
+        let none = Contracts::default();
+        let node = Node::with_company(none, NodeConfig::default(), seed, membership);
+        node.countable(&contracts(&cut("on_limit: deny")), None, now)
+    };
+    assert_eq!(refused(1_000), Ok(()));
+    let error = refused(u32::MAX).unwrap_err();
+    assert_eq!((&*error.contract, &*error.policy), ("api", "all"));
+    assert!(
+        error.to_string().contains("`coordination: split`"),
+        "{error}"
+    );
 }

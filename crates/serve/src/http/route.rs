@@ -115,7 +115,9 @@ pub(super) fn is_endless(path: &str) -> bool {
 fn find(path: &str) -> Option<&'static Route> {
     let at = |path: &str| ROUTES.iter().find(|route| route.path == path);
     // Below one path stand the paths of other servers.
-    at(path).or_else(|| auth::mirrored(path).and_then(|_| at(auth::PATH)))
+    let mirrored = || auth::mirrored(path).and_then(|_| at(auth::PATH));
+    let mode = || supply::asked_mode(path).map(|_| &MODE);
+    at(path).or_else(mirrored).or_else(mode)
 }
 
 /// Who asks, where that caller may; `reply` says why not.
@@ -186,7 +188,9 @@ fn wrong_method(route: &Route, asked: &Asked<'_>, reply: &mut Reply) {
 #[cold]
 fn nothing_there(asked: &Asked<'_>, reply: &mut Reply) {
     let path = asked.path.strip_suffix('/').unwrap_or(asked.path);
-    let near = tollgate_contract::nearest(path, ROUTES.iter().map(|route| route.path));
+    let routes = ROUTES.iter().map(|route| route.path);
+    let modes: Vec<String> = supply::paths().collect();
+    let near = tollgate_contract::nearest(path, routes.chain(modes.iter().map(|path| &**path)));
     let shown = body::shown(asked.path);
     let detail = match near {
         _ if asked.site.is_desk() => {
@@ -230,7 +234,9 @@ pub(crate) const FALLBACK: &str = "tollgate-fallback";
 const TAIL: &str = "/v1/tail";
 /// Characters of a path that a span tells.
 const SPAN_PATH_MAX: usize = 128;
-/// The paths, the busiest first.
+/// The paths of all modes.
+static MODE: Route = get("/v1/cluster/…", Operation::Cluster, supply::stand);
+/// The other paths, the busiest first.
 static ROUTES: &[Route] = &[
     post("/v1/check", Operation::Check, check::check),
     Route {
@@ -258,10 +264,6 @@ static ROUTES: &[Route] = &[
     get(TAIL, Operation::Tail, tail::tail),
     get("/v1/cluster", Operation::Cluster, pages::cluster),
     post("/v1/cluster/forget", Operation::Forget, pages::forget),
-    get("/v1/cluster/supply", Operation::Cluster, supply::supply),
-    get("/v1/cluster/split", Operation::Cluster, supply::split),
-    get("/v1/cluster/sync", Operation::Cluster, supply::sync),
-    get("/v1/leases", Operation::Cluster, supply::leases),
     get("/v1/gateway", Operation::Gateway, pages::gateway),
     open("/healthcheck", json::healthcheck),
     open("/health", json::healthcheck),

@@ -1,41 +1,41 @@
-//! `GET /v1/cluster/supply`, `GET /v1/cluster/split`, `GET /v1/cluster/sync` and `GET /v1/leases`: how policies under
-//! each of these ways to agree stand on this node.
+//! `GET /v1/leases`, and `GET /v1/cluster/` with the name of a mode: how policies under it stand on this node.
 //!
 //! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one;
 //! without, known keys are summed. Values are percent-encoded.
 
 use http::StatusCode;
-use tollgate_contract::Coordination;
+use tollgate_contract::{Coordination, Decider};
 
 use super::{Asked, Reply};
 use crate::engine::Turn;
 use crate::modes::{self, view::ModeView};
 
-/// `GET /v1/cluster/supply`.
-pub(super) fn supply(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, Coordination::Supply, reply);
-}
-
-/// `GET /v1/cluster/split`.
-pub(super) fn split(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, Coordination::Split, reply);
-}
-
-/// `GET /v1/cluster/sync`.
-pub(super) fn sync(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, Coordination::Sync, reply);
-}
-
-/// `GET /v1/leases`.
-pub(super) fn leases(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
-    answer(asked, Coordination::Lease, reply);
-}
-
-fn answer(asked: &Asked<'_>, by: Coordination, reply: &mut Reply) {
+/// Tells how the policies under a mode stand.
+pub(super) fn stand(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
+    let by = asked_mode(asked.path).unwrap_or_default();
     match found(asked, by) {
         Ok(view) => reply.json(&view),
         Err((status, what)) => reply.refuse(status, &what),
+    }
+}
+
+/// The mode that a path asks about.
+pub(super) fn asked_mode(path: &str) -> Option<Coordination> {
+    let mut modes = Coordination::ALL.into_iter();
+    modes.find(|mode| path_of(*mode).is_some_and(|of| of == path))
+}
+
+/// The paths of all modes that say how they stand.
+pub(super) fn paths() -> impl Iterator<Item = String> {
+    Coordination::ALL.into_iter().filter_map(path_of)
+}
+
+fn path_of(mode: Coordination) -> Option<String> {
+    match mode.row().decider {
+        Decider::Alone | Decider::Owner | Decider::Store => None,
+        Decider::Client => Some("/v1/leases".to_owned()),
+        Decider::Each | Decider::Roster => Some(format!("/v1/cluster/{}", mode.name())),
     }
 }
 

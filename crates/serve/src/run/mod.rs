@@ -127,6 +127,7 @@ pub fn start_with(
         None => alone(&settings, wall()),
     };
     let engine = Engine::with_company(contracts, config, &secrets, members);
+    check_countable(&engine)?;
     if let Some(store) = &store {
         store.load_into(&engine.node()).map_err(StartError::Store)?;
     }
@@ -177,6 +178,13 @@ fn alone(settings: &Settings, now: Instant) -> Membership {
         lend: Some(lend),
         ..Membership::alone(NodeId(0), Writer(0), now)
     }
+}
+
+/// Refuses contracts of which this node cannot count a policy as it says.
+fn check_countable(engine: &Engine) -> Result<(), StartError> {
+    let node = engine.node();
+    let countable = node.countable(node.contracts(), None, engine.now());
+    countable.map_err(|error| SourceError::Wrong(error.to_string()).into())
 }
 
 /// Tells of contracts that are meant for a cluster where there is none, and of those that begin with nothing.

@@ -216,13 +216,14 @@ impl Loader {
         let counted = roster.as_ref().or(before.as_deref());
         let is_alone = self.cluster.is_none();
         let (contracts, small) = load::divided(contracts, counted, is_alone)?;
+        let (node, now) = (self.shared.engine.node(), self.shared.engine.now());
+        let countable = node.countable(&contracts, roster.as_ref(), now);
+        countable.map_err(|error| error.to_string())?;
         if let Some(roster) = roster {
             tracing::info!(nodes = roster.len(), "the roster is another");
-            let now = self.shared.engine.now();
-            self.shared.engine.node().set_roster(roster, now);
+            node.set_roster(roster, now);
         }
         self.shared.supply.set_small(small);
-        let node = self.shared.engine.node();
         Changed::between(node.contracts(), &contracts).log(origin);
         self.shared.engine.load(contracts);
         Ok(())

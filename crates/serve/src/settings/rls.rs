@@ -7,8 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tollgate_client::ClientTls;
 use tollgate_contract::file::{Problem, Text, given, quote, switch};
-use tollgate_contract::{Coordination, Decider, ErrorKind};
-use tollgate_limit::Algorithm;
+use tollgate_contract::{Coordination, ErrorKind};
 
 use super::file::Check;
 use super::store::certificates;
@@ -192,11 +191,10 @@ impl Check<'_> {
 
 /// A way for nodes to agree about imported rules: fixed windows that also count what they refuse.
 pub(super) fn coordination(name: &str) -> Result<Coordination, String> {
-    let fit = Coordination::ALL.into_iter().filter(|one| is_fit(*one));
-    let may: Vec<_> = fit.map(|one| format!("`{}`", one.name())).collect();
-    let may = may.join(", ");
-    match Coordination::from_name(name) {
-        Some(fit) if is_fit(fit) => Ok(fit),
+    let found = Coordination::ALL.into_iter().find(|one| one.name() == name);
+    let may = FIT.map(|one| format!("`{}`", one.name())).join(", ");
+    match found {
+        Some(fit) if FIT.contains(&fit) => Ok(fit),
         Some(_) => Err(format!(
             "imported rules are fixed windows that count refused requests too, which nodes cannot under `coordination: {name}`; use one of {may}"
         )),
@@ -207,7 +205,10 @@ pub(super) fn coordination(name: &str) -> Result<Coordination, String> {
     }
 }
 
-/// Whether it goes with fixed windows that count refused requests.
-fn is_fit(one: Coordination) -> bool {
-    one.allows(Algorithm::FixedWindow) && one.row().decider != Decider::Client
-}
+/// What goes with fixed windows that count refused requests.
+const FIT: [Coordination; 4] = [
+    Coordination::Local,
+    Coordination::Owner,
+    Coordination::Store,
+    Coordination::Gossip,
+];
