@@ -315,7 +315,8 @@ impl Node {
         self.ids().commit(id, actual, now, settle)
     }
 
-    /// Settles a receipt that was handed out under a number: `settle` is called the first time.
+    /// Settles a receipt that was handed out under a number: `settle` is called the first time. Settling it again at
+    /// the same cost does nothing.
     pub fn settle_numbered_by(
         &self,
         number: ReceiptNumber,

@@ -12,7 +12,7 @@ use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig, When
 
 use crate::answer::{Answer, Receipt};
 use crate::apart::Remembered;
-use crate::key::Key;
+use crate::key::{Debit, Key};
 use crate::node::{Node, NodeConfig};
 use crate::remembered::{Entry, Kept};
 use crate::scope::Within;
@@ -94,15 +94,6 @@ impl Rules<Settled> for Lasts {
     fn heap_bytes(&self, _: &Settled) -> usize {
         0
     }
-}
-
-/// What a key is charged or given back.
-#[derive(Clone, Copy, Debug)]
-pub struct Debit<'a> {
-    /// Who or what is counted.
-    pub key: Key<'a>,
-    /// Tokens.
-    pub cost: Cost,
 }
 
 /// A number under which a receipt was handed out.
@@ -192,19 +183,6 @@ impl Within<'_> {
 }
 
 impl Node {
-    /// Decides one request and charges it, to be settled within `ttl` by [`Self::commit`] or [`Self::cancel`].
-    ///
-    /// A reservation that is neither keeps its full charge. Asking again with the same id gives the same answer.
-    pub fn reserve(
-        &self,
-        id: &OperationId,
-        debit: Debit<'_>,
-        ttl: Span,
-        now: Instant,
-    ) -> Result<Answer, IdError> {
-        self.whole().reserve(id, debit, ttl, now)
-    }
-
     /// Settles a reservation at its actual cost. Settling it again at the same cost does nothing.
     pub fn commit(&self, id: &OperationId, actual: Cost, now: Instant) -> Result<(), IdError> {
         let settle = |receipt: &Receipt| self.settle(receipt, actual, now);
@@ -214,36 +192,6 @@ impl Node {
     /// Gives a reservation back in full.
     pub fn cancel(&self, id: &OperationId, now: Instant) -> Result<(), IdError> {
         self.commit(id, Cost::PEEK, now)
-    }
-
-    /// Checks once: the same id gets the same answer while it is remembered.
-    pub fn check_once(
-        &self,
-        id: &OperationId,
-        debit: Debit<'_>,
-        now: Instant,
-    ) -> Result<Answer, IdError> {
-        self.whole().check_once(id, debit, now)
-    }
-
-    /// Charges once, however often it is called with the same id.
-    pub fn charge_once(
-        &self,
-        id: &OperationId,
-        debit: Debit<'_>,
-        now: Instant,
-    ) -> Result<(), IdError> {
-        self.whole().charge_once(id, debit, now)
-    }
-
-    /// Refunds once, however often it is called with the same id.
-    pub fn refund_once(
-        &self,
-        id: &OperationId,
-        debit: Debit<'_>,
-        now: Instant,
-    ) -> Result<(), IdError> {
-        self.whole().refund_once(id, debit, now)
     }
 
     /// Settles a receipt once, however often it is called with the same id.
@@ -256,24 +204,6 @@ impl Node {
     ) -> Result<(), IdError> {
         let settle = || self.settle(receipt, actual, now);
         self.ids().write_once(id, now, settle)
-    }
-
-    /// Settles a receipt that was handed out under a number, which is done once. Settling it again at the same cost
-    /// does nothing.
-    pub fn settle_numbered(
-        &self,
-        number: ReceiptNumber,
-        receipt: &Receipt,
-        actual: Cost,
-        now: Instant,
-    ) -> Result<(), IdError> {
-        let settle = || self.settle(receipt, actual, now);
-        self.ids().settle(number, actual, now, settle)
-    }
-
-    /// Resets a key once, however often it is called with the same id.
-    pub fn reset_once(&self, id: &OperationId, key: Key<'_>, now: Instant) -> Result<(), IdError> {
-        self.whole().reset_once(id, key, now)
     }
 
     /// Does something once, however often it is called with the same id. What it does must not use ids itself.

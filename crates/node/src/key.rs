@@ -2,6 +2,8 @@
 //!
 //! Not here: their text form, nor how a contract picks the entries it counts by (`contract`).
 
+use tollgate_limit::Cost;
+
 /// Who or what a request is counted for.
 ///
 /// A bare key (`Word`, `Text`) stands for the one entry a contract counts by, whatever its name: it binds the
@@ -14,6 +16,15 @@ pub enum Key<'a> {
     Text(&'a [u8]),
     /// Descriptor entries in order.
     Entries(&'a [(&'a str, &'a str)]),
+}
+
+/// What a key is charged or given back.
+#[derive(Clone, Copy, Debug)]
+pub struct Debit<'a> {
+    /// Who or what is counted.
+    pub key: Key<'a>,
+    /// Tokens.
+    pub cost: Cost,
 }
 
 impl From<u64> for Key<'_> {

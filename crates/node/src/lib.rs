@@ -40,8 +40,8 @@ pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
     GubernatorError,
 };
-pub use ids::{Debit, IdError, ReceiptNumber};
-pub use key::Key;
+pub use ids::{IdError, ReceiptNumber};
+pub use key::{Debit, Key};
 pub use known::Stranger;
 pub use node::{Node, NodeConfig};
 pub use tollgate_mode::{Figure, Metric, MetricKind, ModeKind, Value};

@@ -101,7 +101,7 @@ impl Node {
     }
 
     /// The whole node.
-    pub(crate) const fn whole(&self) -> Within<'_> {
+    pub const fn whole(&self) -> Within<'_> {
         Within {
             node: self,
             part: Part::All,

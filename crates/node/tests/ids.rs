@@ -46,7 +46,8 @@ fn ann(cost: u32) -> Debit<'static> {
 fn a_reservation_is_charged_at_once_and_settled_at_its_actual_cost() {
     let node = node();
     assert!(
-        node.reserve(&id("r"), ann(6), TTL, at(0))
+        node.whole()
+            .reserve(&id("r"), ann(6), TTL, at(0))
             .expect("room")
             .is_allowed()
     );
@@ -60,7 +61,8 @@ fn a_reservation_is_made_and_settled_once() {
     let node = node();
     for _ in 0..3 {
         assert!(
-            node.reserve(&id("r"), ann(6), TTL, at(0))
+            node.whole()
+                .reserve(&id("r"), ann(6), TTL, at(0))
                 .expect("room")
                 .is_allowed()
         );
@@ -78,7 +80,8 @@ fn a_reservation_is_made_and_settled_once() {
 fn a_reservation_that_expires_stays_charged_in_full() {
     let node = node();
     assert!(
-        node.reserve(&id("r"), ann(6), TTL, at(0))
+        node.whole()
+            .reserve(&id("r"), ann(6), TTL, at(0))
             .expect("room")
             .is_allowed()
     );
@@ -95,6 +98,7 @@ fn a_refused_reservation_cannot_be_committed() {
     let node = node();
     assert!(
         !node
+            .whole()
             .reserve(&id("r"), ann(11), TTL, at(0))
             .expect("room")
             .is_allowed()
@@ -110,15 +114,21 @@ fn a_refused_reservation_cannot_be_committed() {
 fn writes_with_one_id_happen_once() {
     let node = node();
     for _ in 0..3 {
-        assert_eq!(node.charge_once(&id("c"), ann(4), at(0)), Ok(()));
+        assert_eq!(node.whole().charge_once(&id("c"), ann(4), at(0)), Ok(()));
     }
     assert_eq!(left(&node), 6);
     for _ in 0..3 {
-        assert_eq!(node.refund_once(&id("f"), ann(1), at(0)), Ok(()));
+        assert_eq!(node.whole().refund_once(&id("f"), ann(1), at(0)), Ok(()));
     }
     assert_eq!(left(&node), 7);
-    let first = node.check_once(&id("k"), ann(2), at(0)).expect("room");
-    assert_eq!(node.check_once(&id("k"), ann(2), at(0)), Ok(first.clone()));
+    let first = node
+        .whole()
+        .check_once(&id("k"), ann(2), at(0))
+        .expect("room");
+    assert_eq!(
+        node.whole().check_once(&id("k"), ann(2), at(0)),
+        Ok(first.clone())
+    );
     assert_eq!(left(&node), 5);
     for _ in 0..3 {
         assert_eq!(
@@ -127,18 +137,24 @@ fn writes_with_one_id_happen_once() {
         );
     }
     assert_eq!(left(&node), 6);
-    assert_eq!(node.reset_once(&id("z"), Key::from("ann"), at(0)), Ok(()));
-    assert_eq!(node.charge_once(&id("d"), ann(1), at(0)), Ok(()));
-    assert_eq!(node.reset_once(&id("z"), Key::from("ann"), at(0)), Ok(()));
+    assert_eq!(
+        node.whole().reset_once(&id("z"), Key::from("ann"), at(0)),
+        Ok(())
+    );
+    assert_eq!(node.whole().charge_once(&id("d"), ann(1), at(0)), Ok(()));
+    assert_eq!(
+        node.whole().reset_once(&id("z"), Key::from("ann"), at(0)),
+        Ok(())
+    );
     assert_eq!(left(&node), 9);
 }
 
 #[test]
 fn an_id_of_one_kind_is_refused_for_another() {
     let node = node();
-    assert_eq!(node.charge_once(&id("c"), ann(4), at(0)), Ok(()));
+    assert_eq!(node.whole().charge_once(&id("c"), ann(4), at(0)), Ok(()));
     assert_eq!(
-        node.reserve(&id("c"), ann(1), TTL, at(0)),
+        node.whole().reserve(&id("c"), ann(1), TTL, at(0)),
         Err(IdError::OtherKind)
     );
     assert_eq!(
@@ -154,9 +170,9 @@ fn more_ids_than_fit_are_refused_and_nothing_is_done() {
         ids_max: 1,
         ..NodeConfig::default()
     });
-    assert_eq!(node.charge_once(&id("c"), ann(1), at(0)), Ok(()));
+    assert_eq!(node.whole().charge_once(&id("c"), ann(1), at(0)), Ok(()));
     assert_eq!(
-        node.charge_once(&id("d"), ann(1), at(0)),
+        node.whole().charge_once(&id("d"), ann(1), at(0)),
         Err(IdError::TooManyIds)
     );
     assert_eq!(left(&node), 9);
@@ -173,11 +189,12 @@ fn an_id_takes_at_most_a_hundred_bytes_of_the_memory_for_keys() {
         for n in 0..IDS {
             let id = id(&format!("4bf92f35-77b3-4da6-a3ce-{n:012x}"));
             let done = match what {
-                "check" => node.check_once(&id, ann(1), now).map(drop),
+                "check" => node.whole().check_once(&id, ann(1), now).map(drop),
                 "reserve" => node
+                    .whole()
                     .reserve(&id, ann(1), Span::from_nanos(9), now)
                     .map(drop),
-                _ => node.charge_once(&id, ann(1), now),
+                _ => node.whole().charge_once(&id, ann(1), now),
             };
             done.expect("room");
         }
@@ -193,7 +210,7 @@ fn ids_take_no_more_than_a_quarter_of_the_memory_and_those_that_expire_make_room
         bytes_max: 1 << 20,
         ..NodeConfig::default()
     });
-    let charge = |n: u32, now| node.charge_once(&id(&format!("{n}")), ann(1), now);
+    let charge = |n: u32, now| node.whole().charge_once(&id(&format!("{n}")), ann(1), now);
     let done = (0..100_000).filter(|n| charge(*n, at(0)).is_ok()).count();
     assert!((4_000..9_000).contains(&done), "{done}");
     assert!(node.bytes() <= (1 << 18) + (1 << 14));
@@ -217,7 +234,8 @@ fn receipts_that_were_settled_count_within_the_same_memory() {
     let settle = |number| {
         let expires = at(1_000);
         let number = ReceiptNumber { number, expires };
-        node.settle_numbered(number, &answer.receipt, Cost::ONE, at(0))
+        let settle = || node.settle(&answer.receipt, Cost::ONE, at(0));
+        node.settle_numbered_by(number, Cost::ONE, at(0), settle)
     };
     let done = (0..100_000)
         .filter(|number| settle(*number).is_ok())
@@ -236,7 +254,9 @@ fn a_check_that_found_no_room_is_not_remembered_by_its_id() {
     });
     let fresh_at = at(1);
     for n in 0..100 {
-        let warm = node.charge_once(&id(&format!("warm {n}")), ann(1), fresh_at);
+        let warm = node
+            .whole()
+            .charge_once(&id(&format!("warm {n}")), ann(1), fresh_at);
         warm.expect("there is room");
     }
     let key = |n: u64| Debit {
@@ -245,10 +265,16 @@ fn a_check_that_found_no_room_is_not_remembered_by_its_id() {
     };
     let full = (0..10_000).find(|n| !node.check(Key::Word(*n), Cost::ONE, fresh_at).is_allowed());
     let full = key(full.expect("memory ends"));
-    let first = node.check_once(&id("k"), full, fresh_at).expect("room");
+    let first = node
+        .whole()
+        .check_once(&id("k"), full, fresh_at)
+        .expect("room");
     assert!(!first.is_allowed());
     // An hour later every other key is as if never seen.
     let later = at(3_700_000_000_000);
-    let again = node.check_once(&id("k"), full, later).expect("room");
+    let again = node
+        .whole()
+        .check_once(&id("k"), full, later)
+        .expect("room");
     assert!(again.is_allowed());
 }

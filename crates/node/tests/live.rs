@@ -123,6 +123,7 @@ fn receipts_and_reservations_settle_what_follows_on_their_contract() {
     let ttl = Span::from_nanos(1_000);
     assert!(
         first
+            .whole()
             .reserve(&id, reserved, ttl, NOW)
             .expect("room")
             .is_allowed()

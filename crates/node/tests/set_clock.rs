@@ -252,7 +252,9 @@ fn an_id_is_remembered_for_as_long_as_it_was_to_be() {
             key: Key::from("ann"),
             cost: Cost::from_u32(1),
         };
-        let done = node.reserve(&id, ask, Span::from_nanos(60 * u128::from(SECOND)), now);
+        let done = node
+            .whole()
+            .reserve(&id, ask, Span::from_nanos(60 * u128::from(SECOND)), now);
         done.expect("room").is_allowed()
     };
     let ahead = later(NOW, DAYS_40);

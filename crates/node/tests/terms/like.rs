@@ -145,8 +145,7 @@ proptest! {
                         origins: &[],
                         terms: Some(terms),
                     });
-                    let cell = WrittenCell::new(&stored.bytes, by);
-                    next.write_cell(0, ann.print, cell, now)
+                    next.write_cell(0, ann.print, WrittenCell::new(&stored.bytes, by), now)
                 }),
             };
             // A key of which nothing is left has to be looked up.
