@@ -17,8 +17,8 @@ use tempfile::TempDir;
 use tollgate_contract::Contracts;
 use tollgate_limit::Cost;
 use tollgate_node::{Key, NodeConfig};
-use tollgate_serve::durable::{self, Flusher, Loaded, StoreError};
-use tollgate_serve::engine::Engine;
+use tollgate_serve::durable::{self, Flusher, Loaded, Store, StoreError};
+use tollgate_serve::engine::{Engine, Secrets};
 use tollgate_serve::settings::{Keeping, Settings};
 use tollgate_serve::shared::Shared;
 
@@ -37,10 +37,10 @@ contracts:
 ";
 
 /// A server without doors.
-struct Server {
-    shared: Arc<Shared>,
+pub(crate) struct Server {
+    pub(crate) shared: Arc<Shared>,
     flusher: Option<Flusher>,
-    loaded: Loaded,
+    pub(crate) loaded: Loaded,
 }
 
 impl Server {
@@ -50,8 +50,16 @@ impl Server {
 
     fn try_start(folder: &Path, contracts: &str) -> Result<Self, StoreError> {
         let (store, secrets) = durable::open(folder)?;
-        let contracts = Contracts::parse(contracts).unwrap();
-        let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
+        Self::of(store, &secrets, contracts, NodeConfig::default())
+    }
+
+    pub(crate) fn of(
+        store: Store,
+        secrets: &Secrets,
+        contracts: &str,
+        config: NodeConfig,
+    ) -> Result<Self, StoreError> {
+        let engine = Engine::new(Contracts::parse(contracts).unwrap(), config, secrets);
         let loaded = store.load_into(&engine.node())?;
         let settings = Settings {
             keeping: Keeping {
@@ -69,7 +77,7 @@ impl Server {
         })
     }
 
-    fn charge(&self, name: &str, value: &str, cost: u64) {
+    pub(crate) fn charge(&self, name: &str, value: &str, cost: u64) {
         let entries = [(name, value)];
         let engine = &self.shared.engine;
         let key = Key::Entries(&entries);
@@ -86,7 +94,7 @@ impl Server {
     }
 
     /// What is left of each policy that binds a key.
-    fn left(&self, name: &str, value: &str) -> Vec<u64> {
+    pub(crate) fn left(&self, name: &str, value: &str) -> Vec<u64> {
         let entries = [(name, value)];
         let engine = &self.shared.engine;
         let statuses = engine.node().status(Key::Entries(&entries), engine.now());
@@ -94,11 +102,11 @@ impl Server {
         each.map(|status| status.remaining).collect()
     }
 
-    fn flush(&self) -> Result<(), StoreError> {
+    pub(crate) fn flush(&self) -> Result<(), StoreError> {
         self.flusher.as_ref().unwrap().flush_now()
     }
 
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.flusher.take().unwrap().stop().unwrap();
     }
 }
@@ -108,7 +116,7 @@ fn folder() -> TempDir {
 }
 
 /// Does something to the database behind the server's back.
-fn on_database(folder: &Path, statement: &'static str) {
+pub(crate) fn on_database(folder: &Path, statement: &'static str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

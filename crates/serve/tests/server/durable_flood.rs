@@ -7,20 +7,18 @@
 )]
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sqlx::Connection;
-use sqlx::sqlite::SqliteConnection;
 use tollgate_contract::Contracts;
 use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key, NodeConfig, RefusedBy};
 use tollgate_parts::Postgres;
-use tollgate_serve::durable::{self, Flusher, Store};
+use tollgate_serve::durable::{self, Store};
 use tollgate_serve::engine::{Act, Ask, Engine, EngineError, Op, Outcome, Secrets, Settle, Turn};
-use tollgate_serve::settings::{DatabaseSettings, Keeping, Settings};
-use tollgate_serve::shared::Shared;
+use tollgate_serve::settings::DatabaseSettings;
 use tollgate_table::WhenFull;
+
+use crate::durable::{Server, on_database};
 
 const FREE: &str = "
 contracts:
@@ -36,14 +34,13 @@ contracts:
 ";
 const USERS: usize = 1_000;
 
-/// A server without doors.
-struct Server {
-    shared: Arc<Shared>,
-    flusher: Option<Flusher>,
+/// A server with little memory, which evicts.
+struct Small {
+    server: Server,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Server {
+impl Small {
     fn start(folder: &Path, bytes_max: u64) -> Self {
         let (store, secrets) = durable::open(folder).unwrap();
         Self::of(store, &secrets, FILE, bytes_max)
@@ -62,28 +59,20 @@ impl Server {
             when_full: WhenFull::Evict,
             ..NodeConfig::default()
         };
-        let engine = Engine::new(Contracts::parse(contracts).unwrap(), config, secrets);
-        store.load_into(&engine.node()).unwrap();
-        let settings = Settings {
-            keeping: Keeping {
-                flush_every: Duration::from_hours(1),
-                ..Keeping::default()
-            },
-            ..Settings::default()
-        };
-        let shared = Arc::new(Shared::new(engine, settings));
-        let flusher = Flusher::start(store, Arc::clone(&shared)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread();
         Self {
-            shared,
-            flusher: Some(flusher),
+            server: Server::of(store, secrets, contracts, config).unwrap(),
             runtime: { runtime }.enable_all().build().unwrap(),
         }
     }
 
+    fn engine(&self) -> &Engine {
+        &self.server.shared.engine
+    }
+
     /// Asks as a listener does.
     fn ask(&self, op: &Op<'_>) -> (Turn<'_>, Result<Outcome, EngineError>) {
-        let turn = self.shared.engine.turn();
+        let turn = self.engine().turn();
         self.runtime.block_on(turn.decide(op))
     }
 
@@ -109,7 +98,7 @@ impl Server {
             // A row that a busy machine was late to read uses nothing up.
             let refused_by = || self.check("user", &user).refused_by;
             while matches!(refused_by(), None | Some(RefusedBy::Unread)) {}
-            if self.shared.engine.node().bytes() > self.shared.engine.node().bytes_max() / 2 {
+            if self.engine().node().bytes() > self.engine().node().bytes_max() / 2 {
                 self.flush();
             }
         }
@@ -128,33 +117,16 @@ impl Server {
     }
 
     fn flush(&self) {
-        self.flusher.as_ref().unwrap().flush_now().unwrap();
+        self.server.flush().unwrap();
     }
 
     fn evicted(&self) -> u64 {
-        self.shared.engine.counters().evicted_live
+        self.engine().counters().evicted_live
     }
 
-    fn stop(mut self) {
-        self.flusher.take().unwrap().stop().unwrap();
+    fn stop(self) {
+        self.server.stop();
     }
-}
-
-/// Does something to the database behind the server's back.
-fn on_database(folder: &Path, statement: &'static str) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let path = format!("sqlite://{}", folder.join("tollgate.db").display());
-        let mut connection = SqliteConnection::connect(&path).await.unwrap();
-        sqlx::raw_sql(statement)
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        connection.close().await.unwrap();
-    });
 }
 
 const MIB: u64 = 1 << 20;
@@ -162,7 +134,7 @@ const MIB: u64 = 1 << 20;
 #[test]
 fn a_flood_of_another_contract_leaves_used_up_quotas_in_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     server.flood("ip", 60_000);
     assert!(
         server.evicted() > 1_000,
@@ -171,26 +143,26 @@ fn a_flood_of_another_contract_leaves_used_up_quotas_in_memory() {
     server.use_up();
     server.flood("ip", 60_000);
     assert_eq!(server.passing(), 0);
-    let reads = server.shared.engine.meter().durable().figures().reads;
+    let reads = server.engine().meter().durable().figures().reads;
     assert_eq!(reads.found + reads.new, 0, "none had left memory");
 }
 
 #[test]
 fn no_used_up_quota_passes_after_a_flood_of_its_own_contract_nor_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     server.use_up();
     server.flood("user", 60_000);
     assert!(server.evicted() > 1_000);
     assert_eq!(server.passing(), 0);
     server.stop();
     // More was written than there is room for.
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     assert_eq!(server.passing(), 0);
     server.flood("user", 10_000);
     assert_eq!(server.passing(), 0);
     server.stop();
-    let server = Server::start(folder.path(), 64 * MIB);
+    let server = Small::start(folder.path(), 64 * MIB);
     assert_eq!(
         server.passing(),
         0,
@@ -201,11 +173,11 @@ fn no_used_up_quota_passes_after_a_flood_of_its_own_contract_nor_after_a_restart
 #[test]
 fn no_used_up_quota_passes_after_a_flood_where_a_database_of_many_keeps_it() {
     let database = Postgres::start();
-    let server = Server::at(&database, MIB);
+    let server = Small::at(&database, MIB);
     server.use_up();
     server.flood("user", 42_000);
     assert!(server.evicted() > 1_000);
-    let reads = || server.shared.engine.meter().durable().figures().reads;
+    let reads = || server.engine().meter().durable().figures().reads;
     // A busy machine may be late to read a row, and the key is denied for that: none of these was.
     tollgate_parts::until("all rows of users are read in time", || {
         let failed = reads().failed;
@@ -214,13 +186,13 @@ fn no_used_up_quota_passes_after_a_flood_where_a_database_of_many_keeps_it() {
     });
     assert!(reads().new > 0, "{:?}", reads());
     server.stop();
-    assert_eq!(Server::at(&database, MIB).passing(), 0);
+    assert_eq!(Small::at(&database, MIB).passing(), 0);
 }
 
 #[test]
 fn a_key_whose_row_cannot_be_read_is_denied_within_its_time_and_decided_once_it_can() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     server.flood("user", 60_000);
     on_database(folder.path(), "ALTER TABLE cell RENAME TO moved");
     let began = Instant::now();
@@ -233,7 +205,7 @@ fn a_key_whose_row_cannot_be_read_is_denied_within_its_time_and_decided_once_it_
     assert_eq!(answer.refused_by, Some(RefusedBy::Unread));
     assert!(!answer.is_allowed());
     assert!(server.check("ip", "never seen").is_allowed());
-    let reads = server.shared.engine.meter().durable().figures().reads;
+    let reads = server.engine().meter().durable().figures().reads;
     assert!(reads.failed > 0, "{reads:?}");
     on_database(folder.path(), "ALTER TABLE moved RENAME TO cell");
     assert!(server.check("user", "never seen").is_allowed());
@@ -242,7 +214,7 @@ fn a_key_whose_row_cannot_be_read_is_denied_within_its_time_and_decided_once_it_
 #[test]
 fn what_was_not_written_stays_in_memory_and_new_keys_are_denied_instead() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     let users = |user: usize| server.check("user", &format!("user {user}"));
     let first_denied = (0..100_000).find(|user| !users(*user).is_allowed());
     let first_denied = first_denied.expect("memory ends");
@@ -260,26 +232,26 @@ fn what_was_not_written_stays_in_memory_and_new_keys_are_denied_instead() {
 #[test]
 fn a_key_of_a_contract_that_comes_back_is_read_before_it_is_decided() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), 64 * MIB);
+    let server = Small::start(folder.path(), 64 * MIB);
     while server.check("user", "ann").is_allowed() {}
     server.stop();
     let (store, secrets) = durable::open(folder.path()).unwrap();
-    let server = Server::of(store, &secrets, FREE, 64 * MIB);
-    server.shared.engine.load(Contracts::parse(FILE).unwrap());
+    let server = Small::of(store, &secrets, FREE, 64 * MIB);
+    server.engine().load(Contracts::parse(FILE).unwrap());
     assert!(
         !server.check("user", "ann").is_allowed(),
         "before any flush"
     );
     assert!(server.check("user", "bob").is_allowed());
     server.flush();
-    assert!(!server.shared.engine.is_apart(), "all rows were read");
+    assert!(!server.engine().is_apart(), "all rows were read");
     assert!(!server.check("user", "ann").is_allowed());
 }
 
 #[test]
 fn what_is_given_back_and_reset_reaches_keys_that_left_memory() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     server.use_up();
     let ask = |id| {
         let entries = [("user", id)];
@@ -305,7 +277,7 @@ fn what_is_given_back_and_reset_reaches_keys_that_left_memory() {
     let again = (0..9).filter(|_| server.check("user", "user 7").is_allowed());
     assert_eq!(again.count(), 3);
     server.stop();
-    let server = Server::start(folder.path(), MIB);
+    let server = Small::start(folder.path(), MIB);
     assert!(!server.check("user", "user 7").is_allowed());
     assert!(!server.check("user", "carl").is_allowed());
 }

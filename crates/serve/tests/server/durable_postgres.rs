@@ -6,17 +6,14 @@
     reason = "a broken set-up must stop the test"
 )]
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollgate_contract::Contracts;
-use tollgate_limit::Cost;
-use tollgate_node::{Key, NodeConfig};
+use tollgate_node::NodeConfig;
 use tollgate_parts::{Papers, Postgres, until};
-use tollgate_serve::durable::{self, Flusher, Loaded, StoreError};
-use tollgate_serve::engine::Engine;
-use tollgate_serve::settings::{DatabaseSettings, Keeping, Settings};
-use tollgate_serve::shared::Shared;
+use tollgate_serve::durable::{self, Loaded, StoreError};
+use tollgate_serve::settings::DatabaseSettings;
+
+use crate::durable::Server;
 
 const FILE: &str = "
 contracts:
@@ -27,23 +24,16 @@ contracts:
       - { name: lost, limit: 1000, per: 100d, algorithm: fixed-window }
 ";
 
-/// A server without doors.
-struct Server {
-    shared: Arc<Shared>,
-    flusher: Option<Flusher>,
-    loaded: Loaded,
-}
-
 fn settings(url: &str) -> DatabaseSettings {
     DatabaseSettings::new(url.parse().unwrap())
 }
 
 impl Server {
-    fn start(database: &Postgres, seat: &str) -> Self {
-        Self::try_start(&database.url(), seat, None).unwrap_or_else(|error| panic!("{error}"))
+    fn seated(database: &Postgres, seat: &str) -> Self {
+        Self::try_seated(&database.url(), seat, None).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn try_start(url: &str, seat: &str, given: Option<[u8; 16]>) -> Result<Self, StoreError> {
+    fn try_seated(url: &str, seat: &str, given: Option<[u8; 16]>) -> Result<Self, StoreError> {
         Self::at(&settings(url), seat, given)
     }
 
@@ -53,85 +43,52 @@ impl Server {
         given: Option<[u8; 16]>,
     ) -> Result<Self, StoreError> {
         let (store, secrets) = durable::open_seat(database, seat, given, None)?;
-        let contracts = Contracts::parse(FILE).unwrap();
-        let engine = Engine::new(contracts, NodeConfig::default(), &secrets);
-        let loaded = store.load_into(&engine.node())?;
-        let settings = Settings {
-            keeping: Keeping {
-                flush_every: Duration::from_hours(1),
-                ..Keeping::default()
-            },
-            ..Settings::default()
-        };
-        let shared = Arc::new(Shared::new(engine, settings));
-        let flusher = Flusher::start(store, Arc::clone(&shared))?;
-        Ok(Self {
-            shared,
-            flusher: Some(flusher),
-            loaded,
-        })
-    }
-
-    fn charge(&self, user: &str, cost: u64) {
-        let (entries, engine) = ([("user", user)], &self.shared.engine);
-        let cost = Cost::new(cost).unwrap();
-        let key = Key::Entries(&entries);
-        assert!(engine.node().charge(key, cost, engine.now()));
+        Self::of(store, &secrets, FILE, NodeConfig::default())
     }
 
     /// What is used of each policy.
     fn used(&self, user: &str) -> Vec<u64> {
-        let (entries, engine) = ([("user", user)], &self.shared.engine);
-        let statuses = engine.node().status(Key::Entries(&entries), engine.now());
-        let each = statuses.into_iter().flat_map(|(_, statuses)| statuses);
-        each.map(|status| 1000 - status.remaining).collect()
-    }
-
-    fn flush(&self) -> Result<(), StoreError> {
-        self.flusher.as_ref().unwrap().flush_now()
+        let left = self.left("user", user).into_iter();
+        left.map(|left| 1000 - left).collect()
     }
 
     fn refused(&self) -> u64 {
         self.shared.engine.meter().durable().figures().refused
-    }
-
-    fn stop(mut self) {
-        self.flusher.take().unwrap().stop().unwrap();
     }
 }
 
 #[test]
 fn charges_are_found_again_by_whoever_takes_the_seat() {
     let database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 7);
-    server.charge("bob", 9);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 7);
+    server.charge("user", "bob", 9);
     server.stop();
-    let server = Server::start(&database, "n1");
+    let server = Server::seated(&database, "n1");
     assert_eq!(server.loaded.cells, 2);
     assert_eq!(server.used("ann"), [7, 0]);
     assert_eq!(server.used("bob"), [9, 0]);
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     server.flush().unwrap();
     // Never written: lost with the process.
-    server.charge("ann", 100);
+    server.charge("user", "ann", 100);
     drop(server);
-    assert_eq!(Server::start(&database, "n1").used("ann"), [8, 0]);
-    assert_eq!(Server::start(&database, "n2").loaded, Loaded::default());
+    assert_eq!(Server::seated(&database, "n1").used("ann"), [8, 0]);
+    assert_eq!(Server::seated(&database, "n2").loaded, Loaded::default());
     assert_eq!(database.sql("SELECT count(*) FROM tollgate.cell"), "2");
 }
 
 #[test]
 fn a_database_whose_tables_are_dropped_is_written_again_with_its_secrets() {
     let database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 7);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 7);
     server.flush().unwrap();
     database.sql("DROP SCHEMA tollgate CASCADE");
-    server.charge("bob", 9);
+    server.charge("user", "bob", 9);
     until("it is written again", || server.flush().is_ok());
     drop(server);
-    let server = Server::start(&database, "n1");
+    let server = Server::seated(&database, "n1");
     assert_eq!(server.used("ann"), [7, 0]);
     assert_eq!(server.used("bob"), [9, 0]);
 }
@@ -139,32 +96,32 @@ fn a_database_whose_tables_are_dropped_is_written_again_with_its_secrets() {
 #[test]
 fn a_database_that_went_back_in_time_is_given_every_key_again() {
     let database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 7);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 7);
     server.flush().unwrap();
     // As a standby that missed the last changes: an older fence, and rows that are not there.
     database.sql("UPDATE tollgate.seat SET fence = fence - 1; DELETE FROM tollgate.cell");
     until("it is written again", || server.flush().is_ok());
     drop(server);
-    assert_eq!(Server::start(&database, "n1").used("ann"), [7, 0]);
+    assert_eq!(Server::seated(&database, "n1").used("ann"), [7, 0]);
 }
 
 #[test]
 fn an_older_process_is_refused_and_goes_on_deciding() {
     let database = Postgres::start();
-    let old = Server::start(&database, "n1");
-    old.charge("ann", 5);
+    let old = Server::seated(&database, "n1");
+    old.charge("user", "ann", 5);
     old.flush().unwrap();
-    old.charge("ann", 100);
-    let new = Server::start(&database, "n1");
+    old.charge("user", "ann", 100);
+    let new = Server::seated(&database, "n1");
     assert_eq!(new.used("ann"), [5, 0]);
-    new.charge("ann", 1);
+    new.charge("user", "ann", 1);
     new.flush().unwrap();
     // Its statement finds another fence.
     let error = old.flush().unwrap_err();
     assert!(matches!(error, StoreError::TakenOver), "{error}");
     assert_eq!(old.used("ann"), [105, 105]);
-    old.charge("ann", 1);
+    old.charge("user", "ann", 1);
     assert!(matches!(old.flush(), Err(StoreError::TakenOver)));
     assert!(old.refused() >= 2);
     assert_eq!(old.shared.engine.meter().durable().figures().waiting, 0);
@@ -172,48 +129,48 @@ fn an_older_process_is_refused_and_goes_on_deciding() {
     assert!(trouble.contains("another process"), "{trouble}");
     // Not even its end frees what is another's.
     old.stop();
-    new.charge("ann", 1);
+    new.charge("user", "ann", 1);
     new.flush().unwrap();
     assert_eq!((new.refused(), new.used("ann")), (0, vec![7, 2]));
     drop(new);
-    assert_eq!(Server::start(&database, "n1").used("ann"), [7, 0]);
+    assert_eq!(Server::seated(&database, "n1").used("ann"), [7, 0]);
 }
 
 #[test]
 fn a_seat_that_was_taken_for_left_is_taken_again() {
     let database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 5);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 5);
     server.flush().unwrap();
     database.sql("UPDATE tollgate.seat SET fence = fence + 1, holder = NULL");
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     server.flush().unwrap();
     // A database that forgot what was last committed, as after a failover.
     database.sql("UPDATE tollgate.seat SET fence = 1, holder = 77");
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     until("it is written", || server.flush().is_ok());
     drop(server);
-    assert_eq!(Server::start(&database, "n1").used("ann"), [7, 0]);
+    assert_eq!(Server::seated(&database, "n1").used("ann"), [7, 0]);
 }
 
 #[test]
 fn charges_wait_while_the_database_is_away() {
     let mut database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 5);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 5);
     server.flush().unwrap();
     database.stop();
-    server.charge("ann", 1);
-    server.charge("bob", 1);
+    server.charge("user", "ann", 1);
+    server.charge("user", "bob", 1);
     let error = server.flush().unwrap_err();
     assert!(matches!(error, StoreError::Away(_)), "{error}");
     let figures = server.shared.engine.meter().durable().figures();
     assert_eq!((figures.waiting, figures.refused), (2, 0));
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     database.run(&[]);
     until("it is written", || server.flush().is_ok());
     drop(server);
-    let server = Server::start(&database, "n1");
+    let server = Server::seated(&database, "n1");
     assert_eq!(
         (server.used("ann"), server.used("bob")),
         (vec![7, 0], vec![1, 0])
@@ -223,14 +180,14 @@ fn charges_wait_while_the_database_is_away() {
 #[test]
 fn what_a_connection_asked_before_it_was_given_up_never_comes_after_what_is_asked_next() {
     let database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 1);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 1);
     server.flush().unwrap();
     // The statement is in the socket; the database reads it when it goes on.
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     database.pause();
     assert!(server.flush().is_err());
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     database.resume();
     until("it is written", || server.flush().is_ok());
     let kept = || database.sql("SELECT encode(state, 'hex') FROM tollgate.cell");
@@ -241,15 +198,15 @@ fn what_a_connection_asked_before_it_was_given_up_never_comes_after_what_is_aske
     });
     assert_eq!(kept(), newest);
     drop(server);
-    assert_eq!(Server::start(&database, "n1").used("ann"), [3, 0]);
+    assert_eq!(Server::seated(&database, "n1").used("ann"), [3, 0]);
 }
 
 #[test]
 fn rows_that_make_no_sense_are_counted_and_left_out() {
     let database = Postgres::start();
-    let server = Server::start(&database, "n1");
+    let server = Server::seated(&database, "n1");
     for user in ["ann", "bob", "cid"] {
-        server.charge(user, 5);
+        server.charge("user", user, 5);
     }
     server.stop();
     database.sql(
@@ -258,7 +215,7 @@ fn rows_that_make_no_sense_are_counted_and_left_out() {
     database.sql(
         "UPDATE tollgate.cell SET shape = -5 WHERE print = (SELECT max(print) FROM tollgate.cell)",
     );
-    let server = Server::start(&database, "n1");
+    let server = Server::seated(&database, "n1");
     let Loaded {
         cells,
         broken,
@@ -271,7 +228,7 @@ fn rows_that_make_no_sense_are_counted_and_left_out() {
 #[test]
 fn tables_come_whole_or_not_at_all() {
     let database = Postgres::start();
-    let open = || Server::try_start(&database.url(), "n1", None);
+    let open = || Server::try_seated(&database.url(), "n1", None);
     // Stops the migration half way.
     database.sql("CREATE SCHEMA tollgate; CREATE TABLE tollgate.gossip (x INT)");
     let error = open().err().unwrap();
@@ -284,7 +241,7 @@ fn tables_come_whole_or_not_at_all() {
     let servers: Vec<_> = ["a", "b", "c"]
         .map(|seat| {
             let url = database.url();
-            std::thread::spawn(move || Server::try_start(&url, seat, None).is_ok())
+            std::thread::spawn(move || Server::try_seated(&url, seat, None).is_ok())
         })
         .into_iter()
         .map(|thread| thread.join().unwrap())
@@ -303,7 +260,7 @@ fn a_database_that_cannot_be_used_keeps_a_server_from_starting_and_says_why() {
     let database = Postgres::start();
     let begun = Instant::now();
     let wrong = database.url_as("tollgate:wr0ng");
-    let error = Server::try_start(&wrong, "n1", None).err().unwrap();
+    let error = Server::try_seated(&wrong, "n1", None).err().unwrap();
     let said = error.to_string();
     assert!(matches!(error, StoreError::NotThere { .. }), "{said}");
     assert!(
@@ -315,17 +272,17 @@ fn a_database_that_cannot_be_used_keeps_a_server_from_starting_and_says_why() {
         "not worth waiting for"
     );
     let nowhere = "postgres://tollgate@localhost/postgres?host=/nowhere";
-    let error = Server::try_start(nowhere, "n1", None).err().unwrap();
+    let error = Server::try_seated(nowhere, "n1", None).err().unwrap();
     assert!(matches!(error, StoreError::NotThere { .. }), "{error}");
     // Another cluster's node takes nobody's seat.
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 1);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 1);
     server.flush().unwrap();
-    let error = Server::try_start(&database.url(), "n1", Some([9; 16]))
+    let error = Server::try_seated(&database.url(), "n1", Some([9; 16]))
         .err()
         .unwrap();
     assert!(matches!(error, StoreError::OtherSecretOfSeat(_)), "{error}");
-    server.charge("ann", 1);
+    server.charge("user", "ann", 1);
     server.flush().unwrap();
 }
 
@@ -338,7 +295,7 @@ fn counts_are_told_only_to_the_database_that_was_meant() {
         ..settings(&database.url())
     };
     let first = Server::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
-    first.charge("u", 3);
+    first.charge("user", "u", 3);
     first.stop();
     let again = Server::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again.used("u"), [3, 0], "found again");
@@ -353,16 +310,16 @@ fn counts_are_told_only_to_the_database_that_was_meant() {
 #[test]
 fn a_server_that_stops_writes_all_although_its_database_was_started_anew() {
     let mut database = Postgres::start();
-    let server = Server::start(&database, "n1");
-    server.charge("ann", 1);
+    let server = Server::seated(&database, "n1");
+    server.charge("user", "ann", 1);
     server.flush().unwrap();
     database.stop();
     // Once by a connection that has ended, once because there is no other.
     server.flush().unwrap_err();
     server.flush().unwrap_err();
     database.run(&[]);
-    server.charge("ann", 2);
+    server.charge("user", "ann", 2);
     server.stop();
-    let again = Server::start(&database, "n1");
+    let again = Server::seated(&database, "n1");
     assert_eq!(again.used("ann"), [3, 0]);
 }
