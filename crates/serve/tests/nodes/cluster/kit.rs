@@ -1,6 +1,6 @@
 //! Nodes for one test, and clients that ask them.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ pub(crate) use tollgate_parts::until;
 use tempfile::TempDir;
 use tollgate_cluster::Pace;
 use tollgate_limit::Span;
+use tollgate_parts::HttpAnswer;
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::cluster::view::ClusterView;
 use tollgate_serve::run::{Running, start};
@@ -196,20 +197,8 @@ impl Node {
     /// Sends a request and reads its answer: the status and the body.
     pub(crate) fn ask(&mut self, request: &str) -> (u16, String) {
         self.connection.write_all(request.as_bytes()).unwrap();
-        let mut head = Vec::new();
-        let mut byte = [0];
-        while !head.ends_with(b"\r\n\r\n") {
-            self.connection.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        self.connection.read_exact(&mut body).unwrap();
-        let status = head[9..12].parse().unwrap();
-        (status, String::from_utf8(body).unwrap())
+        let answer = HttpAnswer::read(&mut self.connection).unwrap();
+        (answer.status, answer.body)
     }
 
     pub(crate) fn get(&mut self, path: &str) -> (u16, String) {

@@ -1,11 +1,12 @@
 //! Servers on one catalogue, whoever changes it, and clients that ask.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_catalogue::{Edit, Kind, Seen};
 use tollgate_catalogue_sql::{Config, Database, Source};
+use tollgate_parts::HttpAnswer;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     CataloguePlace, CatalogueSettings, ContractSource, Keeping, Listener, Runtime, Settings,
@@ -103,19 +104,7 @@ impl Server {
 
     fn exchange(&mut self, request: &str) -> String {
         self.wire.write_all(request.as_bytes()).unwrap();
-        let mut head = Vec::new();
-        let mut byte = [0];
-        while !head.ends_with(b"\r\n\r\n") {
-            self.wire.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        self.wire.read_exact(&mut body).unwrap();
-        String::from_utf8(body).unwrap()
+        HttpAnswer::read(&mut self.wire).unwrap().body
     }
 
     /// Waits until a user has a limit; how long that took.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 pub(crate) use tollgate_parts::until;
 
+use tollgate_parts::HttpAnswer;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{ContractSource, Listener, Runtime, Settings};
 
@@ -54,28 +55,20 @@ pub(crate) fn unix(path: &Path) -> Wire<UnixStream> {
     Wire(stream)
 }
 
-/// An answer to an HTTP request.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
-}
-
 impl<S: Read + Write> Wire<S> {
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
         self.0.write_all(bytes.as_ref())
     }
 
     /// Sends a request without more fields and reads its answer.
-    pub(crate) fn get(&mut self, path: &str) -> Reply {
+    pub(crate) fn get(&mut self, path: &str) -> HttpAnswer {
         self.send(format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n"))
             .unwrap();
         self.reply().unwrap()
     }
 
     /// Asks about a user.
-    pub(crate) fn check(&mut self, user: &str) -> Reply {
+    pub(crate) fn check(&mut self, user: &str) -> HttpAnswer {
         self.send(check(user)).unwrap();
         self.reply().unwrap()
     }
@@ -87,27 +80,8 @@ impl<S: Read + Write> Wire<S> {
     }
 
     /// Reads one answer; `None` where the connection ends before it begins.
-    pub(crate) fn reply(&mut self) -> Option<Reply> {
-        let mut head = Vec::new();
-        let mut byte = [0];
-        while !head.ends_with(b"\r\n\r\n") {
-            match self.0.read(&mut byte) {
-                Ok(1) => head.push(byte[0]),
-                _ if head.is_empty() => return None,
-                other => panic!("{other:?} after {:?}", String::from_utf8_lossy(&head)),
-            }
-        }
-        let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        self.0.read_exact(&mut body).unwrap();
-        Some(Reply {
-            status: head[9..12].parse().unwrap(),
-            body: String::from_utf8_lossy(&body).into_owned(),
-            head,
-        })
+    pub(crate) fn reply(&mut self) -> Option<HttpAnswer> {
+        HttpAnswer::read(&mut self.0)
     }
 
     /// Sends a line of RESP and reads a line.
