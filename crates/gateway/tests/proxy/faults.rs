@@ -236,17 +236,19 @@ fn a_gateway_that_stops_says_so_and_goes() {
     );
 }
 
-#[test]
-fn no_more_clients_than_may_be() {
+/// One client more than `most` is turned away for that reason, until one of them has gone.
+fn has_room_for(most: usize, change: impl FnOnce(&mut Settings), reason: &str) {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.connections_max = 2;
     let gateway = Gateway::with(&broker.address(), NONE, change);
-    let first = Client::new(gateway.address, true, "a");
-    let _second = Client::new(gateway.address, true, "b");
-    let mut third = Client::silent(gateway.address, true);
-    assert_eq!(third.try_hear(), None);
+    let client = |name: usize| Client::new(gateway.address, true, &format!("client-{name}"));
+    let first = client(0);
+    let _others: Vec<_> = (1..most).map(client).collect();
+    let mut last = Client::silent(gateway.address, true);
+    assert_eq!(last.try_hear(), None);
     assert_eq!(
-        gateway.metric("tollgate_gateway_turned_away_total{reason=\"full\"}"),
+        gateway.metric(&format!(
+            "tollgate_gateway_turned_away_total{{reason=\"{reason}\"}}"
+        )),
         1
     );
     first.vanish();
@@ -257,20 +259,15 @@ fn no_more_clients_than_may_be() {
 }
 
 #[test]
+fn no_more_clients_than_may_be() {
+    has_room_for(2, |settings| settings.connections_max = 2, "full");
+}
+
+#[test]
 fn no_more_clients_from_one_address_than_may_be() {
-    let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.connections_per_address = 1;
-    let gateway = Gateway::with(&broker.address(), NONE, change);
-    let first = Client::new(gateway.address, true, "a");
-    let mut second = Client::silent(gateway.address, true);
-    assert_eq!(second.try_hear(), None);
-    assert_eq!(
-        gateway.metric("tollgate_gateway_turned_away_total{reason=\"crowded\"}"),
-        1
+    has_room_for(
+        1,
+        |settings| settings.connections_per_address = 1,
+        "crowded",
     );
-    first.vanish();
-    until("there is room", || {
-        let mut next = Client::silent(gateway.address, true);
-        next.try_say(&connect(true, "c", &Extras::default())) && next.try_hear().is_some()
-    });
 }
