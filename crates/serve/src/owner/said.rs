@@ -311,10 +311,7 @@ fn answer(
     let mut bookings: SmallVec<[_; 1]> = SmallVec::new();
     for spot in spots {
         let charge = charge(reader, asked)?;
-        let terms = match head & TERMS {
-            0 => 0,
-            _ => reader.u64()?,
-        };
+        let terms = if head & TERMS == 0 { 0 } else { reader.u64()? };
         bookings.push(node.booking_elsewhere(spot, Due { charge, terms }));
     }
     // Nodes learn of a change one after the other: names may be those of the terms that this one knows.
