@@ -36,6 +36,8 @@ const FAULT: &str = "tollgate-fault";
 const LAB: &str = "tollgate-lab";
 const NODE: &str = "tollgate-node";
 const CLIENT: &str = "tollgate-client";
+const CLOCK: &str = "tollgate-clock";
+const HTTP: &str = "tollgate-http";
 const WIRE: &str = "tollgate-wire";
 const SERVE: &str = "tollgate-serve";
 const LOAD: &str = "tollgate-load";
@@ -183,10 +185,22 @@ pub(crate) const ROOMS: &[Room] = &[
         pure: true,
         uses: &[],
     },
+    // What the server and the library's layer both tell clients, and whom they take for one.
+    Room {
+        package: HTTP,
+        pure: true,
+        uses: &[LIMIT, CONTRACT, NODE],
+    },
+    // Reads the machine's clocks, so that the server need not ask the library for the time.
+    Room {
+        package: CLOCK,
+        pure: false,
+        uses: &[LIMIT],
+    },
     Room {
         package: CLIENT,
         pure: false,
-        uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE, LEASE],
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE, LEASE, HTTP, CLOCK],
     },
     // The library for other languages; the only room for pointers.
     Room {
@@ -205,6 +219,8 @@ pub(crate) const ROOMS: &[Room] = &[
             NODE,
             WIRE,
             CLIENT,
+            HTTP,
+            CLOCK,
             GOSSIP,
             CLUSTER,
             STORE,
@@ -228,7 +244,7 @@ pub(crate) const ROOMS: &[Room] = &[
             NODE,
             SQLITE,
             WIRE,
-            CLIENT,
+            HTTP,
             CATALOGUE,
             CATALOGUE_SQL,
             CONSOLE,

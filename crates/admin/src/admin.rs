@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_catalogue_sql::Database;
-use tollgate_client::ClientAddress;
+use tollgate_http::ClientAddress;
 use tollgate_serve::desk::{Answering, Desk, Knock, Knocking, Visit};
 use tollgate_serve::shared::Shared;
 

@@ -12,11 +12,11 @@ use std::time::Duration;
 use tollgate_kit::Dice;
 use tollgate_limit::Instant;
 
-#[cfg(feature = "tokio")]
-use crate::clock::Clock;
 use crate::error::LimiterError;
 use crate::limiter::random;
 use crate::retry_after::RetryAfter;
+#[cfg(feature = "tokio")]
+use tollgate_clock::Clock;
 
 /// How a caller that was refused comes back; the default suits most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

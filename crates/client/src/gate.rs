@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
 use crate::layer::LayerConfig;
 use crate::limiter::Limiter;
 use crate::request_key::RequestKey;
 use crate::ruling::Ruling;
 use crate::turns::Turns;
+use tollgate_clock::Clock;
 
 /// What a [`RateLimitLayer`](crate::RateLimitLayer) can ask: a [`Limiter`], or a `Client` of nodes.
 pub trait Gate: Rule + Send + Sync + 'static {}

@@ -12,15 +12,15 @@ use http::request::Parts;
 use tollgate_limit::Verdict;
 use tollgate_node::Answer;
 
-use crate::clock::Clock;
 use crate::gate::{Asked, Gate, Rule};
 use crate::layer::{LayerConfig, NoKey};
 use crate::limiter::{Limiter, cost_of};
-use crate::report::Report;
 use crate::request_key::RequestKey;
 use crate::response_future::Delay;
 use crate::ruling::{Refused, Ruling, Told};
 use crate::turns::{Admitted, Place, Turns};
+use tollgate_clock::Clock;
+use tollgate_http::Report;
 
 /// Decides what becomes of requests.
 #[derive(Debug)]

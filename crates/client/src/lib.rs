@@ -27,35 +27,21 @@
 //! Deliberately absent: asking other nodes. A contract that asks for it is refused here unless the limiter is told to
 //! decide alone.
 
-#[cfg(feature = "tower")]
-mod address;
 mod backoff;
-mod clock;
-mod course;
 mod error;
 #[cfg(feature = "tower")]
 mod gate;
 #[cfg(feature = "tower")]
-mod headers;
-#[cfg(feature = "tower")]
 mod judge;
-#[cfg(feature = "tower")]
-mod label;
 #[cfg(feature = "tower")]
 mod layer;
 mod limiter;
-#[cfg(feature = "tower")]
-mod network;
-#[cfg(feature = "tower")]
-mod problem;
 #[cfg(feature = "remote")]
 mod remote;
 #[cfg(all(feature = "remote", feature = "tower"))]
 mod remote_judge;
 #[cfg(all(feature = "remote", feature = "tokio"))]
 mod remote_task;
-#[cfg(feature = "tower")]
-mod report;
 #[cfg(feature = "tower")]
 mod request_key;
 mod reservation;
@@ -65,40 +51,34 @@ mod retry_after;
 #[cfg(feature = "tower")]
 mod ruling;
 mod turns;
-#[cfg(feature = "tower")]
-mod value;
 mod wait;
 
-#[cfg(feature = "tower")]
-pub use address::{ClientAddress, ForwardingHeader, Trust};
 pub use backoff::{Backoff, BackoffConfig, Draws, GiveUp};
-pub use clock::{Clock, FakeClock, SystemClock};
-pub use course::{ClockStanding, ClockStep};
 pub use error::LimiterError;
 #[cfg(feature = "tower")]
 pub use gate::Gate;
 #[cfg(feature = "tower")]
 pub use layer::{LayerConfig, NoKey, RateLimit, RateLimitLayer};
 pub use limiter::{Limiter, LimiterConfig};
-#[cfg(feature = "tower")]
-pub use network::{Network, NetworkError};
 #[cfg(feature = "tls")]
 pub use remote::ClientTls;
 #[cfg(feature = "remote")]
 pub use remote::{
     Admission, Client, ClientConfig, ClientCounts, ClientError, Inspected, Journal, NodeAnswer,
-    NodeAsk, NodeStand, NodeWrite, Outcome, Path as DecisionPath, RemoteReceipt, SteadyClock,
-    WhenAway,
+    NodeAsk, NodeStand, NodeWrite, Outcome, Path as DecisionPath, RemoteReceipt, WhenAway,
 };
-#[cfg(feature = "tower")]
-pub use report::Report;
 #[cfg(feature = "tower")]
 pub use request_key::{RequestKey, by_address, by_entries, by_header};
 pub use reservation::Reservation;
 #[cfg(feature = "tower")]
 pub use response_future::ResponseFuture;
 pub use retry_after::RetryAfter;
+#[cfg(feature = "remote")]
+pub use tollgate_clock::SteadyClock;
+pub use tollgate_clock::{Clock, ClockStanding, ClockStep, FakeClock, SystemClock};
 pub use tollgate_contract::{Contracts, Dialect, Reset};
+#[cfg(feature = "tower")]
+pub use tollgate_http::{ClientAddress, ForwardingHeader, Network, NetworkError, Report, Trust};
 pub use tollgate_limit::{
     Algorithm, Calendar, Cost, Inherit, Instant, OnLimit, Period, PolicyConfig, Span, Status,
     Verdict,

@@ -10,9 +10,9 @@ use tollgate_limit::{Cost, Policy, PolicyConfig, Status};
 use tollgate_node::{Answer, Key, Node, NodeConfig, Receipt};
 use tollgate_table::{Counters, Seed, WhenFull};
 
-use crate::clock::{Clock, SystemClock};
 use crate::error::LimiterError;
 use crate::turns::Turns;
+use tollgate_clock::{Clock, SystemClock};
 
 /// How a limiter is set up; the default suits most.
 #[derive(Clone, Copy, Debug)]
@@ -310,6 +310,30 @@ impl<C: Clock> Limiter<C> {
     /// What happened at the limits of the table so far.
     pub fn counters(&self) -> Counters {
         self.node.counters()
+    }
+}
+
+/// Header fields and the problem document of a refusal, where no layer adds them.
+///
+/// ```
+/// use tollgate_client::{Dialect, FakeClock, Limiter, Period, PolicyConfig, Report};
+///
+/// let policy = PolicyConfig::token_bucket(600, Period::MINUTE);
+/// let limiter = Limiter::with_clock([policy], FakeClock::default())?;
+/// let answer = limiter.check("user-42", 1);
+/// let headers = Report::new(&limiter, &answer).headers(Dialect::Ietf);
+/// assert!(headers["ratelimit-policy"].to_str()?.ends_with(";q=600;w=60"));
+/// assert!(headers["ratelimit"].to_str()?.ends_with(";r=599;t=1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "tower")]
+impl<C: Clock> tollgate_http::Decider for Limiter<C> {
+    fn node(&self) -> &Node {
+        &self.node
+    }
+
+    fn now(&self) -> tollgate_limit::Instant {
+        self.clock.now()
     }
 }
 

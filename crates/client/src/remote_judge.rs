@@ -11,10 +11,10 @@ use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use tollgate_limit::Span;
 
 use crate::gate::{Asked, Gate, Rule};
-use crate::problem;
 use crate::remote::{Client, Outcome, Path};
 use crate::ruling::{Refused, Ruling, Told};
 use crate::turns::Place;
+use tollgate_http::problem;
 
 impl Gate for Client {}
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tollgate_node::Key;
 
 use crate::backoff::{Backoff, BackoffConfig, Draws, GiveUp};
-use crate::clock::{Clock, SystemClock};
 use crate::remote::{Client, Outcome};
 use crate::retry_after::RetryAfter;
+use tollgate_clock::{Clock, SystemClock};
 
 impl Client {
     /// Waits until this key may spend `cost`, and comes back after refusals as `config` says; for tasks.

@@ -9,7 +9,7 @@ use http::header::HeaderName;
 use http::request::Parts;
 use tollgate_node::Key;
 
-use crate::address::ClientAddress;
+use tollgate_http::ClientAddress;
 
 /// The key and the cost of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]

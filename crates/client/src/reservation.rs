@@ -7,8 +7,8 @@ use std::time::Duration;
 use tollgate_limit::{Instant, Span};
 use tollgate_node::{Answer, Key};
 
-use crate::clock::Clock;
 use crate::limiter::{Limiter, cost_of};
+use tollgate_clock::Clock;
 
 impl<C: Clock> Limiter<C> {
     /// Spends an estimate now, to be settled within `ttl`. A refusal is returned as the answer it is.

@@ -12,7 +12,6 @@ use pin_project_lite::pin_project;
 use tollgate_node::Answer;
 use tower::Service;
 
-use crate::headers;
 use crate::ruling::{Later, Refused, Ruling, Told};
 
 /// Ends when a delayed request may pass. Dropped before, it gives the charge back.
@@ -111,7 +110,7 @@ where
                 }
                 StateProjection::Called { future, headers } => {
                     let mut response = ready!(future.poll(context))?;
-                    headers::merge(headers, response.headers_mut());
+                    tollgate_http::merge(headers, response.headers_mut());
                     return Poll::Ready(Ok(response));
                 }
                 StateProjection::Delayed {

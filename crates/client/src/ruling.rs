@@ -8,10 +8,10 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Extensions, Response, StatusCode};
 use tollgate_node::Answer;
 
-use crate::problem;
 #[cfg(feature = "remote")]
 use crate::remote::Outcome;
 use crate::response_future::Delay;
+use tollgate_http::problem;
 
 /// What becomes of a request.
 #[allow(unreachable_pub, reason = "a sealed trait names it")]

@@ -14,8 +14,8 @@ use tollgate_node::Answer;
 #[cfg(feature = "tower")]
 use tollgate_node::Receipt;
 
-use crate::clock::Clock;
 use crate::limiter::Limiter;
+use tollgate_clock::Clock;
 
 /// How many wait for a limiter, and the draws that spread them out.
 ///

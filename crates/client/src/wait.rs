@@ -9,9 +9,9 @@ use std::time::Duration;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Key};
 
-use crate::clock::Clock;
 use crate::limiter::{Limiter, cost_of};
 use crate::turns::{Admitted, Place};
+use tollgate_clock::Clock;
 
 /// How long a caller is willing to wait, and among how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use subtle::ConditionallySelectable as _;
-use tollgate_client::{ClientAddress, Trust};
+use tollgate_http::{ClientAddress, Trust};
 
 use crate::engine::Sender;
 use crate::guard::Guard;

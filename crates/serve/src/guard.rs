@@ -7,7 +7,9 @@
 
 use std::net::IpAddr;
 
-use tollgate_client::{Contracts, Limiter, LimiterConfig, SystemClock, WhenFull};
+use tollgate_client::{Limiter, LimiterConfig, WhenFull};
+use tollgate_clock::SystemClock;
+use tollgate_contract::Contracts;
 use tollgate_limit::Verdict;
 use tollgate_node::{Key, Receipt};
 

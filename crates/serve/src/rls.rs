@@ -15,7 +15,7 @@ mod status;
 
 use std::fmt;
 
-use tollgate_client::Dialect;
+use tollgate_contract::Dialect;
 use tollgate_wire::rls::{Code, DescriptorStatus, RateLimitRequest, RateLimitResponse};
 
 use crate::engine::{EngineError, Started, Steps, Turn};

@@ -7,7 +7,7 @@ use std::path::Path;
 use ring::hmac;
 use serde_json::json;
 use tollgate_admin::Key;
-use tollgate_client::{ClientAddress, Trust};
+use tollgate_http::{ClientAddress, Trust};
 use tollgate_kit::base64;
 use tollgate_parts::until;
 use tollgate_serve::settings::Settings;

@@ -4,7 +4,6 @@
 //! threads of the client talk to one node at a time, the nearest of those it was told, and to another when that one is
 //! gone. Not here: lending, and the protocol between both (`tollgate-lease`).
 
-mod clock;
 mod config;
 mod kept;
 mod link;
@@ -20,11 +19,11 @@ mod tls;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate_clock::SteadyClock;
 use tollgate_lease::{By, Holding, JoinReceipt, Joined, Said};
 use tollgate_limit::Span;
 use tollgate_node::Key;
 
-pub use clock::SteadyClock;
 pub use config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
 pub use nodes::{NodeAnswer, NodeAsk, NodeStand, NodeWrite};
 use pump::Pump;

@@ -16,7 +16,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::StatusCode;
-use tollgate_client::{ClientAddress, Trust};
+use tollgate_http::{ClientAddress, Trust};
 use tollgate_limit::Span;
 use tollgate_node::Key;
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use tollgate_client::{Dialect, Report};
+use tollgate_contract::Dialect;
+use tollgate_http::Report;
 use tollgate_node::Answer;
 
 use super::options::Delay;

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tollgate_client::{Clock, ClockStanding, SystemClock};
+use tollgate_clock::{Clock, ClockStanding, SystemClock};
 use tollgate_contract::Contracts;
 use tollgate_limit::Instant;
 use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};

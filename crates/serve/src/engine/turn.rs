@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use smallvec::SmallVec;
-use tollgate_client::Report;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, OnFailure};
+use tollgate_http::Report;
 use tollgate_limit::{Cost, Instant, Refusing, Span, Status};
 use tollgate_node::{
     Answer, Debit, Key, Node, Read, Receipt, ReceiptNumber, Scope, Spot, Violation, Within,

@@ -8,7 +8,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use http::StatusCode;
-use tollgate_client::{Dialect, Trust};
+use tollgate_contract::Dialect;
+use tollgate_http::Trust;
 use tollgate_wire::authz::{
     AttributeContext, CheckRequest, CheckResponse, DeniedHttpResponse, HttpRequest, HttpResponse,
     OkHttpResponse,

@@ -5,8 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use prost::Message;
-use tollgate_client::Dialect;
-use tollgate_contract::OnFailure;
+use tollgate_contract::{Dialect, OnFailure};
 use tollgate_wire::gubernator::{GetRateLimitsReq, HealthCheckReq, LiveCheckReq, LiveCheckResp};
 use tollgate_wire::rls::{Code as Verdict, RateLimitResponse};
 

@@ -5,7 +5,7 @@
 //! its query is the client's too, and no option of ours. Not here: deciding (`auth`).
 
 use http::StatusCode;
-use tollgate_client::Dialect;
+use tollgate_contract::Dialect;
 
 use super::json::malformed;
 use super::{Asked, Lines, Reply};

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use serde::Deserialize;
-use tollgate_client::Dialect;
+use tollgate_contract::Dialect;
 use tollgate_wire::rls::{Code, RateLimitRequest, RateLimitResponse};
 use tollgate_wire::v1;
 

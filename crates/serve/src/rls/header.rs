@@ -2,7 +2,8 @@
 //!
 //! They are those of one descriptor: one that refused or, as long as none did, the one with the least left.
 
-use tollgate_client::{Dialect, Report};
+use tollgate_contract::Dialect;
+use tollgate_http::Report;
 use tollgate_wire::envoy::HeaderValue;
 use tollgate_wire::problem;
 use tollgate_wire::rls::{Code, RateLimitResponse};

@@ -2,9 +2,9 @@
 //!
 //! Not here: their flags, variables and what they are, which the table in docs/settings.md says (`setting`).
 
-use tollgate_client::{Dialect, ForwardingHeader};
 use tollgate_cluster::{ClusterConfig, Pace};
-use tollgate_contract::Unmatched;
+use tollgate_contract::{Dialect, Unmatched};
+use tollgate_http::ForwardingHeader;
 use tollgate_node::Adapt;
 use tollgate_table::WhenFull;
 

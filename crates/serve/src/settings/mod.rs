@@ -27,7 +27,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_client::{ClientAddress, Dialect};
+use tollgate_contract::Dialect;
+use tollgate_http::ClientAddress;
 use tollgate_node::{NodeConfig, QuotaRules};
 
 pub use crate::auth::{AuthSettings, EntrySource};

@@ -4,8 +4,8 @@
 
 use std::str::FromStr;
 
-use tollgate_client::Trust;
 use tollgate_contract::file::quote;
+use tollgate_http::Trust;
 
 use super::{Tokens, token};
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tollgate_client::{ClientAddress, Trust};
+use tollgate_http::{ClientAddress, Trust};
 use tollgate_serve::settings::{
     ContractSource, Limits, QuotaLimits, Scope, Settings, Token, Tokens,
 };

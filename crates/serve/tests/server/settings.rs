@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tollgate_client::{Dialect, ForwardingHeader, Trust};
-use tollgate_contract::Coordination;
+use tollgate_contract::{Coordination, Dialect};
+use tollgate_http::{ForwardingHeader, Trust};
 use tollgate_serve::run;
 use tollgate_serve::settings::{
     Address, ContractSource, EntrySource, LogFormat, RuntimeKind, Scope, Settings, Token,

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tollgate_client::{ClientAddress, Dialect, Trust};
+use tollgate_contract::Dialect;
+use tollgate_http::{ClientAddress, Trust};
 use tollgate_serve::settings::{AuthSettings, EntrySource, Settings};
 
 use crate::proxy::kit::{self, Answer, THREE_A_MINUTE, ask, get};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tollgate_client::{Contracts, Dialect};
+use tollgate_contract::{Contracts, Dialect};
 use tollgate_node::NodeConfig;
 use tollgate_serve::auth::{AuthError, Fields, Inquiry, Judge};
 use tollgate_serve::engine::{Engine, Secrets, Started};

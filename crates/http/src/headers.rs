@@ -35,18 +35,6 @@ impl Report<'_> {
     }
 
     /// The header fields of a response; `dialect` is for contracts that do not name one themselves.
-    ///
-    /// ```
-    /// use tollgate_client::{Dialect, FakeClock, Limiter, Period, PolicyConfig, Report};
-    ///
-    /// let policy = PolicyConfig::token_bucket(600, Period::MINUTE);
-    /// let limiter = Limiter::with_clock([policy], FakeClock::default())?;
-    /// let answer = limiter.check("user-42", 1);
-    /// let headers = Report::new(&limiter, &answer).headers(Dialect::Ietf);
-    /// assert!(headers["ratelimit-policy"].to_str()?.ends_with(";q=600;w=60"));
-    /// assert!(headers["ratelimit"].to_str()?.ends_with(";r=599;t=1"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn headers(&self, dialect: Dialect) -> HeaderMap {
         let mut headers = HeaderMap::new();
         self.each_field(dialect, |name, value| {
@@ -152,7 +140,7 @@ impl Report<'_> {
 }
 
 /// Adds our fields to those of a response: lists grow, single values are replaced.
-pub(crate) fn merge(ours: &HeaderMap, into: &mut HeaderMap) {
+pub fn merge(ours: &HeaderMap, into: &mut HeaderMap) {
     for (name, value) in ours {
         if name == RATELIMIT || name == RATELIMIT_POLICY {
             into.append(name, value.clone());

@@ -5,15 +5,33 @@
 //! (`problem`).
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Dialect, NamedPolicy};
 use tollgate_limit::{Instant, Policy, Quota, Span, Status, Verdict};
 use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Violation};
 
-use crate::clock::Clock;
 use crate::label::Label;
-use crate::limiter::Limiter;
+
+/// A node with the time that it decides by.
+pub trait Decider {
+    /// The node.
+    fn node(&self) -> &Node;
+
+    /// The time now.
+    fn now(&self) -> Instant;
+}
+
+impl<D: Decider> Decider for Arc<D> {
+    fn node(&self) -> &Node {
+        (**self).node()
+    }
+
+    fn now(&self) -> Instant {
+        (**self).now()
+    }
+}
 
 /// How the policies that bind a request stand after its answer.
 ///
@@ -65,8 +83,8 @@ pub(crate) enum Refusal {
 
 impl<'c> Report<'c> {
     /// The report of an answer that `limiter` gave.
-    pub fn new<C: Clock>(limiter: &'c Limiter<C>, answer: &'c Answer) -> Self {
-        Self::of(limiter.node(), answer, limiter.clock().now())
+    pub fn new(limiter: &'c impl Decider, answer: &'c Answer) -> Self {
+        Self::of(limiter.node(), answer, limiter.now())
     }
 
     /// The report at `now` of an answer that `node` gave.

@@ -61,7 +61,7 @@ impl ClientAddress {
     ///
     /// ```
     /// use http::{HeaderMap, HeaderValue};
-    /// use tollgate_client::{ClientAddress, Trust};
+    /// use tollgate_http::{ClientAddress, Trust};
     ///
     /// let behind_one_proxy = ClientAddress { trust: Trust::Hops(1), ..ClientAddress::default() };
     /// let mut headers = HeaderMap::new();

@@ -79,7 +79,7 @@ impl Report<'_> {
 }
 
 /// The body for a request that does not say who it is from.
-pub(crate) fn no_key() -> String {
+pub fn no_key() -> String {
     let problem = Problem {
         kind: "about:blank",
         title: "Bad Request",
@@ -91,8 +91,7 @@ pub(crate) fn no_key() -> String {
 }
 
 /// The body for a request that a node elsewhere refuses, for so many seconds where they are known.
-#[cfg(feature = "remote")]
-pub(crate) fn elsewhere(seconds: Option<u128>) -> String {
+pub fn elsewhere(seconds: Option<u128>) -> String {
     let again = seconds.map(|after| format!(" Try again in {after} s."));
     let problem = Problem {
         kind: "https://iana.org/assignments/http-problem-types#quota-exceeded",
@@ -105,8 +104,7 @@ pub(crate) fn elsewhere(seconds: Option<u128>) -> String {
 }
 
 /// The body for a request about which nobody can say anything.
-#[cfg(feature = "remote")]
-pub(crate) fn away() -> String {
+pub fn away() -> String {
     let problem = Problem {
         kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
         title: "Capacity is reduced for the moment",

@@ -3,7 +3,7 @@
 
 use tollgate_limit::Instant;
 
-use crate::clock::{Ticker, since_boot};
+use crate::system::{Ticker, since_boot};
 
 /// The time since the machine was started, its sleep included: the processor's counter, set by the system's clock every
 /// few milliseconds. Two readings by different threads may be some microseconds apart in the wrong order.

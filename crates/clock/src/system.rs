@@ -66,7 +66,7 @@ impl SystemClock {
     /// Goes where the wall clock stepped to: at once, and back too. Says by how many nanoseconds.
     ///
     /// What was charged before keeps its time, so whoever calls this moves that as well, or accepts that buckets fill
-    /// by a step ahead, and do not fill for as long as a step back. [`tollgate_node::Node::move_time`] moves a node's.
+    /// by a step ahead, and do not fill for as long as a step back. `Node::move_time` moves a node's.
     pub fn follow(&self) -> i64 {
         let mut course = self.course.lock();
         let by = course.follow();

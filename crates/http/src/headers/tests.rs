@@ -1,27 +1,63 @@
 //! What clients read after allowed, delayed and refused requests.
 
-use std::time::Duration;
+use std::cell::Cell;
 
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use tollgate_contract::Contracts;
-use tollgate_limit::{Algorithm, Instant, OnLimit, Period, PolicyConfig};
-use tollgate_node::Key;
+use tollgate_limit::{Algorithm, Cost, Instant, OnLimit, Period, Policy, PolicyConfig};
+use tollgate_node::{Answer, Key, Node, NodeConfig};
+use tollgate_table::{Seed, WhenFull};
 
 use super::*;
-use crate::{FakeClock, Limiter, LimiterConfig, WhenFull};
+use crate::report::Decider;
 
-fn limiter(policies: impl IntoIterator<Item = PolicyConfig>) -> Limiter<FakeClock> {
-    Limiter::with_clock(policies, FakeClock::at(Instant::from_nanos(1_500_000_000))).unwrap()
+/// A node and a clock that stands still.
+struct Limiter {
+    node: Node,
+    now: Cell<u64>,
 }
 
-fn contracts(text: &str) -> Limiter<FakeClock> {
+impl Limiter {
+    fn of(contracts: Contracts, config: NodeConfig, now: u64) -> Self {
+        let node = Node::new(contracts, config, Seed::new([1, 2]));
+        Self {
+            node,
+            now: Cell::new(now),
+        }
+    }
+
+    fn check<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Answer {
+        let cost = Cost::new(cost).unwrap();
+        self.node.check(key.into(), cost, self.now())
+    }
+}
+
+impl Decider for Limiter {
+    fn node(&self) -> &Node {
+        &self.node
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.now.get())
+    }
+}
+
+fn limiter(policies: impl IntoIterator<Item = PolicyConfig>) -> Limiter {
+    let policies = policies
+        .into_iter()
+        .map(|policy| Policy::new(policy).unwrap());
+    let contracts = Contracts::for_every_key(policies.collect()).unwrap();
+    Limiter::of(contracts, NodeConfig::default(), 1_500_000_000)
+}
+
+fn contracts(text: &str) -> Limiter {
     let contracts = Contracts::parse(text).unwrap();
-    Limiter::with(contracts, LimiterConfig::default(), FakeClock::default()).unwrap()
+    Limiter::of(contracts, NodeConfig::default(), 0)
 }
 
 /// Spends `cost` and reports.
-fn report<'k>(limiter: &Limiter<FakeClock>, key: impl Into<Key<'k>>, cost: u64) -> Report<'_> {
+fn report<'k>(limiter: &Limiter, key: impl Into<Key<'k>>, cost: u64) -> Report<'_> {
     // A report lasts as long as its answer, and a test forgets none.
     let answer = Box::leak(Box::new(limiter.check(key.into(), cost)));
     Report::new(limiter, answer)
@@ -365,12 +401,12 @@ fn a_full_table_is_reduced_capacity_and_no_quota() {
     let contracts = Contracts::parse(
         "contracts:\n  - id: a\n    key: [user]\n    policies: [{ name: b, limit: 1, per: 1h }]\n",
     );
-    let config = LimiterConfig {
+    let config = NodeConfig {
         bytes_max: 0,
         when_full: WhenFull::Refuse,
-        ..LimiterConfig::default()
+        ..NodeConfig::default()
     };
-    let limiter = Limiter::with(contracts.unwrap(), config, FakeClock::default()).unwrap();
+    let limiter = Limiter::of(contracts.unwrap(), config, 0);
     let refused = report(&limiter, 1, 1);
     assert_eq!(refused.status(), Some(StatusCode::SERVICE_UNAVAILABLE));
     assert_eq!(refused.headers(Dialect::None)[RETRY_AFTER], "1");
@@ -388,7 +424,7 @@ fn a_full_table_is_reduced_capacity_and_no_quota() {
 fn time_brings_quota_back() {
     let limiter = limiter([PolicyConfig::token_bucket(4, Period::MINUTE)]);
     let _ = limiter.check("a", 4);
-    limiter.clock().advance(Duration::from_secs(15));
+    limiter.now.set(limiter.now.get() + 15_000_000_000);
     assert_eq!(
         report(&limiter, "a", 0).headers(Dialect::Ietf)[RATELIMIT],
         "\"policy-1\";r=1;t=45"
