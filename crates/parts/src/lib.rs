@@ -1,11 +1,12 @@
 //! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a
-//! browser, and packages of Python and JavaScript (Envoy among them), and disks that can be full.
+//! browser, and packages of Python and JavaScript (Envoy among them), and disks that can be full. [`Daemon`] is a server
+//! of ours as a process, and [`Wire`] a connection that asks any server by HTTP/1.1 or RESP.
 //!
 //! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The
 //! programs (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must
 //! be installed. A part that cannot be had ends the test.
 //!
-//! Deliberately absent: clients, engines, anything of the product. Whoever tests says what is asked.
+//! Deliberately absent: engines, anything of the product. Whoever tests says what is asked.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,6 +17,7 @@
 
 mod browser;
 mod cluster;
+mod daemon;
 mod disk;
 mod envoy;
 mod http;
@@ -28,9 +30,11 @@ mod python;
 mod redis;
 mod sentinels;
 mod stalls;
+pub mod wire;
 
 pub use browser::{Browser, Viewport};
 pub use cluster::Cluster;
+pub use daemon::Daemon;
 pub use disk::SmallDisk;
 pub use envoy::envoy;
 pub use http::HttpAnswer;
@@ -38,8 +42,9 @@ pub use javascript::{NodePackage, node_modules};
 pub use mosquitto::Mosquitto;
 pub use papers::Papers;
 pub use postgres::Postgres;
-pub use process::{PATIENCE, free_port, until};
+pub use process::{PATIENCE, Process, free_port, refused, until, until_within};
 pub use python::python_programs;
 pub use redis::{Redis, Setup};
 pub use sentinels::Sentinels;
 pub use stalls::Stalls;
+pub use wire::{Reply, Wire};

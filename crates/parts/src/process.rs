@@ -11,10 +11,16 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits until something is so.
 #[track_caller]
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, is_so: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, is_so);
+}
+
+/// The same for what may take longer.
+#[track_caller]
+pub fn until_within(patience: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "waited too long until {what}");
+        assert!(start.elapsed() < patience, "waited too long until {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -26,20 +32,34 @@ pub fn free_port() -> u16 {
 }
 
 /// A running program, killed when dropped.
-pub(crate) struct Process(Child);
+#[derive(Debug)]
+pub struct Process(Child);
 
 impl Process {
-    pub(crate) fn spawn(command: &mut Command) -> Self {
-        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
-        let child = quiet.stderr(Stdio::null()).spawn();
+    /// Starts a program that nobody listens to.
+    #[track_caller]
+    pub fn spawn(command: &mut Command) -> Self {
+        Self::logged(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    }
+
+    /// Starts a program whose output goes where the command says.
+    #[track_caller]
+    pub fn logged(command: &mut Command) -> Self {
+        let child = command.stdin(Stdio::null()).spawn();
         Self(child.unwrap_or_else(|error| panic!("{command:?}: {error}")))
+    }
+
+    /// Takes care of a program that was started.
+    pub(crate) fn of(child: Child) -> Self {
+        Self(child)
     }
 
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
 
-    pub(crate) fn has_ended(&mut self) -> bool {
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
         self.0.try_wait().expect("its state").is_some()
     }
 
@@ -64,6 +84,17 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A command ended with this code, and said these things on standard error.
+#[track_caller]
+pub fn refused(output: &Output, code: i32, said: &[&str]) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    for text in said {
+        assert!(errors.contains(text), "{text:?} is not in {errors}");
+    }
+    assert!(!errors.contains("panicked"), "{errors}");
 }
 
 /// What a program prints; what it complains of where it fails.

@@ -1,0 +1,343 @@
+//! A connection that sees every byte, and the little of HTTP/1.1 and RESP that tests ask servers with.
+//!
+//! Deliberately absent: TLS (a stream that seals can be put under it), redirects, chunks.
+
+use std::io::{ErrorKind, Read, Result, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use crate::process::PATIENCE;
+
+/// A connection, whatever carries it. Nothing is read ahead.
+#[derive(Debug)]
+pub struct Wire<S = TcpStream> {
+    /// What carries it.
+    pub stream: S,
+}
+
+impl Wire {
+    /// A connection over TCP that waits long for answers, but not for ever.
+    #[track_caller]
+    pub fn to(address: impl ToSocketAddrs) -> Self {
+        Self::try_to(address).expect("a connection")
+    }
+
+    /// The same where nobody may listen.
+    pub fn try_to(address: impl ToSocketAddrs) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { stream })
+    }
+}
+
+impl Wire<UnixStream> {
+    /// A connection over a socket in the file system.
+    #[track_caller]
+    pub fn unix(path: &Path) -> Self {
+        let stream = UnixStream::connect(path).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Self { stream }
+    }
+}
+
+impl<S: Read + Write> Wire<S> {
+    /// Sends bytes.
+    #[track_caller]
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_send(bytes).expect("bytes are taken");
+    }
+
+    /// Sends bytes to a server that may have left.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
+        self.stream.write_all(bytes.as_ref())?;
+        self.stream.flush()
+    }
+
+    /// Sends an HTTP request and reads its answer.
+    #[track_caller]
+    pub fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
+        self.send(request);
+        self.reply()
+    }
+
+    /// Asks for a page.
+    #[track_caller]
+    pub fn get(&mut self, path: &str) -> Reply {
+        self.ask(get(path))
+    }
+
+    /// Posts a body in JSON.
+    #[track_caller]
+    pub fn post(&mut self, path: &str, body: &str) -> Reply {
+        self.ask(post(path, body))
+    }
+
+    /// Whether one token of a user may be taken, by an answer over HTTP.
+    #[track_caller]
+    pub fn check(&mut self, user: &str) -> Reply {
+        self.ask(check("user", user))
+    }
+
+    /// Sends a part of a request, and returns once the server has read it: it comes in one piece with a whole one.
+    #[track_caller]
+    pub fn begin(&mut self, part: &str) {
+        let reply = self.ask(get("/livez") + part);
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+
+    /// Reads the next answer over HTTP.
+    #[track_caller]
+    pub fn reply(&mut self) -> Reply {
+        self.try_reply().expect("an answer")
+    }
+
+    /// Reads the next answer over HTTP; an error where the connection ends before all of it came. A body without a
+    /// length is left to be read.
+    pub fn try_reply(&mut self) -> Result<Reply> {
+        self.read_reply("GET", Vec::new())
+    }
+
+    /// Reads the next answer to a method; `None` where the connection ends before it begins.
+    #[track_caller]
+    pub fn reply_to(&mut self, method: &str) -> Option<Reply> {
+        let mut first = [0];
+        match self.stream.read(&mut first) {
+            Ok(1) => Some(
+                self.read_reply(method, first.to_vec())
+                    .expect("a whole one"),
+            ),
+            _ => None,
+        }
+    }
+
+    fn read_reply(&mut self, method: &str, mut head: Vec<u8>) -> Result<Reply> {
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            self.stream.read_exact(&mut byte)?;
+            head.push(byte[0]);
+        }
+        let mut reply = Reply::parse(&head).expect("a head");
+        let mut body = Vec::new();
+        let length = reply.field("content-length");
+        if let Some(length) = length.filter(|_| method != "HEAD") {
+            body.resize(length.parse().expect("a length"), 0);
+            self.stream.read_exact(&mut body)?;
+        }
+        reply.body = String::from_utf8_lossy(&body).into_owned();
+        Ok(reply)
+    }
+
+    /// Sends a command of RESP on one line, and reads one line.
+    #[track_caller]
+    pub fn inline(&mut self, command: &str) -> String {
+        self.send(format!("{command}\r\n"));
+        self.line()
+    }
+
+    /// Sends, and reads exactly what is expected.
+    #[track_caller]
+    pub fn exchange(&mut self, bytes: impl AsRef<[u8]>, expected: impl AsRef<[u8]>) {
+        self.send(bytes);
+        self.expect(expected);
+    }
+
+    /// Sends a command of RESP, and reads the array that answers it.
+    #[track_caller]
+    pub fn call(&mut self, words: &[&str]) -> Vec<String> {
+        self.send(command(words));
+        self.array()
+    }
+
+    /// Reads an array of RESP: texts as they are, and what is no text as it is written.
+    #[track_caller]
+    pub fn array(&mut self) -> Vec<String> {
+        let head = self.line();
+        let count = head.strip_prefix('*').and_then(|count| count.parse().ok());
+        let count: usize = count.unwrap_or_else(|| panic!("no array: {head}"));
+        let mut items = Vec::new();
+        while items.len() < count {
+            let line = self.line();
+            let is_text = line.starts_with('$') && line != "$-1";
+            items.push(if is_text { self.line() } else { line });
+        }
+        items
+    }
+
+    /// Whether a server of RESP is there.
+    #[track_caller]
+    pub fn lives(&mut self) {
+        self.exchange("PING\r\n", "+PONG\r\n");
+    }
+
+    /// Reads exactly what is expected.
+    #[track_caller]
+    pub fn expect(&mut self, expected: impl AsRef<[u8]>) {
+        let expected = expected.as_ref();
+        let mut came = vec![0; expected.len()];
+        let read = self.stream.read_exact(&mut came);
+        assert!(read.is_ok(), "{read:?}: {}", came.escape_ascii());
+        assert_eq!(
+            came.escape_ascii().to_string(),
+            expected.escape_ascii().to_string()
+        );
+    }
+
+    /// Reads a line, without its end.
+    #[track_caller]
+    pub fn line(&mut self) -> String {
+        self.try_line().expect("a line")
+    }
+
+    /// Reads a line, without its end; `None` where the connection ends before it does.
+    pub fn try_line(&mut self) -> Option<String> {
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while !line.ends_with(b"\n") {
+            self.stream.read_exact(&mut byte).ok()?;
+            line.push(byte[0]);
+        }
+        let line = String::from_utf8(line).expect("text");
+        Some(line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+
+    /// Reads until the server closes; a reset is an end as well.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let _ = self.stream.read_to_end(&mut rest);
+        rest
+    }
+
+    /// Whether the other side closes, whatever it says before.
+    pub fn is_closed(&mut self) -> bool {
+        let mut bytes = [0; 1024];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == ErrorKind::ConnectionReset,
+            }
+        }
+    }
+
+    /// Whether the other side closes without another byte.
+    pub fn ends(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0]), Ok(0))
+    }
+}
+
+/// A reply over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Its status.
+    pub status: u16,
+    /// Its header fields in order, names in lower case.
+    pub fields: Vec<(String, String)>,
+    /// Its body.
+    pub body: String,
+}
+
+impl Reply {
+    /// A reply whose body ends with the bytes; `None` where they are none.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let mut lines = head.split("\r\n");
+        let status = lines.next()?.strip_prefix("HTTP/1.")?.get(2..5)?;
+        let fields = lines.filter_map(|line| line.split_once(':'));
+        let fields =
+            fields.map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()));
+        Some(Self {
+            status: status.parse().ok()?,
+            fields: fields.collect(),
+            body: body.to_owned(),
+        })
+    }
+
+    /// The value of a header field; that of the first where there are several.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(is, _)| is == name);
+        found.map(|(_, value)| &**value)
+    }
+
+    /// The value of a header field that comes at most once.
+    #[track_caller]
+    pub fn only_field(&self, name: &str) -> Option<&str> {
+        let count = self.fields.iter().filter(|(is, _)| is == name).count();
+        assert!(count < 2, "{name} twice in {self:?}");
+        self.field(name)
+    }
+
+    /// The body, which is JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// A header field that is a number.
+    #[track_caller]
+    pub fn number(&self, name: &str) -> u64 {
+        let value = self.only_field(name).and_then(|value| value.parse().ok());
+        value.unwrap_or_else(|| panic!("{name} in {self:?}"))
+    }
+
+    /// The detail of a problem (RFC 9457), which it must be.
+    #[track_caller]
+    pub fn problem(&self) -> String {
+        let kind = self.field("content-type");
+        assert_eq!(kind, Some("application/problem+json"), "{self:?}");
+        let json = self.json();
+        assert_eq!(json["status"], self.status);
+        json["detail"].as_str().expect("a detail").to_owned()
+    }
+
+    /// The value of a metric without labels, or the sum over its labels.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> f64 {
+        let lines = self.body.lines().filter_map(|line| line.strip_prefix(name));
+        let values = lines.filter(|rest| rest.starts_with([' ', '{']));
+        let value = |rest: &str| rest.rsplit(' ').next()?.parse::<f64>().ok();
+        values.map(|rest| value(rest).expect("a number")).sum()
+    }
+}
+
+/// What is answered to a request for a page, where somebody answers.
+pub fn fetch(address: impl ToSocketAddrs, path: &str) -> Result<Reply> {
+    let mut wire = Wire::try_to(address)?;
+    wire.try_send(get(path))?;
+    wire.try_reply()
+}
+
+/// A request for a page.
+pub fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n")
+}
+
+/// A request with a body in JSON.
+pub fn post(path: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// A request for one token of a key with one entry.
+pub fn check(name: &str, value: &str) -> String {
+    post(
+        "/v1/check",
+        &format!("{{\"key\":{{\"{name}\":\"{value}\"}},\"cost\":1}}"),
+    )
+}
+
+/// A command of RESP, of any bytes.
+pub fn command<W: AsRef<[u8]>>(words: &[W]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend(format!("${}\r\n", word.as_ref().len()).bytes());
+        bytes.extend_from_slice(word.as_ref());
+        bytes.extend(b"\r\n");
+    }
+    bytes
+}
