@@ -34,7 +34,7 @@ fn server(contracts: &str) -> Server {
     })
 }
 
-fn check(server: &Server, path: &str, cost: u64) -> crate::http::kit::Answer {
+fn check(server: &Server, path: &str, cost: u64) -> tollgate_parts::Reply {
     let body = json!({"key": {"user": "ada"}, "cost": cost}).to_string();
     server.post(path, &body)
 }
@@ -55,7 +55,7 @@ fn what_stands_beside_a_policy_is_its_own_where_two_refuse() {
             "{time} {millis}"
         );
     }
-    let limits = refused.line("ratelimit").expect("limits");
+    let limits = refused.field("ratelimit").expect("limits");
     let (burst, daily) = limits.split_once(", ").expect("two");
     assert!(
         burst == "\"burst\";r=1;t=15" || burst == "\"burst\";r=1;t=14",
@@ -98,8 +98,8 @@ fn a_bucket_larger_than_its_limit_says_what_it_holds() {
         (told("limit"), told("capacity"), told("remaining")),
         (5, 10, 9)
     );
-    assert_eq!(passed.line("ratelimit-policy"), Some("\"burst\";q=10;w=2"));
-    assert_eq!(passed.line("ratelimit"), Some("\"burst\";r=9;t=1"));
+    assert_eq!(passed.field("ratelimit-policy"), Some("\"burst\";q=10;w=2"));
+    assert_eq!(passed.field("ratelimit"), Some("\"burst\";r=9;t=1"));
     let peek = server
         .post("/v1/peek", r#"{"key": {"user": "bob"}}"#)
         .json();
@@ -190,12 +190,12 @@ fn a_key_that_no_contract_binds_is_told_of_and_counted() {
         (&json["allowed"], &json["matched"]),
         (&json!(true), &json!(false))
     );
-    assert_eq!(answer.line("tollgate-matched"), Some("false"));
+    assert_eq!(answer.field("tollgate-matched"), Some("false"));
     let auth = server.curl("/v1/auth?usr=ada", &["-D", "-"]);
     assert!(auth.contains("tollgate-matched: false"), "{auth}");
     let known = server.post("/v1/check", r#"{"key": {"user": "ada"}}"#);
     assert_eq!(
-        (&known.json()["matched"], known.line("tollgate-matched")),
+        (&known.json()["matched"], known.field("tollgate-matched")),
         (&json!(true), None)
     );
     let metrics = server.curl("/metrics", &[]);

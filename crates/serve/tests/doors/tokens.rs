@@ -45,7 +45,7 @@ fn status(server: &Server, token: &str, method: &str, path: &str, body: &str) ->
     let mut client = server.connect();
     let line = format!("Authorization: Bearer {token}\r\n");
     client.send(request(method, path, &line, body).as_bytes());
-    client.answer().status
+    client.reply().status
 }
 
 #[test]
@@ -89,12 +89,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_http() {
     let mut client = server.connect();
     let line = format!("Authorization: Bearer {CHECK}\r\n");
     client.send(request("POST", "/v1/charge", &line, key).as_bytes());
-    assert!(
-        client
-            .answer()
-            .problem()
-            .contains("lacks the scope `write`")
-    );
+    assert!(client.reply().problem().contains("lacks the scope `write`"));
     let field = format!("Authorization: Bearer {OBSERVE}");
     let metrics = server.curl("/metrics", &["-H", &field]);
     let refused = 2 * asks.len() + 1;
@@ -124,7 +119,7 @@ fn reservations_and_receipts_are_settled_by_their_caller_or_one_that_may_write()
         let mut client = server.connect();
         let line = format!("Authorization: Bearer {token}\r\n");
         client.send(request("POST", path, &line, body).as_bytes());
-        client.answer()
+        client.reply()
     };
     let key = r#""key": {"user": "7"}, "cost": 3"#;
     for (path, settles) in [("/v1/commit", true), ("/v1/cancel", false)] {
@@ -165,7 +160,7 @@ fn receipts_over_resp_are_settled_by_their_caller() {
     });
     let of = |token: &str| {
         let mut wire = server.connect();
-        wire.ask(command(&["AUTH", token]), "+OK\r\n");
+        wire.exchange(command(&["AUTH", token]), "+OK\r\n");
         wire
     };
     let (mut mine, mut other, mut writer) = (of(CHECK), of(OTHER), of(WRITE));
@@ -176,7 +171,7 @@ fn receipts_over_resp_are_settled_by_their_caller() {
         let settle = command(&["TOLLGATE.SETTLE", &mine.line(), "0"]);
         other.send(&settle);
         assert!(other.line().starts_with("-ERR"), "another caller's receipt");
-        settler.ask(&settle, ":1\r\n");
+        settler.exchange(&settle, ":1\r\n");
     }
 }
 
@@ -266,7 +261,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_resp() {
     let server = Resp::with(guard);
     for token in [CHECK, WRITE, OBSERVE] {
         let mut wire = server.connect();
-        wire.ask(command(&["AUTH", token]), "+OK\r\n");
+        wire.exchange(command(&["AUTH", token]), "+OK\r\n");
         wire.lives();
         let noperm = |scope: &str| {
             format!("-NOPERM this token is not for that: it lacks the scope '{scope}'.")
@@ -298,8 +293,8 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_resp() {
         }
     }
     let mut wire = server.connect();
-    wire.ask(command(&["AUTH", WRITE]), "+OK\r\n");
-    wire.ask(command(&["TOLLGATE.CHARGE", "KEY", "x"]), ":1\r\n");
+    wire.exchange(command(&["AUTH", WRITE]), "+OK\r\n");
+    wire.exchange(command(&["TOLLGATE.CHARGE", "KEY", "x"]), ":1\r\n");
 }
 
 #[test]
@@ -315,7 +310,7 @@ fn guesses_are_limited_by_where_they_come_from_and_right_tokens_pass() {
         let mut wire = server.connect();
         let lines = format!("Authorization: Bearer {token}\r\nX-Forwarded-For: {client}\r\n");
         wire.send(request("POST", "/v1/check", &lines, r#"{"key": {"user": "7"}}"#).as_bytes());
-        wire.answer()
+        wire.reply()
     };
     let statuses: Vec<u16> = (0..30)
         .map(|n| from("203.0.113.9", &format!("a-guess-of-many-{n}")).status)
@@ -323,7 +318,7 @@ fn guesses_are_limited_by_where_they_come_from_and_right_tokens_pass() {
     assert!(statuses.starts_with(&[401; 20]), "{statuses:?}");
     let limited = from("203.0.113.9", "a-guess-of-many");
     assert_eq!(limited.status, 429, "{statuses:?}");
-    assert!(limited.line("retry-after").is_some());
+    assert!(limited.field("retry-after").is_some());
     assert_eq!(from("203.0.113.10", "a-guess-of-many").status, 401);
     assert_eq!(from("203.0.113.9", CHECK).status, 200);
 }
@@ -341,7 +336,7 @@ fn guesses_over_resp_are_limited_over_all_connections() {
     }
     assert_eq!(guess(), "-ERR too many wrong passwords");
     let mut wire = server.connect();
-    wire.ask(command(&["AUTH", CHECK]), "+OK\r\n");
+    wire.exchange(command(&["AUTH", CHECK]), "+OK\r\n");
     wire.lives();
 }
 

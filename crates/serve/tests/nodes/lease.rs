@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,6 +14,7 @@ pub(crate) use tollgate_parts::until as eventually;
 use parking_lot::Mutex;
 use tollgate_client::{Client, ClientConfig, DecisionPath};
 use tollgate_contract::Coordination;
+use tollgate_parts::Wire;
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::modes::{self, view::ModePolicyView};
 use tollgate_serve::run::{Running, start};
@@ -427,30 +427,10 @@ fn nobody_there_is_an_answer_too() {
 }
 
 /// Asks a server over RESP; whether the request passes.
-pub(crate) fn ask(stream: &mut TcpStream, words: &[&str]) -> bool {
-    let mut command = format!(
-        "*{}\r\n$14\r\nTOLLGATE.CHECK\r\n$3\r\nKEY\r\n",
-        words.len() + 2
-    );
-    let words = words
-        .iter()
-        .map(|word| format!("${}\r\n{word}\r\n", word.len()));
-    command.extend(words);
-    stream.write_all(command.as_bytes()).unwrap();
-    let mut reply = String::new();
-    // The last of eight fields is the receipt, of which there may be none.
-    let is_whole = |reply: &str| {
-        let receipt = reply.split_once("$7\r\nreceipt\r\n").map(|(_, last)| last);
-        receipt.is_some_and(|last| last == "$-1\r\n" || last.matches("\r\n").count() == 2)
-    };
-    while !is_whole(&reply) {
-        let mut some = [0; 512];
-        let count = stream.read(&mut some).unwrap();
-        assert!(count > 0, "{reply}");
-        reply.push_str(std::str::from_utf8(&some[..count]).unwrap());
-        assert!(!reply.starts_with('-'), "{reply}");
-    }
-    reply.contains("allowed\r\n:1\r\n")
+pub(crate) fn ask(wire: &mut Wire, words: &[&str]) -> bool {
+    let fields = wire.call(&[&["TOLLGATE.CHECK", "KEY"], words].concat());
+    let verdict = fields.iter().position(|field| field == "allowed");
+    fields[verdict.unwrap() + 1] == ":1"
 }
 
 #[test]
@@ -470,8 +450,7 @@ fn a_sidecar_decides_by_leases_of_its_nodes() {
         ..settings()
     };
     let sidecar = start(sidecar).unwrap();
-    let mut stream = TcpStream::connect(sidecar.resp().unwrap()).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut stream = Wire::to(sidecar.resp().unwrap());
     let window = ["kind", "window", "who", "zed"];
     let passed = (0..6).filter(|_| ask(&mut stream, &window)).count();
     assert_eq!(passed, 3, "the node counts what cannot be lent");

@@ -3,11 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use tollgate_client::{Client, ClientConfig};
-use tollgate_parts::Redis;
+use tollgate_parts::{Redis, Wire};
 use tollgate_serve::owner::Count;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
@@ -15,7 +14,7 @@ use tollgate_serve::settings::{
 };
 use tollgate_serve::supply::steady_now;
 
-use crate::lease::{DEADLINE, LIMIT, Load, ask, eventually, of_nodes, pair, too_many};
+use crate::lease::{LIMIT, Load, ask, eventually, of_nodes, pair, too_many};
 
 const CONTRACTS: &str = "contracts:
   - id: api
@@ -56,10 +55,8 @@ fn settings(store: Option<&str>) -> Settings {
     }
 }
 
-fn connected(server: &Running) -> TcpStream {
-    let stream = TcpStream::connect(server.resp().unwrap()).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    stream
+fn connected(server: &Running) -> Wire {
+    Wire::to(server.resp().unwrap())
 }
 
 /// How often a server has written ledgers, lost a swap and loaded one.

@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-use tollgate_parts::until as eventually;
 
+use tollgate_parts::{Wire, until as eventually};
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::owner::{Count, Counts, OwnerSettings};
 use tollgate_serve::run::{Running, start};
@@ -16,7 +15,6 @@ use tollgate_serve::settings::{
 };
 
 /// Nothing here takes as long unless it hangs.
-const DEADLINE: Duration = Duration::from_secs(30);
 
 const CONTRACTS: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 20, per: 1d, algorithm: fixed-window}]}
@@ -91,8 +89,7 @@ pub(crate) fn ask_for(
     keys: impl Iterator<Item = String>,
     cost: u64,
 ) -> Vec<bool> {
-    let mut stream = TcpStream::connect(server.resp().unwrap()).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut wire = Wire::to(server.resp().unwrap());
     let mut bytes = Vec::new();
     let mut asked = 0;
     for key in keys {
@@ -101,9 +98,8 @@ pub(crate) fn ask_for(
         bytes.extend(command.bytes());
     }
     bytes.extend(b"*1\r\n$4\r\nQUIT\r\n");
-    stream.write_all(&bytes).unwrap();
-    let mut replies = String::new();
-    stream.read_to_string(&mut replies).unwrap();
+    wire.send(&bytes);
+    let replies = String::from_utf8(wire.rest()).unwrap();
     let each = replies.split("$7\r\nallowed\r\n").skip(1);
     let passed: Vec<bool> = each.map(|reply| reply.starts_with(":1")).collect();
     assert_eq!(passed.len(), asked, "{replies}");

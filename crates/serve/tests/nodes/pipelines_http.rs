@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use tollgate_parts::wire::{self, Wire};
 use tollgate_serve::settings::{Listener, Settings};
 
-use crate::lease::{DEADLINE, pair};
+use crate::lease::pair;
 use crate::pipelines::{MODES, USERS, settings};
 
 /// A request, and a number that few others have.
@@ -64,9 +64,7 @@ impl Asked {
 }
 
 fn post(what: &str, body: &str) -> String {
-    let length = body.len();
-    let head = "host: t\r\ncontent-type: application/json\r\ncontent-length";
-    format!("POST /v1/{what} HTTP/1.1\r\n{head}: {length}\r\n\r\n{body}")
+    wire::post(&format!("/v1/{what}"), body)
 }
 
 /// From this request on, another loop reads the connection.
@@ -76,34 +74,9 @@ fn chunked(what: &str, body: &str) -> String {
     format!("POST /v1/{what} HTTP/1.1\r\n{head}\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n")
 }
 
-fn answer(stream: &mut BufReader<TcpStream>) -> std::io::Result<(u16, String)> {
-    let (mut head, mut length) = (Vec::new(), 0);
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line)?;
-        if line.trim_end().is_empty() {
-            break;
-        }
-        let line = line.trim_end().to_ascii_lowercase();
-        if let Some(told) = line.strip_prefix("content-length: ") {
-            length = told.parse().unwrap();
-        }
-        head.push(line);
-    }
-    let status = head.first().and_then(|line| line.split(' ').nth(1));
-    let Some(status) = status.and_then(|status| status.parse().ok()) else {
-        return Err(std::io::Error::other(format!("no answer: {head:?}")));
-    };
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body)?;
-    Ok((status, String::from_utf8(body).unwrap()))
-}
-
 fn converse(at: SocketAddr, asked: &[Asked], portions: &[usize]) -> Result<(), TestCaseError> {
-    let stream = TcpStream::connect(at).unwrap();
-    stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut wire = Wire::to(at);
+    let stream = wire.stream.try_clone().unwrap();
     let (mut bytes, mut wants) = (Vec::new(), Vec::new());
     for one in asked {
         let (request, want) = one.request();
@@ -115,21 +88,20 @@ fn converse(at: SocketAddr, asked: &[Asked], portions: &[usize]) -> Result<(), T
     std::thread::scope(|scope| {
         scope.spawn(|| crate::pipelines::send(stream, &bytes, portions));
         for (request, (status, parts)) in &wants {
-            let answer = answer(&mut reader);
-            let is_met = answer.as_ref().is_ok_and(|(came, body)| {
-                let mut rest = Some(&**body);
+            let answer = wire.try_reply();
+            let is_met = answer.as_ref().is_ok_and(|reply| {
+                let mut rest = Some(&*reply.body);
                 for part in parts {
                     rest = rest.and_then(|rest| Some(rest.split_once(&**part)?.1));
                 }
-                came == status && rest.is_some()
+                reply.status == *status && rest.is_some()
             });
             prop_assert!(
                 is_met,
                 "{request}\nwants {status} {parts:?}, got {answer:?}"
             );
         }
-        let mut rest = Vec::new();
-        let _ = reader.read_to_end(&mut rest);
+        let rest = wire.rest();
         prop_assert!(rest.is_empty(), "{} behind the last", rest.escape_ascii());
         Ok(())
     })

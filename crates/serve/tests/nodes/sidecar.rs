@@ -4,16 +4,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
-use tollgate_parts::until as eventually;
 
 use http::uri::PathAndQuery;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 use tollgate_client::{Client, ClientConfig, ClientError, ClientTls, DecisionPath};
+use tollgate_parts::{Wire, until as eventually};
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     Address, ContractSource, Keeping, Listener, Runtime, Settings, Tls, UpstreamSettings,
@@ -118,19 +117,8 @@ pub(crate) fn pair() -> (tempfile::TempDir, Running, Sidecar) {
 impl Sidecar {
     /// The body of an answer, which is 200 unless it is a problem.
     pub(crate) fn post(&self, what: &str, body: &Value) -> Value {
-        let mut stream = UnixStream::connect(&self.http).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        let body = body.to_string();
-        let head = format!(
-            "POST /v1/{what} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+        let mut wire = Wire::unix(&self.http);
+        wire.post(&format!("/v1/{what}"), &body.to_string()).json()
     }
 
     /// Whole tokens that a policy of a user has left at the node.
@@ -145,11 +133,9 @@ impl Sidecar {
 
     /// Sends commands in one write, and reads so many lines of replies.
     pub(crate) fn say(&self, commands: &str, lines: usize) -> Vec<String> {
-        let mut stream = UnixStream::connect(&self.resp).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        stream.write_all(commands.as_bytes()).unwrap();
-        let said = BufReader::new(stream).lines().take(lines);
-        said.map(Result::unwrap).collect()
+        let mut wire = Wire::unix(&self.resp);
+        wire.send(commands);
+        (0..lines).map(|_| wire.line()).collect()
     }
 
     fn call_many(&self, request: CheckManyRequest) -> CheckManyResponse {

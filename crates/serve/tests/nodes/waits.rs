@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate_client::{Client, ClientConfig, NodeAsk};
 use tollgate_limit::Span;
+use tollgate_parts::Wire;
 use tollgate_serve::run::start;
 use tollgate_serve::settings::{Listener, Settings};
 
@@ -63,11 +63,7 @@ fn a_server_in_no_cluster_tells_what_it_promised() {
     }
     // Eighty tokens of a thousand a second, of which four were there at most.
     assert!(begun.elapsed() > Duration::from_millis(70), "{begun:?}");
-    let mut stream = TcpStream::connect(server.http().unwrap()).unwrap();
-    let ask = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-    stream.write_all(ask).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+    let text = Wire::to(server.http().unwrap()).get("/metrics").body;
     let told = "tollgate_lease_promised_total{contract=\"api\",policy=\"rate\"} ";
     let count = text.split(told).nth(1).unwrap_or("").lines().next();
     assert!(count.is_some_and(|count| count != "0"), "{text}");

@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use prost::Message;
+use tollgate_parts::Wire;
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Listener, Settings, TraceProtocol, TraceSettings};
 
@@ -71,33 +72,16 @@ fn serve(endpoint: &str, protocol: TraceProtocol) -> Running {
     run::start(settings).unwrap()
 }
 
-/// One request on a connection of its own; the status and the body.
-fn ask(http: SocketAddr, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(http).unwrap();
-    let length = body.len();
-    let request =
-        format!("{head}host: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 fn check(http: SocketAddr) {
-    let body = r#"{"key": {"user": "ann"}}"#;
-    let answer = ask(
-        http,
-        "POST /v1/check HTTP/1.1\r\ncontent-type: application/json\r\n",
-        body,
-    );
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let reply = Wire::to(http).check("ann");
+    assert_eq!(reply.status, 200, "{reply:?}");
 }
 
 /// Reads metrics until one of them is as wanted.
 fn wait_for(http: SocketAddr, line: &str) {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
-        let metrics = ask(http, "GET /metrics HTTP/1.1\r\n", "");
+        let metrics = Wire::to(http).get("/metrics").body;
         if metrics.contains(line) {
             return;
         }
@@ -121,13 +105,14 @@ fn trace(running: &Running, messages: &mpsc::Receiver<Vec<u8>>) {
     for _ in 0..60 {
         check(http);
     }
-    let head =
-        format!("GET /openapi.json HTTP/1.1\r\ntraceparent: 00-{TRACE}-00f067aa0ba902b7-01\r\n");
-    ask(http, &head, "");
+    let head = format!(
+        "GET /openapi.json HTTP/1.1\r\nhost: x\r\ntraceparent: 00-{TRACE}-00f067aa0ba902b7-01\r\n\r\n"
+    );
+    Wire::to(http).ask(&head);
     let unsampled = head
         .replace("-01\r\n", "-00\r\n")
         .replace(TRACE, &"1".repeat(32));
-    ask(http, &unsampled, "");
+    Wire::to(http).ask(&unsampled);
     let mut got = Vec::new();
     let names = |got: &[otlp::Span], name| got.iter().filter(|span| span.name == name).count();
     while names(&got, "decide") < 3 || names(&got, "HTTP GET") < 1 {
@@ -246,7 +231,7 @@ fn a_collector_that_is_away_costs_a_counter() {
     wait_for(http, "tollgate_trace_spans_total{result=\"failed\"} ");
     let until = Instant::now() + Duration::from_secs(20);
     loop {
-        let metrics = ask(http, "GET /metrics HTTP/1.1\r\n", "");
+        let metrics = Wire::to(http).get("/metrics").body;
         if !metrics.contains("tollgate_trace_spans_total{result=\"failed\"} 0\n") {
             break;
         }

@@ -18,7 +18,7 @@ use tollgate_wire::throttlecrab::{ThrottleRequest, ThrottleResponse};
 use tonic::Code;
 
 use crate::grpc::server::Server;
-use crate::resp::kit::Wire;
+use tollgate_parts::Wire;
 
 const CHECK: &str = "/tollgate.v1.Tollgate/Check";
 const CHECK_MANY: &str = "/tollgate.v1.Tollgate/CheckMany";
@@ -66,10 +66,10 @@ async fn keys_that_no_contract_binds_are_counted_by_their_protocol() {
     let answer: CheckResponse = server.call(CHECK, slip).await.expect("an answer");
     assert!(answer.allowed && answer.unmatched, "{answer:?}");
     let resp = server.running().resp().expect("an address");
-    let mut wire = Wire::to(&resp.to_string());
+    let mut wire = Wire::to(resp);
     for _ in 0..2 {
         let reply = "*22\r\n$7\r\nallowed\r\n:1\r\n$7\r\nmatched\r\n:0\r\n";
-        wire.ask("TOLLGATE.CHECK KEY usr ada\r\n", reply);
+        wire.exchange("TOLLGATE.CHECK KEY usr ada\r\n", reply);
         (0..27).for_each(|_| drop(wire.line()));
     }
     let meter = server.running().shared().engine.meter();

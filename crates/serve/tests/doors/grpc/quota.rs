@@ -4,8 +4,6 @@
 mod plane;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use envoy_types::pb::envoy::service::rate_limit_quota::v3 as rlqs;
@@ -19,6 +17,7 @@ use rlqs::{BucketId, RateLimitQuotaResponse, RateLimitQuotaUsageReports};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use tollgate_parts::Wire;
 use tollgate_serve::settings::{Limits, QuotaLimits, Settings};
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
@@ -96,12 +95,7 @@ fn reports(domain: &str, usages: Vec<BucketQuotaUsage>) -> RateLimitQuotaUsageRe
 
 /// The page of metrics.
 fn metrics(server: &Server) -> String {
-    let mut stream = TcpStream::connect(server.at()).expect("a connection");
-    let request = "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut page = String::new();
-    stream.read_to_string(&mut page).expect("a page");
-    page
+    Wire::to(server.at()).get("/metrics").body
 }
 
 /// One stream.

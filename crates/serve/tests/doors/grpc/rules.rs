@@ -1,9 +1,6 @@
 //! A descriptor file with one rule of each kind, as a user of envoyproxy/ratelimit knows it: what it decides, counts
 //! and hands back.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitResponse;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code::{
     self, Ok, OverLimit,
@@ -11,6 +8,7 @@ use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code::{
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, UInt64Value};
+use tollgate_parts::Wire;
 use tollgate_serve::settings::{Keeping, RlsSettings, Settings};
 use tonic::transport::Channel;
 
@@ -57,12 +55,7 @@ impl Library {
     }
 
     fn metrics(&self) -> String {
-        let mut stream = TcpStream::connect(self.server.at()).expect("a connection");
-        let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-        stream.write_all(request.as_bytes()).expect("sent");
-        let mut page = String::new();
-        stream.read_to_string(&mut page).expect("a page");
-        page
+        Wire::to(self.server.at()).get("/metrics").body
     }
 }
 

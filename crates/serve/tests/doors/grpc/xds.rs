@@ -1,8 +1,7 @@
 //! Contracts from a management server made of Envoy's own types: what is asked, what is accepted, what is refused and
 //! why.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
-use tollgate_parts::Papers;
+use tollgate_parts::{Papers, Reply, Wire};
 use tollgate_serve::settings::{ClientTls, RlsSettings};
 use tonic::codegen::tokio_stream::Stream;
 use tonic::codegen::tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
@@ -199,13 +198,8 @@ async fn admitted(server: &Server, user: &str) -> usize {
     10
 }
 
-fn page(server: &Server, path: &str) -> String {
-    let mut stream = TcpStream::connect(server.at()).expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut page = String::new();
-    stream.read_to_string(&mut page).expect("a page");
-    page
+fn page(server: &Server, path: &str) -> Reply {
+    Wire::to(server.at()).get(path)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,13 +208,13 @@ async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
     let server = Server::following(&format!("xds://{}?node=node-7", desk.at));
     let down = greeted(&desk, "").await;
     let not_ready = page(&server, "/readyz");
-    assert!(not_ready.starts_with("HTTP/1.1 503") && not_ready.contains("management server"));
+    assert!(not_ready.status == 503 && not_ready.body.contains("management server"));
 
     // Good ones are in force when they are accepted.
     say(&down, "1", vec![config("r", "shop", &[2])]).await;
     accepted(&desk, "1").await;
     assert_eq!(admitted(&server, "a").await, 2);
-    assert!(page(&server, "/readyz").starts_with("HTTP/1.1 200"));
+    assert_eq!(page(&server, "/readyz").status, 200);
 
     // Bad ones are refused, with what is wrong.
     say(&down, "2", vec![config("twice", "shop", &[3, 4])]).await;
@@ -230,7 +224,7 @@ async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
     let why = nack.error_detail.expect("a reason");
     assert!(why.code == 3 && why.message.contains("resource `twice`"));
     assert_eq!(admitted(&server, "b").await, 2);
-    assert!(page(&server, "/readyz").contains("reload failed"));
+    assert!(page(&server, "/readyz").body.contains("reload failed"));
 
     // Reading everything again takes nothing away.
     server.reload();
@@ -259,7 +253,7 @@ async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
     say(&down, "5", vec![]).await;
     accepted(&desk, "5").await;
     assert_eq!(admitted(&server, "f").await, 10);
-    let metrics = page(&server, "/metrics");
+    let metrics = page(&server, "/metrics").body;
     for line in [
         "tollgate_xds_connected 1",
         "tollgate_xds_connects_total 2",
@@ -277,9 +271,12 @@ async fn a_management_server_that_is_not_there_is_told_and_tried_again() {
     let at = listener.local_addr().expect("an address");
     drop(listener);
     let server = Server::following(&format!("xds://{at}"));
-    assert!(page(&server, "/readyz").starts_with("HTTP/1.1 503"));
+    assert_eq!(page(&server, "/readyz").status, 503);
     let began = Instant::now();
-    while !page(&server, "/metrics").contains("tollgate_xds_connected 0") {
+    while !page(&server, "/metrics")
+        .body
+        .contains("tollgate_xds_connected 0")
+    {
         assert!(began.elapsed() < PATIENCE);
     }
     // Stopping does not wait for it.
@@ -308,8 +305,8 @@ async fn a_management_server_is_followed_over_tls_by_those_who_believe_each_othe
     ] {
         let server = Server::following_by(&place, stranger);
         let began = Instant::now();
-        while !page(&server, "/readyz").contains(why) {
-            assert!(began.elapsed() < PATIENCE, "{}", page(&server, "/readyz"));
+        while !page(&server, "/readyz").body.contains(why) {
+            assert!(began.elapsed() < PATIENCE, "{:?}", page(&server, "/readyz"));
         }
         server.stop();
     }

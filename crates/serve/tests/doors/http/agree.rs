@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::http::kit::{Answer, Server, chunked, post};
+use crate::http::kit::{Server, chunked, post};
+use tollgate_parts::Reply;
 
 /// What does not depend on who answers, nor on when.
-fn essence(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
-    let lines = answer.lines.iter().filter(|(name, _)| name != "date");
+fn essence(answer: &Reply) -> (u16, Vec<(String, String)>, String) {
+    let lines = answer.fields.iter().filter(|(name, _)| name != "date");
     let mut lines: Vec<_> = lines.cloned().collect();
     lines.sort();
     (answer.status, lines, answer.body.clone())
@@ -73,14 +74,14 @@ proptest! {
         let mut full = server.connect();
         // Read by hyper once, a connection stays with it.
         full.send(chunked("/v1/check", "{}").as_bytes());
-        prop_assert_eq!(full.answer().status, 400);
+        prop_assert_eq!(full.reply().status, 400);
         for (path, body) in all {
             if body == r#"{"key": {"user": "42"}}"# && path.starts_with("/v1/check") {
                 continue;
             }
             lean.send(post(&path, &body).as_bytes());
             full.send(post(&path, &body).as_bytes());
-            let (lean, full) = (lean.answer(), full.answer());
+            let (lean, full) = (lean.reply(), full.reply());
             prop_assert_eq!(essence(&lean), essence(&full), "{} {}", path, body);
         }
     }

@@ -48,7 +48,7 @@ fn every_described_path_takes_exactly_the_described_methods() {
                 format!("{name} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
                     .as_bytes(),
             );
-            let status = client.answer().status;
+            let status = client.reply().status;
             let is_described = methods.get(method).is_some();
             assert_ne!(status, 404, "{method} {path}");
             assert_eq!(status != 405, is_described, "{method} {path}");

@@ -45,15 +45,15 @@ fn a_desk_is_asked_below_its_paths() {
     for path in ["/admin", "/admin/v1/x?y=1", "/console/", "/my/abc"] {
         let mut client = server.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Word: hi\r\n\r\n").as_bytes());
-        let answer = client.answer();
+        let answer = client.reply();
         assert_eq!(answer.status, 203, "{path}");
-        assert_eq!(answer.line("x-desk"), Some("here"));
+        assert_eq!(answer.field("x-desk"), Some("here"));
         assert_eq!(answer.body, format!("GET {path} hi 0 true false"));
     }
     for path in ["/administrator", "/v1/admin"] {
         let mut client = server.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-        assert_eq!(client.answer().status, 404, "{path}");
+        assert_eq!(client.reply().status, 404, "{path}");
     }
 }
 
@@ -73,7 +73,7 @@ fn decisions_before_and_behind_a_desk_are_answered_in_order() {
     for request in requests {
         client.send(request.as_bytes());
     }
-    let statuses: Vec<u16> = (0..5).map(|_| client.answer().status).collect();
+    let statuses: Vec<u16> = (0..5).map(|_| client.reply().status).collect();
     assert_eq!(statuses, [200, 203, 200, 203, 200]);
 }
 
@@ -84,13 +84,13 @@ fn a_desk_is_asked_over_http2_and_for_heads() {
     assert!(over.ends_with("/my/x - 5 true false"), "{over}");
     let mut client = server.connect();
     client.send(b"HEAD /admin HTTP/1.1\r\nHost: a\r\n\r\n");
-    let answer = client.answer_to("HEAD").expect("an answer");
+    let answer = client.reply_to("HEAD").expect("an answer");
     assert_eq!(
-        (answer.status, answer.line("content-length")),
+        (answer.status, answer.field("content-length")),
         (203, Some("26"))
     );
     client.send(b"GET /admin HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(client.answer().body.len(), 25);
+    assert_eq!(client.reply().body.len(), 25);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_desk_with_a_listener_of_its_own_is_nowhere_else() {
         let ask = |request: String| {
             let mut client = server.connect();
             client.send(request.as_bytes());
-            client.answer().status
+            client.reply().status
         };
         let get = |path: &str| ask(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
         vec![

@@ -28,7 +28,7 @@ fn pipelined_requests_are_answered_in_order_however_they_are_split() {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         client.send(second);
-        let statuses: Vec<u16> = (0..5).map(|_| client.answer().status).collect();
+        let statuses: Vec<u16> = (0..5).map(|_| client.reply().status).collect();
         assert_eq!(statuses, [200, 200, 404, 400, 200], "split at {at}");
     }
 }
@@ -41,7 +41,7 @@ fn one_byte_at_a_time_will_do() {
         for byte in request.as_bytes() {
             client.send(&[*byte]);
         }
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.reply().status, 200);
     }
 }
 
@@ -58,7 +58,7 @@ fn deep_pipelines_are_answered_whole() {
             std::io::Write::write_all(&mut writer, all.as_bytes()).expect("bytes are taken");
         });
         for _ in 0..count {
-            assert_eq!(client.answer().status, 200);
+            assert_eq!(client.reply().status, 200);
         }
     });
 }
@@ -69,21 +69,21 @@ fn connections_are_kept_or_closed_as_asked() {
     let mut client = server.connect();
     for _ in 0..3 {
         client.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(client.answer().line("connection"), None);
+        assert_eq!(client.reply().field("connection"), None);
         client.send(b"HEAD /livez HTTP/1.1\r\nHost: a\r\n\r\n");
-        let head = client.answer_to("HEAD").expect("an answer");
-        assert_eq!((head.line("content-length"), &*head.body), (Some("3"), ""));
+        let head = client.reply_to("HEAD").expect("an answer");
+        assert_eq!((head.field("content-length"), &*head.body), (Some("3"), ""));
         client.send(b"GET /livez HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-        assert_eq!(client.answer().line("connection"), Some("keep-alive"));
+        assert_eq!(client.reply().field("connection"), Some("keep-alive"));
     }
     client.send(
         b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET /livez HTTP/1.1\r\n",
     );
-    assert_eq!(client.answer().line("connection"), Some("close"));
+    assert_eq!(client.reply().field("connection"), Some("close"));
     assert!(client.ends());
     let mut client = server.connect();
     client.send(b"GET /livez HTTP/1.0\r\n\r\n");
-    assert_eq!(client.answer().line("connection"), Some("close"));
+    assert_eq!(client.reply().field("connection"), Some("close"));
     assert!(client.ends());
 }
 
@@ -95,11 +95,11 @@ fn requests_that_take_time_are_answered_in_order_among_others() {
     let (lean, full) = (post("/v1/check", CHECK), chunked("/v1/check", CHECK));
     client.send([&*lean, &full, &lean, &expect].concat().as_bytes());
     for _ in 0..3 {
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.reply().status, 200);
     }
-    let last = client.answer();
+    let last = client.reply();
     let last = if last.status == 100 {
-        client.answer()
+        client.reply()
     } else {
         last
     };
@@ -161,10 +161,10 @@ fn is_refused(server: &Server, before: &str, request: &str) {
     let mut client = server.connect();
     client.send(before.as_bytes());
     if !before.is_empty() {
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.reply().status, 200);
     }
     client.send(request.as_bytes());
-    let answer = client.answer_to("POST");
+    let answer = client.reply_to("POST");
     let answer = answer.unwrap_or_else(|| panic!("{request:?}"));
     let rest = client.rest();
     assert_eq!(answer.status, 400, "{request:?}");
@@ -184,7 +184,7 @@ fn chunks_are_read_strictly() {
         let mut client = server.connect();
         let head = "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
         client.send(format!("{head}{body}GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-        let rest = client.answer_to("POST").map(|answer| answer.status);
+        let rest = client.reply_to("POST").map(|answer| answer.status);
         assert!(matches!(rest, None | Some(400)), "{body:?}: {rest:?}");
     }
 }

@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use crate::http::kit::{Client, Server, find};
+use tollgate_parts::Wire;
+
+use crate::http::kit::{Server, find};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -25,7 +27,7 @@ fn get_livez() -> Vec<u8> {
     block
 }
 
-fn open(server: &Server) -> Client {
+fn open(server: &Server) -> Wire {
     let mut client = server.connect();
     client.send(PREFACE);
     client.send(&frame(4, 0, 0, &[]));
@@ -33,12 +35,12 @@ fn open(server: &Server) -> Client {
 }
 
 /// The error of the last GOAWAY, once the connection ends.
-fn goodbye(client: &mut Client) -> Option<u32> {
+fn goodbye(client: &mut Wire) -> Option<u32> {
     goodbye_after(Vec::new(), client)
 }
 
 /// The same, where something was read before.
-fn goodbye_after(mut bytes: Vec<u8>, client: &mut Client) -> Option<u32> {
+fn goodbye_after(mut bytes: Vec<u8>, client: &mut Wire) -> Option<u32> {
     bytes.extend(client.rest());
     let mut at = 0;
     let mut error = None;
@@ -67,7 +69,7 @@ fn answers_over_http2_come_from_the_same_handlers() {
 
 /// Everything up to some bytes, and perhaps more.
 #[track_caller]
-fn read_until(client: &mut Client, end: &[u8]) -> Vec<u8> {
+fn read_until(client: &mut Wire, end: &[u8]) -> Vec<u8> {
     let mut seen = Vec::new();
     while find(&seen, end).is_none() {
         let mut chunk = [0; 4096];
@@ -92,7 +94,7 @@ fn rapid_resets_end_the_connection_and_nobody_elses() {
     let _ = client.stream.write_all(&flood);
     assert_eq!(goodbye(&mut client), Some(ENHANCE_YOUR_CALM));
     other.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(other.answer().status, 200);
+    assert_eq!(other.reply().status, 200);
 }
 
 #[test]
@@ -170,8 +172,11 @@ fn a_leaving_server_says_goodbye_and_answers_what_still_comes() {
         seen.extend(read_until(&mut client, b"ok\n"));
         let mut fresh = server.connect();
         fresh.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
-        let told = fresh.answer();
-        assert_eq!((told.status, told.line("connection")), (503, Some("close")));
+        let told = fresh.reply();
+        assert_eq!(
+            (told.status, told.field("connection")),
+            (503, Some("close"))
+        );
     });
     server.stop();
     assert_eq!(goodbye_after(seen, &mut client), Some(0));
@@ -191,10 +196,10 @@ fn connections_come_to_an_age_where_that_is_limited() {
     let mut answers = 0;
     let last = loop {
         plain.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
-        let answer = plain.answer();
+        let answer = plain.reply();
         assert_eq!(answer.status, 200);
         answers += 1;
-        if answer.line("connection") == Some("close") {
+        if answer.field("connection") == Some("close") {
             break began.elapsed();
         }
         std::thread::sleep(Duration::from_millis(10));

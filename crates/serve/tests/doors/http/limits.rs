@@ -27,7 +27,7 @@ fn slow_heads_and_bodies_are_cut() {
         let mut client = server.connect();
         let began = Instant::now();
         client.send(request);
-        let answer = client.answer();
+        let answer = client.reply();
         assert_eq!(answer.status, 408, "{request:?}");
         assert!(began.elapsed() >= Duration::from_millis(350));
         assert!(client.ends());
@@ -51,7 +51,7 @@ fn dripping_does_not_buy_time() {
             break;
         }
     }
-    assert_eq!(client.answer().status, 408);
+    assert_eq!(client.reply().status, 408);
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn slow_heads_and_bodies_are_cut_behind_chunks_too() {
     let first = chunked("/v1/check", CHECK);
     let mut client = server.connect();
     client.send(first.as_bytes());
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.reply().status, 200);
     client.send(b"GET /livez HT");
-    assert_eq!(client.answer().status, 408);
+    assert_eq!(client.reply().status, 408);
     assert!(client.ends());
     let mut client = server.connect();
     client.send(&first.as_bytes()[..first.len() - 5]);
-    assert_eq!(client.answer().status, 408);
+    assert_eq!(client.reply().status, 408);
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
     let server = hasty();
     let mut idle = [server.connect(), server.connect()];
     idle[1].send(chunked("/v1/check", CHECK).as_bytes());
-    assert_eq!(idle[1].answer().status, 200);
+    assert_eq!(idle[1].reply().status, 200);
     let mut busy = server.connect();
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(2) {
         busy.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(busy.answer().status, 200);
+        assert_eq!(busy.reply().status, 200);
         std::thread::sleep(Duration::from_millis(200));
     }
     for client in &mut idle {
@@ -97,7 +97,7 @@ fn large_heads_and_bodies_are_refused() {
         "y".repeat(20_000)
     );
     client.send(head.as_bytes());
-    assert_eq!(client.answer().status, 431);
+    assert_eq!(client.reply().status, 431);
     assert!(client.ends());
     let mut client = server.connect();
     client.send(
@@ -107,16 +107,16 @@ fn large_heads_and_bodies_are_refused() {
         )
         .as_bytes(),
     );
-    assert_eq!(client.answer().status, 431);
+    assert_eq!(client.reply().status, 431);
     // Said beforehand, it is refused before it is read.
     let mut client = server.connect();
     client.send(b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n");
-    let answer = client.answer();
+    let answer = client.reply();
     assert_eq!(answer.status, 413);
     assert!(answer.problem().contains("1048576"));
     let mut client = server.connect();
     client.send(b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 999999999999999\r\n\r\n");
-    assert_eq!(client.answer().status, 413);
+    assert_eq!(client.reply().status, 413);
     // Not said, it is read up to the limit.
     let mut client = server.connect();
     let chunk = format!("{:x}\r\n{}\r\n", 65_536, " ".repeat(65_536));
@@ -126,7 +126,7 @@ fn large_heads_and_bodies_are_refused() {
             break;
         }
     }
-    assert_eq!(client.answer().status, 413);
+    assert_eq!(client.reply().status, 413);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn bodies_up_to_the_limit_are_read() {
     let mut client = server.connect();
     let large = post("/v1/check", &format!("{}{CHECK}", " ".repeat(20_000)));
     client.send(format!("{large}{}", post("/v1/check", CHECK)).as_bytes());
-    assert_eq!((client.answer().status, client.answer().status), (200, 200));
+    assert_eq!((client.reply().status, client.reply().status), (200, 200));
 }
 
 #[test]
@@ -152,11 +152,11 @@ fn requests_beyond_the_limit_are_shed_with_when_to_come_again() {
     let mut slow = server.connect();
     let expect = post("/v1/check", CHECK).replace("Host", "Expect: 100-continue\r\nHost");
     slow.send(&expect.as_bytes()[..expect.len() - CHECK.len()]);
-    assert_eq!(slow.answer().status, 100);
+    assert_eq!(slow.reply().status, 100);
     let mut client = server.connect();
     client.send(chunked("/v1/check", CHECK).as_bytes());
-    let shed = client.answer();
-    assert_eq!((shed.status, shed.line("retry-after")), (503, Some("1")));
+    let shed = client.reply();
+    assert_eq!((shed.status, shed.field("retry-after")), (503, Some("1")));
     assert!(
         shed.json()["type"]
             .as_str()
@@ -166,7 +166,7 @@ fn requests_beyond_the_limit_are_shed_with_when_to_come_again() {
     // What needs no waiting is answered still.
     assert_eq!(server.post("/v1/check", CHECK).status, 200);
     slow.send(CHECK.as_bytes());
-    assert_eq!(slow.answer().status, 200);
+    assert_eq!(slow.reply().status, 200);
 }
 
 #[test]

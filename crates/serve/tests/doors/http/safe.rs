@@ -69,10 +69,10 @@ fn a_listener_of_this_machine_answers_to_no_name_of_strangers() {
                     .replace("Host: a", &format!("Host: {host}"))
                     .as_bytes(),
             );
-            let answer = client.answer();
+            let answer = client.reply();
             assert_eq!(answer.status, status, "{host}");
-            assert_eq!(answer.line("x-content-type-options"), Some("nosniff"));
-            assert_eq!(answer.line("strict-transport-security"), None);
+            assert_eq!(answer.field("x-content-type-options"), Some("nosniff"));
+            assert_eq!(answer.field("strict-transport-security"), None);
         }
         let field = format!("Host: {host}");
         let more = [
@@ -91,14 +91,14 @@ fn a_listener_of_this_machine_answers_to_no_name_of_strangers() {
     for path in ["/v1/auth?user=1", "/v1/auth/pages"] {
         let mut client = server.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: shop.example\r\n\r\n").as_bytes());
-        assert_eq!(client.answer().status, 200, "{path}");
+        assert_eq!(client.reply().status, 200, "{path}");
     }
     for path in ["/", "/openapi.json", "/metrics", "/readyz", "/nothing"] {
         let mut client = server.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-        let answer = client.answer();
+        let answer = client.reply();
         assert_eq!(
-            answer.line("x-content-type-options"),
+            answer.field("x-content-type-options"),
             Some("nosniff"),
             "{path}"
         );

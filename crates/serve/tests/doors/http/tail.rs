@@ -3,33 +3,34 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tollgate_parts::Wire;
 use tollgate_parts::until;
 use tollgate_serve::settings::Token;
 
-use crate::http::kit::{Client, Server, post};
+use crate::http::kit::{Server, post};
 
 /// Watches, and reads the greeting.
-fn watch(server: &Server, query: &str) -> Client {
+fn watch(server: &Server, query: &str) -> Wire {
     let mut client = server.connect();
     client.send(format!("GET /v1/tail?{query} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-    let answer = client.answer();
+    let answer = client.reply();
     assert_eq!(answer.status, 200, "{query}");
-    assert_eq!(answer.line("content-type"), Some("application/x-ndjson"));
-    assert_eq!(answer.line("connection"), Some("close"));
+    assert_eq!(answer.field("content-type"), Some("application/x-ndjson"));
+    assert_eq!(answer.field("connection"), Some("close"));
     let greeting = next(&mut client);
     assert!(greeting["watching"]["filter"].is_object(), "{greeting}");
     client
 }
 
 #[track_caller]
-fn next(client: &mut Client) -> Value {
-    let line = client.line().expect("a line");
+fn next(client: &mut Wire) -> Value {
+    let line = client.line();
     serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
 }
 
 /// The next decision; what else is said is passed over.
 #[track_caller]
-fn decision(client: &mut Client) -> Value {
+fn decision(client: &mut Wire) -> Value {
     loop {
         let line = next(client);
         if line.get("verdict").is_some() {
@@ -113,7 +114,7 @@ fn garbage_is_told_what_is_wrong_and_nobody_watches_by_it() {
     ] {
         let mut client = server.connect();
         client.send(format!("GET /v1/tail?{query} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-        let answer = client.answer();
+        let answer = client.reply();
         assert_eq!(answer.status, 400, "{query}");
         assert!(
             answer.problem().contains(said),
@@ -125,10 +126,7 @@ fn garbage_is_told_what_is_wrong_and_nobody_watches_by_it() {
     assert!(http2.contains("HTTP/1.1 only"), "{http2}");
     let mut head = server.connect();
     head.send(b"HEAD /v1/tail HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(
-        head.answer_to("HEAD").map(|answer| answer.status),
-        Some(200)
-    );
+    assert_eq!(head.reply_to("HEAD").map(|answer| answer.status), Some(200));
     assert!(head.ends());
     until("nobody watches", || {
         metric(&server, "tollgate_tail_watchers ") == 0
@@ -146,7 +144,7 @@ fn who_does_not_read_holds_up_nobody_and_is_told_what_is_missing() {
     let batch = post("/v1/check", &Value::from(vec![ask; 1_000]).to_string());
     for _ in 0..60 {
         client.send(batch.as_bytes());
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.reply().status, 200);
     }
     assert!(
         begun.elapsed() < Duration::from_secs(30),
@@ -168,12 +166,12 @@ fn who_does_not_read_holds_up_nobody_and_is_told_what_is_missing() {
 #[test]
 fn who_is_gone_is_forgotten_and_so_many_watch_at_most() {
     let server = Server::start();
-    let mut all: Vec<Client> = (0..16).map(|_| watch(&server, "")).collect();
+    let mut all: Vec<Wire> = (0..16).map(|_| watch(&server, "")).collect();
     let mut one_more = server.connect();
     one_more.send(b"GET /v1/tail HTTP/1.1\r\nHost: a\r\n\r\n");
-    let answer = one_more.answer();
+    let answer = one_more.reply();
     assert_eq!(
-        (answer.status, answer.line("retry-after")),
+        (answer.status, answer.field("retry-after")),
         (503, Some("1"))
     );
     all.truncate(1);
@@ -198,10 +196,10 @@ fn the_last_line_says_why_it_ends() {
         let mut client = server.connect();
         let line = format!("Authorization: Bearer {token}");
         client.send(format!("GET /v1/tail HTTP/1.1\r\nHost: a\r\n{line}\r\n\r\n").as_bytes());
-        assert_eq!(client.answer().status, 200);
+        assert_eq!(client.reply().status, 200);
         client
     };
-    let end = |client: &mut Client| loop {
+    let end = |client: &mut Wire| loop {
         if let Some(end) = next(client)["end"].as_str() {
             return end.to_owned();
         }

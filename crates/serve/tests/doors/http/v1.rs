@@ -11,10 +11,10 @@ fn a_check_answers_with_all_its_members() {
     let body = r#"{"key": {"user": "42", "plan": "free"}, "cost": 1}"#;
     let answer = server.post("/v1/check", body);
     assert_eq!(answer.status, 200);
-    assert_eq!(answer.line("content-type"), Some("application/json"));
-    let policies = answer.line("ratelimit-policy").expect("policies");
+    assert_eq!(answer.field("content-type"), Some("application/json"));
+    let policies = answer.field("ratelimit-policy").expect("policies");
     assert!(policies.contains("\"hourly\";q=5;w=3600"), "{policies}");
-    assert!(answer.line("ratelimit").is_some());
+    assert!(answer.field("ratelimit").is_some());
     let mut json = answer.json();
     assert!(json["reset_after_ms"].is_u64());
     assert!(json["receipt"].is_string());
@@ -37,7 +37,7 @@ fn a_denial_is_an_answer_and_a_status_where_that_is_asked_for() {
     );
     assert_eq!(denied.json()["policy"], "hourly");
     assert!(denied.json()["retry_after_ms"].is_u64());
-    assert!(denied.line("retry-after").is_some());
+    assert!(denied.field("retry-after").is_some());
     for path in ["/v1/check?status=1", "/v1/check?status=true"] {
         let denied = server.post(path, body);
         assert_eq!(denied.status, 429);
@@ -49,13 +49,13 @@ fn a_denial_is_an_answer_and_a_status_where_that_is_asked_for() {
                 .ends_with("#quota-exceeded")
         );
         assert!(denied.problem().contains("may pass in"));
-        assert!(denied.line("retry-after").is_some());
+        assert!(denied.field("retry-after").is_some());
     }
     let never = server.post(
         "/v1/check?status=1",
         r#"{"key": {"user": "1"}, "cost": 101}"#,
     );
-    assert_eq!((never.status, never.line("retry-after")), (429, None));
+    assert_eq!((never.status, never.field("retry-after")), (429, None));
     assert_eq!(server.post("/v1/check?status=0", body).status, 200);
     assert_eq!(server.post("/v1/check?status=maybe", body).status, 400);
     assert_eq!(server.post("/v1/check?statsu=1", body).status, 400);
@@ -285,7 +285,7 @@ fn wrong_bodies_are_refused_with_what_is_wrong_and_where() {
     }
     let mut client = server.connect();
     client.send(b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"key\":\"\xff\xfe\"} ");
-    assert_eq!(client.answer().status, 400);
+    assert_eq!(client.reply().status, 400);
 }
 
 #[test]
@@ -330,11 +330,11 @@ fn paths_methods_and_types_are_refused_by_name() {
     let mut client = server.connect();
     for method in ["GET", "PUT", "DELETE", "PATCH", "FOO"] {
         client.send(format!("{method} /v1/check HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.line("allow")), (405, Some("POST")));
+        let answer = client.reply();
+        assert_eq!((answer.status, answer.field("allow")), (405, Some("POST")));
     }
     client.send(b"POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(client.answer().line("allow"), Some("GET, HEAD"));
+    assert_eq!(client.reply().field("allow"), Some("GET, HEAD"));
     for (kind, status) in [
         ("Content-Type: application/json; charset=utf-8\r\n", 200),
         ("content-type: Application/JSON\r\n", 200),
@@ -349,7 +349,7 @@ fn paths_methods_and_types_are_refused_by_name() {
         ),
     ] {
         client.send(format!("POST /v1/check HTTP/1.1\r\nHost: a\r\n{kind}Content-Length: 11\r\n\r\n{{\"key\":\"a\"}}").as_bytes());
-        assert_eq!(client.answer().status, status, "{kind}");
+        assert_eq!(client.reply().status, status, "{kind}");
     }
 }
 
@@ -362,7 +362,7 @@ fn tokens_guard_what_decides_and_nothing_else() {
         assert_eq!(refused.status, 401, "{path}");
         assert!(
             refused
-                .line("www-authenticate")
+                .field("www-authenticate")
                 .expect("a scheme")
                 .starts_with("Bearer")
         );
@@ -431,7 +431,7 @@ fn readiness_ends_before_the_server_does() {
     let mut server = Server::start();
     let mut kept = server.connect();
     kept.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(kept.answer().status, 200);
+    assert_eq!(kept.reply().status, 200);
     server.stop();
     assert!(kept.ends());
 }
@@ -444,7 +444,7 @@ fn who_is_under_way_when_the_server_stops_is_answered() {
     let (first, second) = request.split_at(request.len() - 3);
     // An answer to what came in the same packet shows that the server has begun to read.
     slow.send(format!("{request}{first}").as_bytes());
-    assert_eq!(slow.answer().status, 200);
+    assert_eq!(slow.reply().status, 200);
     let at = server.at;
     std::thread::scope(|scope| {
         let stopping = scope.spawn(|| server.stop());
@@ -453,9 +453,9 @@ fn who_is_under_way_when_the_server_stops_is_answered() {
             std::thread::yield_now();
         }
         slow.send(second.as_bytes());
-        let answer = slow.answer();
+        let answer = slow.reply();
         assert_eq!(
-            (answer.status, answer.line("connection")),
+            (answer.status, answer.field("connection")),
             (200, Some("close"))
         );
         assert!(slow.ends());

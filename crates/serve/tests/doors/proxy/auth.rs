@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use tollgate_contract::Dialect;
 use tollgate_http::{ClientAddress, Trust};
+use tollgate_parts::Reply;
 use tollgate_serve::settings::{AuthSettings, EntrySource, Settings};
 
-use crate::proxy::kit::{self, Answer, THREE_A_MINUTE, ask, get};
+use crate::proxy::kit::{self, THREE_A_MINUTE, ask, get};
 
 /// Asks with these header fields, as a proxy does.
-fn auth(at: SocketAddr, target: &str, fields: &[(&str, &str)]) -> Answer {
+fn auth(at: SocketAddr, target: &str, fields: &[(&str, &str)]) -> Reply {
     let mut head = format!("GET {target} HTTP/1.1\r\nhost: tollgate\r\n");
     for (name, value) in fields {
         for part in [name, ": ", value, "\r\n"] {
@@ -31,7 +32,7 @@ fn together(
     let at = server.http().unwrap();
     let first = auth(at, one.0, one.1);
     assert_eq!(first.status, 200, "{first:?}");
-    let counted = first.field("ratelimit").is_some();
+    let counted = first.only_field("ratelimit").is_some();
     match auth(at, other.0, other.1).status {
         200 => false,
         429 if counted => true,
@@ -52,13 +53,13 @@ fn a_refusal_has_a_status_fields_and_a_body() {
     for _ in 0..3 {
         let allowed = auth(at, "/v1/auth", &[]);
         assert_eq!((allowed.status, &*allowed.body), (200, ""));
-        assert_eq!(allowed.field("x-tollgate-denied"), None);
+        assert_eq!(allowed.only_field("x-tollgate-denied"), None);
     }
     let refused = auth(at, "/v1/auth", &[]);
     assert_eq!(refused.status, 429);
-    assert_eq!(refused.field("x-tollgate-denied"), Some("1"));
+    assert_eq!(refused.only_field("x-tollgate-denied"), Some("1"));
     assert_eq!(
-        refused.field("content-type"),
+        refused.only_field("content-type"),
         Some("application/problem+json")
     );
     let problem: serde_json::Value = serde_json::from_str(&refused.body).unwrap();
@@ -238,7 +239,7 @@ fn what_makes_no_sense_is_refused_and_not_let_through() {
     for (target, status) in [("/v1/auth", 403), ("/v1/auth?deny=429", 429)] {
         let refused = auth(at, target, &fields);
         assert_eq!(refused.status, status, "{refused:?}");
-        assert_eq!(refused.field("x-tollgate-denied"), Some("1"));
+        assert_eq!(refused.only_field("x-tollgate-denied"), Some("1"));
         assert!(refused.body.contains("about:blank"), "{refused:?}");
     }
     // A proxy that puts the client's query behind ours would let clients choose their cost.
@@ -288,7 +289,7 @@ fn a_delay_is_told_held_or_refused() {
         },
     );
     let at = server.http().unwrap();
-    assert_eq!(get(at, "/v1/auth").field("x-tollgate-wait-ms"), None);
+    assert_eq!(get(at, "/v1/auth").only_field("x-tollgate-wait-ms"), None);
     let refused = get(at, "/v1/auth?delay=deny");
     assert_eq!(refused.status, 429, "{refused:?}");
     assert_eq!(refused.number("retry-after"), 1);
@@ -300,7 +301,10 @@ fn a_delay_is_told_held_or_refused() {
     );
     let start = Instant::now();
     let held = get(at, "/v1/auth?delay=hold");
-    assert_eq!((held.status, held.field("x-tollgate-wait-ms")), (200, None));
+    assert_eq!(
+        (held.status, held.only_field("x-tollgate-wait-ms")),
+        (200, None)
+    );
     assert!(
         start.elapsed() >= Duration::from_millis(100),
         "{:?}",
@@ -323,17 +327,17 @@ fn fields_speak_the_dialect_of_the_listener_or_of_the_contract() {
     };
     let server = kit::tollgate_with(THREE_A_MINUTE, settings());
     let kong = get(server.http().unwrap(), "/v1/auth");
-    assert_eq!(kong.field("x-ratelimit-limit-minute"), Some("3"));
-    assert_eq!(kong.field("x-ratelimit-remaining-minute"), Some("2"));
+    assert_eq!(kong.only_field("x-ratelimit-limit-minute"), Some("3"));
+    assert_eq!(kong.only_field("x-ratelimit-remaining-minute"), Some("2"));
     assert_eq!(kong.number("ratelimit-limit"), 3);
-    assert_eq!(kong.field("ratelimit"), None);
+    assert_eq!(kong.only_field("ratelimit"), None);
     let own = THREE_A_MINUTE.replace("key:", "headers: envoy\n    key:");
     let server = kit::tollgate_with(&own, settings());
     let envoy = get(server.http().unwrap(), "/v1/auth");
     assert_eq!(
-        envoy.field("x-ratelimit-limit"),
+        envoy.only_field("x-ratelimit-limit"),
         Some("3, 3;w=60;name=\"minute\"")
     );
-    assert_eq!(envoy.field("x-ratelimit-remaining"), Some("2"));
-    assert_eq!(envoy.field("ratelimit-limit"), None);
+    assert_eq!(envoy.only_field("x-ratelimit-remaining"), Some("2"));
+    assert_eq!(envoy.only_field("ratelimit-limit"), None);
 }

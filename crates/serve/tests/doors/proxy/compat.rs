@@ -1,10 +1,11 @@
 //! Paths of other limiters, asked as their clients ask them.
 
 use serde_json::{Value, json};
+use tollgate_parts::Reply;
 
-use crate::proxy::kit::{self, Answer, post};
+use crate::proxy::kit::{self, post};
 
-fn get(at: std::net::SocketAddr, path: &str) -> Answer {
+fn get(at: std::net::SocketAddr, path: &str) -> Reply {
     kit::ask(
         at,
         &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n"),
@@ -13,7 +14,7 @@ fn get(at: std::net::SocketAddr, path: &str) -> Answer {
 }
 
 #[track_caller]
-fn body(answer: &Answer) -> Value {
+fn body(answer: &Reply) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 

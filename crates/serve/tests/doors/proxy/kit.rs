@@ -1,12 +1,12 @@
 //! What stands around a proxy in these tests: Tollgate, a page, the proxy's process, and a client.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+use tollgate_parts::{Process, Reply, Wire, until};
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Listener, Settings};
 
@@ -71,16 +71,9 @@ fn serve_page(mut stream: TcpStream) {
 
 /// A proxy's process; it ends with the test.
 pub(crate) struct Proxy {
-    process: Child,
+    process: Process,
     pub(crate) address: SocketAddr,
     folder: TempDir,
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// Starts a proxy on a free port: `prepare` writes its files into a folder and says how it is called.
@@ -92,12 +85,9 @@ pub(crate) fn proxy(prepare: impl Fn(&Path, SocketAddr) -> Command) -> Proxy {
         let folder = tempfile::tempdir().expect("a folder");
         let address = free_port();
         let mut command = prepare(folder.path(), address);
-        command.current_dir(folder.path()).stdin(Stdio::null());
+        command.current_dir(folder.path());
         let log = std::fs::File::create(folder.path().join("log")).expect("a log");
-        command.stdout(Stdio::null()).stderr(log);
-        let process = command.spawn();
-        let process =
-            process.unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display()));
+        let process = Process::logged(command.stdout(Stdio::null()).stderr(log));
         let mut proxy = Proxy {
             process,
             address,
@@ -114,24 +104,18 @@ pub(crate) fn proxy(prepare: impl Fn(&Path, SocketAddr) -> Command) -> Proxy {
 impl Proxy {
     /// Waits until it listens; false where it ended instead.
     fn is_up(&mut self) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < deadline {
-            if TcpStream::connect(self.address).is_ok() {
-                return true;
-            }
-            if self.process.try_wait().expect("a process").is_some() {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the proxy does not listen");
+        let mut is_up = false;
+        until("the proxy listens or ends", || {
+            is_up = TcpStream::connect(self.address).is_ok();
+            is_up || self.process.has_ended()
+        });
+        is_up
     }
 }
 
 /// An address that nobody listens at, for the moment.
 pub(crate) fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
+    SocketAddr::from(([127, 0, 0, 1], tollgate_parts::free_port()))
 }
 
 /// A shipped file, with its addresses replaced.
@@ -147,36 +131,8 @@ pub(crate) fn shipped(path: &str, replace: &[(&str, String)]) -> String {
     text
 }
 
-/// An answer over HTTP.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) lines: Vec<(String, String)>,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    /// The value of a header field that comes at most once.
-    #[track_caller]
-    pub(crate) fn field(&self, name: &str) -> Option<&str> {
-        let mut found = self.lines.iter().filter(|(is, _)| is == name);
-        let value = found.next().map(|(_, value)| &**value);
-        assert!(found.next().is_none(), "{name} twice in {self:?}");
-        value
-    }
-
-    /// A header field that is a number.
-    #[track_caller]
-    pub(crate) fn number(&self, name: &str) -> u64 {
-        let value = self
-            .field(name)
-            .unwrap_or_else(|| panic!("no {name} in {self:?}"));
-        value.parse().unwrap_or_else(|_| panic!("{name}: {value}"))
-    }
-}
-
 /// Asks for a path.
-pub(crate) fn get(at: SocketAddr, path: &str) -> Answer {
+pub(crate) fn get(at: SocketAddr, path: &str) -> Reply {
     ask(
         at,
         &format!("GET {path} HTTP/1.1\r\nhost: page.test\r\n"),
@@ -190,7 +146,7 @@ pub(crate) fn metrics(at: SocketAddr) -> String {
 }
 
 /// Posts a body.
-pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
+pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Reply {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n",
         body.len()
@@ -199,37 +155,16 @@ pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Answer {
 }
 
 /// Asks with a head of one's own, which ends with a line end.
-pub(crate) fn ask(at: SocketAddr, head: &str, body: &str) -> Answer {
-    let mut stream = TcpStream::connect(at).expect("a connection");
-    let timeout = Some(Duration::from_secs(20));
-    stream.set_read_timeout(timeout).expect("a timeout");
-    let request = format!("{head}connection: close\r\n\r\n{body}");
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("an answer");
-    read(&String::from_utf8(answer).expect("text"))
-}
-
-fn read(text: &str) -> Answer {
-    let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-    let mut lines = head.split("\r\n");
-    let status = lines.next().and_then(|line| line.get(9..12));
-    let status = status.and_then(|status| status.parse().ok());
-    let pair = |line: &str| {
-        let (name, value) = line.split_once(':').expect("a field");
-        (name.to_ascii_lowercase(), value.trim().to_owned())
-    };
-    Answer {
-        status: status.expect("a status"),
-        lines: lines.map(pair).collect(),
-        body: body.to_owned(),
-    }
+pub(crate) fn ask(at: SocketAddr, head: &str, body: &str) -> Reply {
+    let mut wire = Wire::to(at);
+    wire.send(format!("{head}connection: close\r\n\r\n{body}"));
+    Reply::parse(&wire.rest()).expect("a reply")
 }
 
 /// Asks until [`THREE_A_MINUTE`] refuses: what clients of a proxy are told, and that the page answers until then. Gives
 /// the refusal.
 #[track_caller]
-pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Answer {
+pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Reply {
     for left in [2, 1, 0] {
         let passed = get(proxy, "/a?cost=0&deny=200");
         assert_eq!(passed.status, 200, "{passed:?}");
@@ -238,15 +173,15 @@ pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Answer {
             "{passed:?}"
         );
         assert_eq!(
-            passed.field("ratelimit-policy"),
+            passed.only_field("ratelimit-policy"),
             Some("\"minute\";q=3;w=60")
         );
-        let limit = passed.field("ratelimit").unwrap();
+        let limit = passed.only_field("ratelimit").unwrap();
         assert!(
             limit.starts_with(&format!("\"minute\";r={left};t=")),
             "{limit}"
         );
-        assert_eq!(passed.field("retry-after"), None);
+        assert_eq!(passed.only_field("retry-after"), None);
     }
     let refused = get(proxy, "/a");
     assert_eq!(refused.status, 429, "{refused:?}");
@@ -256,12 +191,12 @@ pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Answer {
     );
     assert!(
         refused
-            .field("ratelimit")
+            .only_field("ratelimit")
             .unwrap()
             .starts_with("\"minute\";r=0;t=")
     );
     assert_eq!(
-        refused.field("content-type"),
+        refused.only_field("content-type"),
         Some("application/problem+json")
     );
     refused

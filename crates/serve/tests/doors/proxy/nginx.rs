@@ -76,7 +76,7 @@ fn without_tollgate_nginx_passes_everything_or_nothing() {
     let open = nginx(kit::free_port(), |site| site);
     let passed = get(open.address, "/");
     assert_eq!(passed.status, 200, "{passed:?}");
-    assert_eq!(passed.field("ratelimit"), None);
+    assert_eq!(passed.only_field("ratelimit"), None);
     let line = "error_page 502 504 = @tollgate_gone;";
     let closed = nginx(kit::free_port(), |site| {
         assert!(site.contains(line));

@@ -18,19 +18,19 @@ fn nothing_but_greetings_before_the_token() {
         &["NONSENSE"],
         &["HELLO", "3"],
     ] {
-        wire.ask(command(words), NOAUTH);
+        wire.exchange(command(words), NOAUTH);
     }
-    wire.ask(command(&["AUTH", "token-2"]), WRONGPASS);
-    wire.ask(
+    wire.exchange(command(&["AUTH", "token-2"]), WRONGPASS);
+    wire.exchange(
         command(&["HELLO", "3", "AUTH", "default", "token-2"]),
         WRONGPASS,
     );
-    wire.ask(command(&["PING"]), NOAUTH);
-    wire.ask(command(&["AUTH", "token-1"]), "+OK\r\n");
+    wire.exchange(command(&["PING"]), NOAUTH);
+    wire.exchange(command(&["AUTH", "token-1"]), "+OK\r\n");
     wire.lives();
-    wire.ask(command(&["RESET"]), "+RESET\r\n");
-    wire.ask(command(&["PING"]), NOAUTH);
-    wire.ask(command(&["AUTH", "anybody", "token-1"]), "+OK\r\n");
+    wire.exchange(command(&["RESET"]), "+RESET\r\n");
+    wire.exchange(command(&["PING"]), NOAUTH);
+    wire.exchange(command(&["AUTH", "anybody", "token-1"]), "+OK\r\n");
     wire.lives();
     assert_eq!(server.running().shared().engine.adhoc().keys_count(), 0);
 }
@@ -53,8 +53,8 @@ fn guessing_ends_the_connection() {
     let server = Server::guarded("token-1");
     let mut wire = server.connect();
     for _ in 0..9 {
-        wire.ask(command(&["AUTH", "guess"]), WRONGPASS);
-        wire.ask(command(&["RESET"]), "+RESET\r\n");
+        wire.exchange(command(&["AUTH", "guess"]), WRONGPASS);
+        wire.exchange(command(&["RESET"]), "+RESET\r\n");
     }
     wire.send(command(&["AUTH", "guess"]));
     assert_eq!(wire.rest(), b"-ERR too many wrong passwords\r\n");
@@ -73,7 +73,7 @@ fn little_is_read_from_strangers() {
     wire.send("*2\r\n$4\r\nAUTH\r\n$16385\r\n");
     assert_eq!(wire.rest(), b"-ERR Protocol error: invalid bulk length\r\n");
     let mut wire = server.connect();
-    wire.ask(command(&["AUTH", "token-1"]), "+OK\r\n");
+    wire.exchange(command(&["AUTH", "token-1"]), "+OK\r\n");
     let long = "k".repeat(20_000);
-    wire.ask(command(&["ECHO", &long]), format!("$20000\r\n{long}\r\n"));
+    wire.exchange(command(&["ECHO", &long]), format!("$20000\r\n{long}\r\n"));
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tollgate_kit::Dice;
 
-use crate::resp::kit::{Server, command, eventually};
+use crate::resp::kit::{Server, command, until};
 
 /// Distinct commands and the replies to them.
 fn conversation(count: usize) -> (Vec<u8>, Vec<u8>) {
@@ -203,5 +203,5 @@ fn random_bytes_disturb_nobody() {
             .top(&server.running().shared().engine)
             .connections
     };
-    eventually("all connections are closed", || connections() == 0);
+    until("all connections are closed", || connections() == 0);
 }

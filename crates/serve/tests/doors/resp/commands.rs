@@ -1,21 +1,21 @@
 //! Every command, byte for byte.
 
-use crate::resp::kit::{Server, command, raw};
+use crate::resp::kit::{Server, command};
 
 #[test]
 fn throttle_commands_answer_in_their_own_order() {
     let server = Server::open();
     let mut wire = server.connect();
-    wire.ask(
+    wire.exchange(
         command(&["CL.THROTTLE", "user:1", "15", "30", "60", "1"]),
         "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n",
     );
     // The same key, whose bucket holds one less by the other command: two of fifteen are gone.
-    wire.ask(
+    wire.exchange(
         command(&["THROTTLE", "user:1", "15", "30", "60"]),
         "*5\r\n:1\r\n:15\r\n:13\r\n:4\r\n:0\r\n",
     );
-    wire.ask(
+    wire.exchange(
         command(&["cl.throttle", "user:1", "15", "30", "60", "0"]),
         "*5\r\n:0\r\n:16\r\n:14\r\n:-1\r\n:4\r\n",
     );
@@ -26,7 +26,7 @@ fn a_limited_request_is_told_when_to_retry() {
     let server = Server::open();
     let mut wire = server.connect();
     for left in [2, 1, 0] {
-        wire.ask(
+        wire.exchange(
             command(&["CL.THROTTLE", "k", "2", "1", "3600"]),
             format!(
                 "*5\r\n:0\r\n:3\r\n:{left}\r\n:-1\r\n:{}\r\n",
@@ -34,25 +34,25 @@ fn a_limited_request_is_told_when_to_retry() {
             ),
         );
     }
-    wire.ask(
+    wire.exchange(
         command(&["CL.THROTTLE", "k", "2", "1", "3600"]),
         "*5\r\n:1\r\n:3\r\n:0\r\n:3600\r\n:10800\r\n",
     );
-    wire.ask(
+    wire.exchange(
         command(&["THROTTLE", "k", "3", "1", "3600"]),
         "*5\r\n:0\r\n:3\r\n:0\r\n:10800\r\n:3600\r\n",
     );
     // A peek is never limited.
-    wire.ask(
+    wire.exchange(
         command(&["CL.THROTTLE", "k", "2", "1", "3600", "0"]),
         "*5\r\n:0\r\n:3\r\n:0\r\n:-1\r\n:10800\r\n",
     );
     // More than the bucket holds never passes.
-    wire.ask(
+    wire.exchange(
         command(&["CL.THROTTLE", "other", "2", "1", "3600", "4"]),
         "*5\r\n:1\r\n:3\r\n:3\r\n:-1\r\n:0\r\n",
     );
-    wire.ask(
+    wire.exchange(
         command(&["THROTTLE", "other", "2", "1", "3600", "4"]),
         "*5\r\n:0\r\n:2\r\n:2\r\n:0\r\n:2147483647\r\n",
     );
@@ -96,10 +96,10 @@ fn numbers_that_make_no_sense_are_errors_and_charge_nothing() {
             .chain(numbers)
             .copied()
             .collect();
-        wire.ask(command(&words), format!("-ERR {text}\r\n"));
+        wire.exchange(command(&words), format!("-ERR {text}\r\n"));
     }
     // What is odd and no error: the largest of everything.
-    wire.ask(
+    wire.exchange(
         command(&[
             "CL.THROTTLE",
             "k",
@@ -117,14 +117,14 @@ fn a_key_that_is_too_long_is_refused_and_the_connection_stays() {
     let server = Server::limited(|limits| limits.key_bytes_max = 100);
     let mut wire = server.connect();
     let (fits, long) = ("k".repeat(100), "k".repeat(101));
-    wire.ask(
+    wire.exchange(
         command(&["CL.THROTTLE", &fits, "0", "1", "60"]),
         "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n",
     );
     let refusal = "-ERR a key must have at most 100 bytes\r\n";
-    wire.ask(command(&["CL.THROTTLE", &long, "0", "1", "60"]), refusal);
-    wire.ask(command(&["TOLLGATE.CHECK", "KEY", &long]), refusal);
-    wire.ask(command(&["TOLLGATE.CHECK", "KEY", "name", &fits]), refusal);
+    wire.exchange(command(&["CL.THROTTLE", &long, "0", "1", "60"]), refusal);
+    wire.exchange(command(&["TOLLGATE.CHECK", "KEY", &long]), refusal);
+    wire.exchange(command(&["TOLLGATE.CHECK", "KEY", "name", &fits]), refusal);
     wire.lives();
 }
 
@@ -133,8 +133,8 @@ fn keys_are_any_bytes() {
     let server = Server::open();
     let mut wire = server.connect();
     for key in [&b""[..], b"\0", b"\r\n", b"\xff\xfe", b"*5\r\n"] {
-        wire.ask(
-            raw(&[b"CL.THROTTLE", key, b"0", b"1", b"60"]),
+        wire.exchange(
+            command::<&[u8]>(&[b"CL.THROTTLE", key, b"0", b"1", b"60"]),
             "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n",
         );
     }
@@ -165,7 +165,7 @@ fn a_check_answers_by_contract() {
     wire.expect("%7\r\n$6\r\nserver\r\n$8\r\ntollgate\r\n$7\r\nversion\r\n");
     while wire.line() != "*0" {}
     let ask = command(&["TOLLGATE.CHECK", "KEY", "user", "42"]);
-    wire.ask(
+    wire.exchange(
         &ask,
         "%11\r\n$7\r\nallowed\r\n:1\r\n$7\r\nmatched\r\n:1\r\n$6\r\npolicy\r\n$6\r\nminute\r\n$5\r\nlimit\r\n:2\r\n\
          $8\r\ncapacity\r\n:2\r\n$9\r\nremaining\r\n:1\r\n$4\r\ndebt\r\n:0\r\n$14\r\nretry_after_ms\r\n_\r\n$14\r\nreset_after_ms\r\n:30000\r\n\
@@ -221,16 +221,19 @@ fn what_contracts_see_must_be_text() {
     let server = Server::by(CONTRACTS);
     let mut wire = server.connect();
     let refusal = "-ERR names, values and ids must be UTF-8\r\n";
-    wire.ask(raw(&[b"TOLLGATE.CHECK", b"KEY", b"user", b"\xff"]), refusal);
-    wire.ask(
-        raw(&[b"TOLLGATE.CHECK", b"ID", b"\xff", b"KEY", b"user", b"1"]),
+    wire.exchange(
+        command::<&[u8]>(&[b"TOLLGATE.CHECK", b"KEY", b"user", b"\xff"]),
         refusal,
     );
-    wire.ask(
+    wire.exchange(
+        command::<&[u8]>(&[b"TOLLGATE.CHECK", b"ID", b"\xff", b"KEY", b"user", b"1"]),
+        refusal,
+    );
+    wire.exchange(
         command(&["TOLLGATE.CHECK", "ID", "", "KEY", "user", "1"]),
         "-ERR an id must have 1 to 128 bytes\r\n",
     );
-    wire.ask(
+    wire.exchange(
         command(&["TOLLGATE.CHECK", "user", "1"]),
         "-ERR syntax error\r\n",
     );
@@ -262,21 +265,21 @@ fn commands_about_the_connection_answer_as_redis_does() {
         (&["CLIENT", "GETNAME"], "$-1\r\n"),
     ];
     for (words, expected) in table {
-        wire.ask(command(words), expected);
+        wire.exchange(command(words), expected);
     }
-    wire.ask(
+    wire.exchange(
         command(&["HELLO", "4"]),
         "-NOPROTO unsupported protocol version\r\n",
     );
     let long = "n".repeat(129);
     let refusal = "-ERR a name must have at most 128 bytes\r\n";
-    wire.ask(command(&["CLIENT", "SETNAME", &long]), refusal);
-    wire.ask(command(&["HELLO", "3", "SETNAME", &long]), refusal);
-    wire.ask(
+    wire.exchange(command(&["CLIENT", "SETNAME", &long]), refusal);
+    wire.exchange(command(&["HELLO", "3", "SETNAME", &long]), refusal);
+    wire.exchange(
         command(&["AUTH", "x"]),
         "-ERR AUTH <password> called without any password configured for the default user\r\n",
     );
-    wire.ask(command(&["AUTH", "default", "x"]), "+OK\r\n");
+    wire.exchange(command(&["AUTH", "default", "x"]), "+OK\r\n");
     wire.send(command(&["QUIT"]));
     assert_eq!(wire.rest(), b"+OK\r\n");
 }

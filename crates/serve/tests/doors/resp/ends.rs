@@ -3,7 +3,7 @@
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use crate::resp::kit::{Server, command, eventually};
+use crate::resp::kit::{Server, command, until};
 
 #[test]
 fn a_client_that_says_no_more_still_hears_everything() {
@@ -24,7 +24,7 @@ fn decisions_are_charged_though_the_client_vanishes() {
         drop(wire);
     }
     let mut wire = server.connect();
-    eventually("five are charged", || {
+    until("five are charged", || {
         wire.send(command(&["CL.THROTTLE", "k", "9", "1", "86400", "0"]));
         let lines: Vec<_> = (0..6).map(|_| wire.line()).collect();
         lines[3] == ":5"
@@ -87,7 +87,7 @@ fn strangers_have_little_time_to_say_who_they_are() {
     let mut silent = server.connect();
     let mut busy = server.connect();
     let mut known = server.connect();
-    known.ask(command(&["AUTH", "token-1"]), "+OK\r\n");
+    known.exchange(command(&["AUTH", "token-1"]), "+OK\r\n");
     let start = Instant::now();
     // Whatever a stranger sends does not give him more time.
     while std::io::Write::write_all(&mut busy.stream, b"PING\r\nPI").is_ok()

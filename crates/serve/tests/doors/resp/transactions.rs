@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_parts::{Redis, python_programs};
 
-use crate::resp::kit::{Server, Wire, command, raw};
+use crate::resp::kit::{Server, Wire, command};
 
 /// The version that is installed, so that a run is the same next year.
 const REDIS_PY: &str = "5.2.1";
@@ -52,7 +52,7 @@ fn transactions_are_worded_as_redis_words_them() {
             wire.send(&asked);
             String::from_utf8(wire.rest()).unwrap()
         };
-        let theirs = said(Wire::to(&redis.address()));
+        let theirs = said(Wire::to(redis.address()));
         assert_eq!(said(server.connect()), theirs, "{lines}");
     }
 }
@@ -62,14 +62,14 @@ fn keys_are_not_watched_and_what_answers_much_is_not_queued() {
     let server = Server::guarded("first-token");
     let mut wire = server.connect();
     let noauth = "-NOAUTH Authentication required.\r\n";
-    wire.ask("MULTI\r\nEXEC\r\n", format!("{noauth}{noauth}"));
-    wire.ask("AUTH first-token\r\n", "+OK\r\n");
+    wire.exchange("MULTI\r\nEXEC\r\n", format!("{noauth}{noauth}"));
+    wire.exchange("AUTH first-token\r\n", "+OK\r\n");
     let error = "-ERR WATCH is not supported: keys have no values to watch\r\n";
-    wire.ask("WATCH a\r\n", error);
+    wire.exchange("WATCH a\r\n", error);
     let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
     for much in ["INFO", "COMMAND", "HELLO 3", "AUTH first-token"] {
         let refused = "-ERR Command not allowed inside a transaction\r\n";
-        wire.ask(
+        wire.exchange(
             format!("MULTI\r\n{much}\r\nPING\r\nEXEC\r\n"),
             format!("+OK\r\n{refused}+QUEUED\r\n{aborted}"),
         );
@@ -81,16 +81,16 @@ fn a_transaction_has_bounded_commands_and_bytes_and_time() {
     let server = Server::limited(|limits| limits.slow = Duration::from_millis(600));
     let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
     let mut wire = server.connect();
-    wire.ask("MULTI\r\n", "+OK\r\n");
+    wire.exchange("MULTI\r\n", "+OK\r\n");
     for _ in 0..100 {
-        wire.ask("PING\r\n".repeat(100), "+QUEUED\r\n".repeat(100));
+        wire.exchange("PING\r\n".repeat(100), "+QUEUED\r\n".repeat(100));
     }
     let error = "-ERR a transaction must have at most 10000 commands\r\n";
-    wire.ask("PING\r\nPING\r\n", format!("{error}+QUEUED\r\n"));
-    wire.ask("EXEC\r\n", aborted);
+    wire.exchange("PING\r\nPING\r\n", format!("{error}+QUEUED\r\n"));
+    wire.exchange("EXEC\r\n", aborted);
 
-    wire.ask("MULTI\r\n", "+OK\r\n");
-    let large = raw(&[b"ECHO", &vec![b'a'; 60_000]]);
+    wire.exchange("MULTI\r\n", "+OK\r\n");
+    let large = command::<&[u8]>(&[b"ECHO", &vec![b'a'; 60_000]]);
     let mut kept = 0;
     loop {
         wire.send(&large);
@@ -102,9 +102,9 @@ fn a_transaction_has_bounded_commands_and_bytes_and_time() {
         kept += large.len();
     }
     assert!((1 << 20..4 << 20).contains(&kept), "{kept}");
-    wire.ask(command(&["EXEC"]), aborted);
+    wire.exchange(command(&["EXEC"]), aborted);
 
     // What nobody ends is ended.
-    wire.ask("MULTI\r\nPING\r\n", "+OK\r\n+QUEUED\r\n");
+    wire.exchange("MULTI\r\nPING\r\n", "+OK\r\n+QUEUED\r\n");
     assert_eq!(wire.rest(), b"");
 }

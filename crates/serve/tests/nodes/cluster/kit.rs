@@ -1,24 +1,19 @@
 //! Nodes for one test, and clients that ask them.
 
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-pub(crate) use tollgate_parts::until;
+pub(crate) use tollgate_parts::{PATIENCE, Wire, until};
 
 use tempfile::TempDir;
 use tollgate_cluster::Pace;
 use tollgate_limit::Span;
-use tollgate_parts::HttpAnswer;
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::cluster::view::ClusterView;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
 };
-
-/// Nothing here takes as long unless it hangs.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 const fn millis(count: u64) -> Span {
     Span::from_nanos(count as u128 * 1_000_000)
@@ -154,7 +149,7 @@ const STILL: Duration = Duration::from_millis(100);
 /// One server.
 pub(crate) struct Node {
     pub(crate) running: Running,
-    connection: TcpStream,
+    wire: Wire,
 }
 
 impl Node {
@@ -163,13 +158,8 @@ impl Node {
     }
 
     pub(crate) fn of(running: Running) -> Self {
-        let connection = TcpStream::connect(running.http().unwrap()).unwrap();
-        connection.set_nodelay(true).unwrap();
-        connection.set_read_timeout(Some(DEADLINE)).unwrap();
-        Self {
-            running,
-            connection,
-        }
+        let wire = Wire::to(running.http().unwrap());
+        Self { running, wire }
     }
 
     /// Where other nodes reach it.
@@ -194,30 +184,23 @@ impl Node {
         self.view().refused[reason]
     }
 
-    /// Sends a request and reads its answer: the status and the body.
-    pub(crate) fn ask(&mut self, request: &str) -> (u16, String) {
-        self.connection.write_all(request.as_bytes()).unwrap();
-        let answer = HttpAnswer::read(&mut self.connection).unwrap();
-        (answer.status, answer.body)
-    }
-
+    /// The status and the body of a page.
     pub(crate) fn get(&mut self, path: &str) -> (u16, String) {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n"))
+        let reply = self.wire.get(path);
+        (reply.status, reply.body)
     }
 
+    /// The status and the body of the answer to a body in JSON.
     pub(crate) fn post(&mut self, path: &str, body: &str) -> (u16, String) {
-        let length = body.len();
-        self.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        ))
+        let reply = self.wire.post(path, body);
+        (reply.status, reply.body)
     }
 
     /// Whether a request of a user passes.
     pub(crate) fn passes(&mut self, user: &str) -> bool {
-        let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
-        let (status, body) = self.post("/v1/check", &body);
-        assert_eq!(status, 200, "{body}");
-        body.contains("\"allowed\":true")
+        let reply = self.wire.check(user);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.body.contains("\"allowed\":true")
     }
 
     /// Ends as a process that is killed does: nobody is told.
@@ -227,7 +210,7 @@ impl Node {
 
     /// Ends as it should.
     pub(crate) fn stop(self) {
-        drop(self.connection);
+        drop(self.wire);
         self.running.stop().unwrap();
     }
 }

@@ -11,7 +11,7 @@ use rustls::{ClientConnection, StreamOwned};
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::cluster::tls::SERVER_NAME;
 
-use crate::cluster::kit::{DEADLINE, Ground, Node, all_know, until};
+use crate::cluster::kit::{Ground, Node, PATIENCE, all_know, until};
 use crate::cluster::relay::Relay;
 
 /// A stream as a member opens it, before any greeting.
@@ -22,7 +22,7 @@ pub(crate) fn open(ground: &Ground, at: SocketAddr) -> Stream {
     let name = ServerName::try_from(SERVER_NAME).unwrap();
     let connection = ClientConnection::new(Arc::clone(&config), name).unwrap();
     let stream = TcpStream::connect(at).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     StreamOwned::new(connection, stream)
 }
 

@@ -1,10 +1,8 @@
 //! Bans: who is denied, by which doors, and until when.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-
 use serde_json::json;
 use tollgate_catalogue::Kind;
+use tollgate_parts::Wire;
 
 use crate::catalogue::kit::{DEADLINE, Editor, Server, body, edit, in_seconds, stage};
 
@@ -96,16 +94,9 @@ fn bare_keys_and_other_doors_are_banned_too() {
     assert_eq!(denied["allowed"], json!(false), "{denied}");
     let bare = server.post("/v1/check", &json!({ "key": "ann", "cost": 1 }));
     assert_eq!(bare["policy"], json!("ban"), "{bare}");
-    let mut resp = TcpStream::connect(server.running.resp().unwrap()).unwrap();
-    resp.set_read_timeout(Some(DEADLINE)).unwrap();
-    resp.write_all(b"TOLLGATE.CHECK KEY ann\r\n").unwrap();
-    let mut said = Vec::new();
-    let mut part = [0; 512];
-    while !String::from_utf8_lossy(&said).contains("ban") {
-        let count = resp.read(&mut part).unwrap();
-        assert!(count > 0, "{:?}", String::from_utf8_lossy(&said));
-        said.extend_from_slice(&part[..count]);
-    }
+    let mut resp = Wire::to(server.running.resp().unwrap());
+    resp.send("TOLLGATE.CHECK KEY ann\r\n");
+    while !resp.line().contains("ban") {}
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Servers on one catalogue, whoever changes it, and clients that ask.
 
-use std::io::Write;
-use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime};
 
 use tollgate_catalogue::{Edit, Kind, Seen};
 use tollgate_catalogue_sql::{Config, Database, Source};
-use tollgate_parts::HttpAnswer;
+use tollgate_parts::Wire;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     CataloguePlace, CatalogueSettings, ContractSource, Keeping, Listener, Runtime, Settings,
@@ -55,7 +53,7 @@ pub(crate) fn settings(source: &Source) -> Settings {
 /// A server, and a connection to it.
 pub(crate) struct Server {
     pub(crate) running: Running,
-    wire: TcpStream,
+    wire: Wire,
 }
 
 impl Server {
@@ -64,9 +62,7 @@ impl Server {
     }
 
     pub(crate) fn of(running: Running) -> Self {
-        let wire = TcpStream::connect(running.http().unwrap()).unwrap();
-        wire.set_nodelay(true).unwrap();
-        wire.set_read_timeout(Some(DEADLINE)).unwrap();
+        let wire = Wire::to(running.http().unwrap());
         Self { running, wire }
     }
 
@@ -89,22 +85,11 @@ impl Server {
     }
 
     pub(crate) fn post(&mut self, path: &str, body: &serde_json::Value) -> serde_json::Value {
-        let body = body.to_string();
-        let length = body.len();
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-        );
-        let text = self.exchange(&head);
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+        self.wire.post(path, &body.to_string()).json()
     }
 
     pub(crate) fn get(&mut self, path: &str) -> String {
-        self.exchange(&format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n"))
-    }
-
-    fn exchange(&mut self, request: &str) -> String {
-        self.wire.write_all(request.as_bytes()).unwrap();
-        HttpAnswer::read(&mut self.wire).unwrap().body
+        self.wire.get(path).body
     }
 
     /// Waits until a user has a limit; how long that took.

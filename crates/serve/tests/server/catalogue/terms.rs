@@ -1,9 +1,8 @@
 //! Keys with terms of their own: they begin, change and end while requests are decided.
 
-use std::time::Duration;
-
 use serde_json::json;
 use tollgate_catalogue::Kind;
+use tollgate_parts::until;
 
 use crate::catalogue::kit::{body, in_seconds, stage};
 
@@ -94,16 +93,16 @@ fn contracts_come_and_go() {
     let tenants =
         "{ id: tenants, key: [tenant, user], plan: free, policies: [{ name: long, limit: 3 }] }";
     editor.put(Kind::Contract, "tenants", tenants);
-    until(|| server.ask_for(&key, 0).1 == 3);
+    until("the key has its terms", || server.ask_for(&key, 0).1 == 3);
     editor.assign(
         "tenant=acme",
         "overrides: [{ name: long, limit: 2 }], contract: tenants, id: tenant=acme",
     );
-    until(|| server.ask_for(&key, 0).1 == 2);
+    until("the key has its terms", || server.ask_for(&key, 0).1 == 2);
     editor.delete(Kind::Assignment, "tenant=acme");
-    until(|| server.ask_for(&key, 0).1 == 3);
+    until("the key has its terms", || server.ask_for(&key, 0).1 == 3);
     editor.delete(Kind::Contract, "tenants");
-    until(|| server.ask_for(&key, 0).1 == 10);
+    until("the key has its terms", || server.ask_for(&key, 0).1 == 10);
 }
 
 #[test]
@@ -126,14 +125,5 @@ fn whoever_only_looks_is_told_of_the_terms_too() {
     for user in ["ann", "cold"] {
         let peeked = server.post("/v1/peek", &json!({ "key": { "user": user } }));
         assert!(peeked.to_string().contains("\"limit\":1000"), "{peeked}");
-    }
-}
-
-#[track_caller]
-fn until(mut is_so: impl FnMut() -> bool) {
-    let begun = std::time::Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < crate::catalogue::kit::DEADLINE);
-        std::thread::sleep(Duration::from_millis(5));
     }
 }

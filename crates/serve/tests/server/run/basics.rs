@@ -3,10 +3,11 @@
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
+use tollgate_parts::Wire;
 use tollgate_serve::run::{StartError, start};
 use tollgate_serve::settings::{Address, ContractSource, Listener, RuntimeKind};
 
-use crate::run::kit::{server, settings, tcp, unix, until};
+use crate::run::kit::{server, settings, tcp, until};
 
 #[test]
 fn both_doors_answer_on_both_kinds_of_threads() {
@@ -17,7 +18,7 @@ fn both_doors_answer_on_both_kinds_of_threads() {
             let reply = tcp(running.http()).check("1");
             assert_eq!(reply.status, 200, "{reply:?}");
             assert!(reply.body.contains("\"allowed\":true"), "{reply:?}");
-            assert_eq!(tcp(running.resp()).line("PING"), "+PONG");
+            assert_eq!(tcp(running.resp()).inline("PING"), "+PONG");
         }
         running.stop().unwrap();
     }
@@ -56,8 +57,8 @@ fn several_listeners_and_unix_sockets_serve_side_by_side() {
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&resp)), (0o600, 0o660));
     for _ in 0..4 {
-        assert_eq!(unix(&path).check("1").status, 200);
-        assert_eq!(unix(&resp).line("PING"), "+PONG");
+        assert_eq!(Wire::unix(&path).check("1").status, 200);
+        assert_eq!(Wire::unix(&resp).inline("PING"), "+PONG");
     }
     running.stop().unwrap();
     assert!(
@@ -73,10 +74,13 @@ fn nobody_is_let_in_beyond_the_most_connections() {
     for wire in &mut held {
         assert_eq!(wire.check("1").status, 200);
     }
-    let reply = tcp(running.http()).reply().unwrap();
+    let reply = tcp(running.http()).reply();
     assert_eq!(reply.status, 503, "{reply:?}");
-    assert!(reply.head.contains("application/problem+json"), "{reply:?}");
-    assert_eq!(tcp(running.resp()).line(""), "-ERR too many connections");
+    assert!(
+        reply.field("content-type") == Some("application/problem+json"),
+        "{reply:?}"
+    );
+    assert_eq!(tcp(running.resp()).inline(""), "-ERR too many connections");
     // Whoever is in is not disturbed, and whoever leaves makes room.
     assert_eq!(held[0].check("1").status, 200);
     held.clear();

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use tollgate_parts::wire;
 use tollgate_serve::run::Running;
 use tollgate_serve::settings::ContractSource;
 
-use crate::run::kit::{check_of, server, tcp, until};
+use crate::run::kit::{server, tcp, until};
 
 fn contracts(policy: &str, limit: u64) -> String {
     format!(
@@ -93,7 +94,10 @@ fn no_request_is_lost_or_answered_by_half_a_contract_while_contracts_change() {
                     assert_eq!(reply.status, 200, "{reply:?}");
                     let version = versions.iter().position(|(name, limit)| {
                         reply.body.contains(&format!("\"limit\":{limit},"))
-                            && reply.head.contains(&format!("\"{name}\";q={limit}"))
+                            && reply
+                                .field("ratelimit-policy")
+                                .unwrap()
+                                .contains(&format!("\"{name}\";q={limit}"))
                             && !reply.body.contains("\"allowed\":false")
                     });
                     seen[version.unwrap_or_else(|| panic!("of no version: {reply:?}"))] += 1;
@@ -146,8 +150,8 @@ fn descriptor_files_of_a_folder_are_one_and_are_read_again_when_one_of_them_chan
     let running = watching(folder.path());
     let mut wire = tcp(running.http());
     let mut limit = |key: &str| {
-        wire.send(check_of(key, "1")).unwrap();
-        let answer = wire.reply().unwrap().body;
+        wire.send(wire::check(key, "1"));
+        let answer = wire.reply().body;
         let (_, limit) = answer.split_once("\"limit\":").unwrap_or_default();
         limit.split(',').next().unwrap_or_default().to_owned()
     };

@@ -1,19 +1,17 @@
 //! What is kept of requests is what clients counted, whichever door they came through and whatever the database does.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tollgate_catalogue_sql::{Config, Database, Source};
-use tollgate_parts::Postgres;
+use tollgate_parts::{Postgres, Wire};
 use tollgate_serve::run::Running;
 use tollgate_serve::settings::{ContractSource, DatabaseSettings, Settings};
 use tollgate_stats::{By, Counts, DAY_S, Ranking, Step, Usage, UsageRow};
 use tollgate_stats_sql::Book;
 
-use crate::run::kit::{Wire, check, server, tcp, until};
+use crate::run::kit::{check, server, tcp, until};
 
 const CONTRACTS: &str = "contracts: [
     { id: users, key: [user], policies: [{ name: p, limit: 10, per: 1h, algorithm: fixed-window }] },
@@ -76,37 +74,16 @@ fn left_in(source: Source) -> Vec<UsageRow> {
 /// Posts to a path, and returns the answer.
 fn post(running: &Running, path: &str, body: &str) -> String {
     let mut wire = tcp(running.http());
-    let length = body.len();
-    let head = "host: t\r\ncontent-type: application/json";
-    wire.send(format!(
-        "POST {path} HTTP/1.1\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}"
-    ))
-    .unwrap();
-    let reply = wire.reply().unwrap();
+    let reply = wire.post(path, body);
     assert_eq!(reply.status, 200, "{reply:?}");
     reply.body
 }
 
 /// Asks over RESP: eleven names and values, of which the second is the verdict.
-fn resp_check(wire: &mut Wire<TcpStream>, user: &str) -> bool {
-    wire.send(format!("TOLLGATE.CHECK KEY user {user}\r\n"))
-        .unwrap();
-    let mut reply = BufReader::new(&wire.0);
-    let mut lines = Vec::new();
-    let mut next = || {
-        let mut line = String::new();
-        reply.read_line(&mut line).unwrap();
-        line.trim_end().to_owned()
-    };
-    assert_eq!(next(), "*22");
-    while lines.len() < 22 {
-        let head = next();
-        // A text has a line of its own.
-        let is_text = head.starts_with('$') && head != "$-1";
-        lines.push(if is_text { next() } else { head });
-    }
-    assert_eq!(lines[0], "allowed");
-    lines[1] == ":1"
+fn resp_check(wire: &mut Wire, user: &str) -> bool {
+    let fields = wire.call(&["TOLLGATE.CHECK", "KEY", "user", user]);
+    assert_eq!((fields.len(), &*fields[0]), (22, "allowed"));
+    fields[1] == ":1"
 }
 
 /// Asks through two doors, singly and in lists, from several threads; how many were allowed and denied.
@@ -119,8 +96,8 @@ fn ask_a_lot(running: &Running) -> (u64, u64) {
                 let mut wire = tcp(running.http());
                 let mut resp = tcp(running.resp());
                 for each in 0..100 {
-                    wire.send(check(&format!("{}", each % 7))).unwrap();
-                    let mut bodies = wire.reply().unwrap().body;
+                    wire.send(check(&format!("{}", each % 7)));
+                    let mut bodies = wire.reply().body;
                     if each % 10 == 0 {
                         let list = r#"[{"key":{"user":"a"}},{"key":{"user":"b"},"cost":2},{"key":{"user":"c"}}]"#;
                         bodies += &post(running, "/v1/check", list);
