@@ -6,7 +6,7 @@ use serde_json::json;
 use tollgate_parts::until;
 use tollgate_serve::settings::{ContractSource, Settings};
 
-use crate::kit::{PRESET, Server, contract, on_both, postgres, sqlite};
+use crate::kit::{PRESET, Refusal, Server, contract, on_both, postgres, sqlite};
 
 #[test]
 fn the_first_token_is_made_once_and_told_once() {
@@ -109,7 +109,7 @@ fn twenty_wrong_tokens_are_enough() {
     assert!((20..=20 + more).contains(&wrong), "{wrong}");
     let limited = guess(0);
     limited.refuses(429, "too_many_attempts");
-    let seconds: u64 = limited.line("retry-after").unwrap().parse().unwrap();
+    let seconds: u64 = limited.field("retry-after").unwrap().parse().unwrap();
     assert!((1..=15).contains(&seconds), "{seconds}");
     // A right one passes all the same, and whoever shows none is no guess.
     assert_eq!(server.get("/whoami").status, 200);
@@ -124,7 +124,7 @@ fn twenty_wrong_tokens_are_enough() {
         .refuses(401, "unauthorized");
 }
 
-pub(crate) fn login(server: &Server, secret: &str) -> crate::kit::Answer {
+pub(crate) fn login(server: &Server, secret: &str) -> tollgate_parts::Reply {
     let form = format!("token={}", secret.replace('%', "%25"));
     let ask = server.ask("POST", "").at("/console/login").by_nobody();
     ask.body("application/x-www-form-urlencoded", form).send()
@@ -144,8 +144,8 @@ fn right_tokens_are_never_too_many() {
 }
 
 /// The cookie that an answer sets.
-pub(crate) fn cookie(answer: &crate::kit::Answer) -> String {
-    let set = answer.line("set-cookie").unwrap();
+pub(crate) fn cookie(answer: &tollgate_parts::Reply) -> String {
+    let set = answer.field("set-cookie").unwrap();
     assert!(set.contains("; HttpOnly; SameSite=Strict"), "{set}");
     set.split(';').next().unwrap().to_owned()
 }
@@ -227,7 +227,7 @@ fn whoever_logs_out_is_out() {
     out("").refuses(403, "forbidden");
     let left = out(&csrf);
     assert_eq!(left.status, 303);
-    assert!(left.line("set-cookie").unwrap().contains("Max-Age=0"));
+    assert!(left.field("set-cookie").unwrap().contains("Max-Age=0"));
     who().refuses(401, "unauthorized");
 }
 
@@ -271,7 +271,7 @@ fn links_are_pages_for_people_and_show_nothing_of_others() {
     };
     let page = open(path);
     assert_eq!(page.status, 200, "{}", page.body);
-    assert_eq!(page.line("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(page.field("content-type"), Some("text/html; charset=utf-8"));
     for said in ["user=ada", "Plan", "pro", "200 / s", "Today", "This month"] {
         assert!(page.body.contains(said), "{said}: {}", page.body);
     }
@@ -331,7 +331,7 @@ fn where_a_file_is_the_source_nothing_is_changed() {
     );
     let read = server.get("/contracts/users?compiled=true");
     assert_eq!(read.json()["compiled"]["policies"][0]["limit"], 3);
-    assert_eq!(read.line("etag"), None);
+    assert_eq!(read.field("etag"), None);
     let put = server
         .ask("PUT", "/contracts/users")
         .json(&contract("users", 1))

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tollgate_admin::described;
 
-use crate::kit::{Server, contract, on_both};
+use crate::kit::{Refusal, Server, contract, on_both};
 
 /// Names that something might take for more than a name.
 const NAMES: [&str; 9] = [
@@ -36,7 +36,7 @@ fn names_are_only_names() {
             assert_eq!(made.status, 201, "{name}: {}", made.body);
             let read = server.get(&path);
             assert_eq!(read.json()["id"], name);
-            assert_eq!(read.line("content-type"), Some("application/json"));
+            assert_eq!(read.field("content-type"), Some("application/json"));
             let plan =
                 json!({ "id": name, "policies": [{ "name": name, "limit": 1, "per": "1s" }] });
             server.make(&format!("/plans/{}", encoded(name)), &plan);

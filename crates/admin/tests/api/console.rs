@@ -167,7 +167,7 @@ fn session(server: &Server) -> String {
     let login = login.body(FORM, format!("token={PRESET}")).send();
     assert_eq!(login.status, 303, "{}", login.body);
     let cookie = login
-        .line("set-cookie")
+        .field("set-cookie")
         .and_then(|line| line.split(';').next());
     cookie.expect("a session").to_owned()
 }

@@ -386,7 +386,12 @@ fn first_bytes_come_soon() {
     let form = format!("token={PRESET}");
     let login = server.ask("POST", "").at("/console/login").by_nobody();
     let login = login.body("application/x-www-form-urlencoded", form).send();
-    let cookie = login.line("set-cookie").unwrap().split(';').next().unwrap();
+    let cookie = login
+        .field("set-cookie")
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap();
     let mut slow = Vec::new();
     for page in [
         "/console",

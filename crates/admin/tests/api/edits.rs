@@ -5,15 +5,15 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::kit::{Server, contract, on_both};
+use crate::kit::{Refusal, Server, contract, on_both};
 
 #[test]
 fn a_thing_is_made_read_changed_and_deleted() {
     on_both("edits", |server| {
         let made = server.make("/contracts/a", &contract("a", 5));
-        assert_eq!(made.line("etag"), Some("\"1\""));
+        assert_eq!(made.field("etag"), Some("\"1\""));
         let read = server.get("/contracts/a");
-        assert_eq!((read.status, read.line("etag")), (200, Some("\"1\"")));
+        assert_eq!((read.status, read.field("etag")), (200, Some("\"1\"")));
         assert_eq!(read.json()["document"]["policies"][0]["limit"], 5);
         let known = server
             .ask("GET", "/contracts/a")
@@ -34,7 +34,10 @@ fn a_thing_is_made_read_changed_and_deleted() {
             .line("If-Match", "\"1\"")
             .line("Tollgate-Reason", "more for all")
             .send();
-        assert_eq!((changed.status, changed.line("etag")), (200, Some("\"2\"")));
+        assert_eq!(
+            (changed.status, changed.field("etag")),
+            (200, Some("\"2\""))
+        );
         let late = put().line("If-Match", "\"1\"").send();
         late.refuses(412, "conflict");
         assert_eq!(late.json()["error"]["version"], 2);
@@ -368,7 +371,7 @@ fn assignments_are_imported_whole_or_not_at_all() {
             json!([])
         );
         assert_eq!(
-            server.get("/assignments/user%3D7").line("etag"),
+            server.get("/assignments/user%3D7").field("etag"),
             Some("\"1\"")
         );
     });

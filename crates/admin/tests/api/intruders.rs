@@ -13,7 +13,7 @@ use tollgate_parts::until;
 use tollgate_serve::settings::Settings;
 
 use crate::access::{cookie, login};
-use crate::kit::{PRESET, Server, settings, sqlite};
+use crate::kit::{PRESET, Refusal, Server, settings, sqlite};
 
 #[test]
 fn guesses_are_counted_by_the_client_behind_a_trusted_proxy() {
@@ -129,7 +129,7 @@ fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
     };
     let who = |begun, used| ask("/admin/v1/whoami", begun, used);
     assert_eq!(who(0, 0).status, 200);
-    assert_eq!(who(0, 0).line("set-cookie"), None);
+    assert_eq!(who(0, 0).field("set-cookie"), None);
     for path in ["/admin/v1/whoami", "/console"] {
         let used = ask(path, 11 * HOUR, HOUR / 2);
         assert_eq!(used.status, 200);
@@ -139,7 +139,7 @@ fn the_server_judges_the_age_of_a_session_and_notes_its_use() {
             .by_nobody()
             .line("Cookie", &renewed)
             .send();
-        assert_eq!((again.status, again.line("set-cookie")), (200, None));
+        assert_eq!((again.status, again.field("set-cookie")), (200, None));
     }
     who(12 * HOUR, 0).refuses(401, "unauthorized");
     who(2 * HOUR, HOUR).refuses(401, "unauthorized");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_parts::until;
 
-use crate::kit::{Ask, Server, contract, on_both, postgres};
+use crate::kit::{Ask, Refusal, Server, contract, on_both, postgres};
 
 /// Takes a token of a key, as traffic does.
 fn check(server: &Server, key: &Value) -> Value {
@@ -137,7 +137,7 @@ fn a_change_through_one_node_is_in_force_on_the_other() {
     let path = link["path"].as_str().unwrap();
     let opened = other.ask("GET", "").at(path).by_nobody().send();
     assert_eq!(opened.status, 200, "{}", opened.body);
-    assert_eq!(other.get("/contracts/all").line("etag"), Some("\"1\""));
+    assert_eq!(other.get("/contracts/all").field("etag"), Some("\"1\""));
 }
 
 #[test]

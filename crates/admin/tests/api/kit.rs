@@ -1,7 +1,6 @@
-//! A server with a desk on a free port, and a client that asks it.
+//! A server with a desk on a free port, and requests to it.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_admin::{Admin, Config, Key};
 use tollgate_contract::Contracts;
-use tollgate_parts::Postgres;
+use tollgate_parts::{Postgres, Reply, Wire};
 use tollgate_serve::annex::{Annex, GatewayView};
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{CatalogueSettings, Keeping, Listener, Settings};
@@ -113,18 +112,18 @@ impl Server {
     }
 
     #[track_caller]
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Reply {
         self.ask("GET", path).send()
     }
 
     #[track_caller]
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
         self.ask("POST", path).json(body).send()
     }
 
     /// Puts what must not be there yet.
     #[track_caller]
-    pub(crate) fn make(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) fn make(&self, path: &str, body: &Value) -> Reply {
         let answer = self.ask("PUT", path).json(body).send();
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer
@@ -245,16 +244,13 @@ impl Ask {
     }
 
     #[track_caller]
-    pub(crate) fn send(self) -> Answer {
+    pub(crate) fn send(self) -> Reply {
         self.try_send().expect("an answer")
     }
 
     /// `None` where the server goes away.
-    pub(crate) fn try_send(self) -> Option<Answer> {
-        let mut stream = TcpStream::connect(self.at).ok()?;
-        stream
-            .set_read_timeout(Some(Duration::from_mins(1)))
-            .unwrap();
+    pub(crate) fn try_send(self) -> Option<Reply> {
+        let mut wire = Wire::try_to(self.at).ok()?;
         let mut head = format!(
             "{} {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n",
             self.method,
@@ -269,50 +265,24 @@ impl Ask {
             head.extend([&*name, ": ", &*value, "\r\n"]);
         }
         head.push_str("\r\n");
-        stream.write_all(head.as_bytes()).ok()?;
+        wire.try_send(head).ok()?;
         // A server that refuses a body may hang up before it took all of it.
-        let _ = stream.write_all(&self.body);
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).ok()?;
-        Answer::read(&bytes)
+        let _ = wire.try_send(&self.body);
+        Reply::parse(&wire.rest())
     }
 }
 
-#[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) lines: Vec<(String, String)>,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let text = String::from_utf8(bytes.to_vec()).ok()?;
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        let mut lines = head.split("\r\n");
-        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-        let lines = lines.filter_map(|line| line.split_once(": "));
-        let lines = lines.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
-        Some(Self {
-            status,
-            lines: lines.collect(),
-            body: body.to_owned(),
-        })
-    }
-
-    pub(crate) fn line(&self, name: &str) -> Option<&str> {
-        let found = self.lines.iter().find(|(is, _)| is == name);
-        found.map(|(_, value)| &**value)
-    }
-
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{} {}", self.status, self.body))
-    }
-
+/// What a reply of the API says of an error.
+pub(crate) trait Refusal {
     /// The status and the code of a refusal, whose form is checked.
+    fn refusal(&self) -> (u16, String);
+    fn refuses(&self, status: u16, code: &str);
+    fn message(&self) -> String;
+}
+
+impl Refusal for Reply {
     #[track_caller]
-    pub(crate) fn refusal(&self) -> (u16, String) {
+    fn refusal(&self) -> (u16, String) {
         let error = &self.json()["error"];
         assert!(
             error["message"].as_str().is_some_and(|text| text.len() > 5),
@@ -323,12 +293,12 @@ impl Answer {
     }
 
     #[track_caller]
-    pub(crate) fn refuses(&self, status: u16, code: &str) {
+    fn refuses(&self, status: u16, code: &str) {
         assert_eq!(self.refusal(), (status, code.to_owned()), "{}", self.body);
     }
 
     #[track_caller]
-    pub(crate) fn message(&self) -> String {
+    fn message(&self) -> String {
         self.json()["error"]["message"].as_str().unwrap().to_owned()
     }
 }

@@ -3,7 +3,7 @@
 use tollgate_admin::described;
 use tollgate_catalogue_sql::Role;
 
-use crate::kit::Server;
+use crate::kit::{Refusal, Server};
 
 #[test]
 fn every_route_asks_for_its_role() {
@@ -29,8 +29,8 @@ fn every_route_asks_for_its_role() {
                 answer.body
             );
             assert!(answer.status < 500, "{method} {path}: {}", answer.body);
-            assert_eq!(answer.line("cache-control"), Some("no-store"));
-            assert_eq!(answer.line("x-content-type-options"), Some("nosniff"));
+            assert_eq!(answer.field("cache-control"), Some("no-store"));
+            assert_eq!(answer.field("x-content-type-options"), Some("nosniff"));
         }
         // A viewer changes nothing, whatever it is.
         if method != "GET" {
@@ -46,7 +46,7 @@ fn other_methods_and_other_paths_are_told_as_such() {
     let server = Server::start();
     let wrong = server.ask("PATCH", "/contracts").send();
     wrong.refuses(405, "method_not_allowed");
-    assert_eq!(wrong.line("allow"), Some("GET"));
+    assert_eq!(wrong.field("allow"), Some("GET"));
     let near = server.get("/contrcts");
     near.refuses(404, "not_found");
     assert!(

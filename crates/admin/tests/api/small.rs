@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tollgate_console::PAGE_BYTES_MAX;
-use tollgate_parts::until;
+use tollgate_parts::{Reply, until};
 
-use crate::kit::{Answer, PRESET, Server, contract};
+use crate::kit::{PRESET, Server, contract};
 
 /// Things of each kind: more than a page shows.
 const THINGS: usize = 55;
@@ -42,8 +42,13 @@ impl<'a> Reader<'a> {
         let form = format!("token={PRESET}&next=/console/top");
         let login = server.ask("POST", "").at("/console/login").by_nobody();
         let login = login.body("application/x-www-form-urlencoded", form).send();
-        assert_eq!(login.line("location"), Some("/console/top"));
-        let cookie = login.line("set-cookie").unwrap().split(';').next().unwrap();
+        assert_eq!(login.field("location"), Some("/console/top"));
+        let cookie = login
+            .field("set-cookie")
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap();
         Self {
             server,
             cookie: cookie.to_owned(),
@@ -52,7 +57,7 @@ impl<'a> Reader<'a> {
 
     /// A page, which is small.
     #[track_caller]
-    fn opens(&self, page: &str) -> Answer {
+    fn opens(&self, page: &str) -> Reply {
         let ask = self.server.ask("GET", "").at(page).by_nobody();
         let answer = ask
             .line("Cookie", &self.cookie)
@@ -186,7 +191,7 @@ fn the_theme_stays_on_its_page(server: &Server) {
         let ask = server.ask("POST", "").at("/console/theme").by_nobody();
         let form = format!("theme=dark&next={next}");
         let answer = ask.body("application/x-www-form-urlencoded", form).send();
-        answer.line("location").unwrap().to_owned()
+        answer.field("location").unwrap().to_owned()
     };
     assert_eq!(
         theme("%2Fconsole%2Fplan%3Fid%3Da%2520b"),

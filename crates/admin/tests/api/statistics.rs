@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_parts::until;
 
-use crate::kit::{Ask, Server, contract, on_both};
+use crate::kit::{Ask, Refusal, Server, contract, on_both};
 
 fn check(server: &Server, user: &str) -> bool {
     let body = json!({ "key": { "user": user } });
@@ -35,7 +35,7 @@ fn usage_is_what_was_decided() {
         };
         until("everything is counted", || sums() == (allowed, denied));
         let csv = server.get("/usage?contract=all&format=csv");
-        assert_eq!(csv.line("content-type"), Some("text/csv; charset=utf-8"));
+        assert_eq!(csv.field("content-type"), Some("text/csv; charset=utf-8"));
         assert!(
             csv.body.contains("\"user=u0\"") || csv.body.contains("u0"),
             "{}",

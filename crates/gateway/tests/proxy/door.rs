@@ -1,13 +1,11 @@
 //! A gateway as a door of the server: counts that several gateways share, contracts that change, the server's pages.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use tollgate_limit::Cost;
 use tollgate_node::Key;
-use tollgate_parts::{Mosquitto, Redis, until};
+use tollgate_parts::{Mosquitto, Redis, Wire, until};
 use tollgate_serve::engine::{Ask, Op};
 use tollgate_serve::settings::{ContractSource, Keeping, Listener, Settings, StoreSettings};
 
@@ -149,11 +147,9 @@ fn metrics_stand_on_the_server_s_page() {
     };
     let gateway = Gateway::of(&broker.address(), server, |_| {});
     assert_eq!(passed(&gateway, "a", "free", 2), 2);
-    let mut stream = TcpStream::connect(gateway.server.http().unwrap()).unwrap();
-    let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+    let text = Wire::to(gateway.server.http().unwrap())
+        .get("/metrics")
+        .body;
     for line in [
         "tollgate_gateway_publishes_total{outcome=\"passed\"} 2",
         "tollgate_decisions_total{door=\"mqtt\",verdict=\"allow\"} 2",

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, Mutex};
 
 use tokio::runtime::{Builder, Runtime};
 use tollgate_gateway::{Running, Settings, start};
-use tollgate_parts::PATIENCE;
+use tollgate_parts::Wire;
 use tollgate_serve::run;
 use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
 
@@ -122,10 +122,7 @@ pub(crate) type Packet = (u8, Vec<u8>);
 impl Client {
     /// Connected, and nothing said.
     pub(crate) fn silent(address: impl std::net::ToSocketAddrs, five: bool) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
+        let stream = Wire::to(address).stream;
         Self { stream, five }
     }
 
