@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use tollgate_parts::refused;
+
 const GOOD: &str =
     "contracts: [{ id: a, key: [user], policies: [{ name: p, limit: 1, per: 1s }] }]";
 
@@ -35,16 +37,6 @@ fn replay(contracts: &Path, trace: &Path, more: &[&str]) -> Output {
 fn check(contracts: &Path) -> Output {
     let output = tollgate(&["config", "check"]).arg(contracts).output();
     output.expect("the command runs")
-}
-
-#[track_caller]
-fn refused(output: &Output, code: i32, said: &[&str]) {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    for text in said {
-        assert!(errors.contains(text), "{text:?} is not in {errors}");
-    }
-    assert!(!errors.contains("panicked"), "{errors}");
 }
 
 #[test]

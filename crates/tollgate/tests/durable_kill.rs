@@ -8,17 +8,13 @@
     reason = "a broken set-up must stop the test"
 )]
 
-use std::fmt::Debug;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::str::FromStr;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-use tollgate_parts::{Postgres, until};
+use tollgate_parts::wire::{Wire, post};
+use tollgate_parts::{Daemon, Postgres, until};
 
 const LIMIT: u64 = 1_000_000_000;
 const FLUSH: Duration = Duration::from_millis(250);
@@ -26,125 +22,26 @@ const FLUSH: Duration = Duration::from_millis(250);
 const SLACK: Duration = Duration::from_millis(750);
 const ROUNDS: u32 = 10;
 
-struct Server {
-    child: Child,
-    http: SocketAddr,
+fn start(folder: &Path) -> Daemon {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.args(["serve", "--http", "127.0.0.1:0", "--no-resp"]);
+    command.args(["--format", "json", "--config"]);
+    Daemon::spawn(command.arg(folder.join("tollgate.yaml")))
 }
 
-impl Server {
-    fn start(folder: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tollgate"))
-            .args([
-                "serve",
-                "--http",
-                "127.0.0.1:0",
-                "--no-resp",
-                "--format",
-                "json",
-                "--config",
-            ])
-            .arg(folder.join("tollgate.yaml"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let said: serde_json::Value =
-            serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
-        let http = find_address(&said).unwrap_or_else(|| panic!("{line}"));
-        Self { child, http }
-    }
-
-    fn kill(self) {
-        drop(self);
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// The value of a metric without labels.
-    fn metric<T: FromStr<Err: Debug>>(&self, name: &str) -> T {
-        let mut stream = TcpStream::connect(self.http).unwrap();
-        write!(
-            stream,
-            "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
-        )
-        .unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let mut lines = text.lines();
-        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.unwrap().parse().unwrap()
-    }
+/// What is answered to a request, where the server is there to the end.
+fn ask(wire: &mut Wire, cost: u32) -> std::io::Result<serde_json::Value> {
+    let body = format!(r#"{{"key": {{"user": "ann"}}, "cost": {cost}}}"#);
+    wire.try_send(post("/v1/check", &body))?;
+    Ok(wire.try_reply()?.json())
 }
 
-impl Drop for Server {
-    // A test that fails leaves no server behind.
-    fn drop(&mut self) {
-        // SIGKILL: nothing is flushed, nothing is closed.
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
+fn charge(server: &Daemon, cost: u32) {
+    ask(&mut Wire::to(server.address("http")), cost).unwrap();
 }
 
-/// The first text in the line that is an address.
-fn find_address(said: &serde_json::Value) -> Option<SocketAddr> {
-    match said {
-        serde_json::Value::String(text) => text
-            .trim_start_matches("http://")
-            .trim_end_matches('/')
-            .parse()
-            .ok(),
-        serde_json::Value::Array(items) => items.iter().find_map(find_address),
-        serde_json::Value::Object(fields) => fields.values().find_map(find_address),
-        _ => None,
-    }
-}
-
-/// A connection that asks one request after the other.
-struct Client(BufReader<TcpStream>);
-
-impl Client {
-    fn connect(http: SocketAddr) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(http)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-        stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
-    }
-
-    fn ask(&mut self, cost: u32) -> std::io::Result<serde_json::Value> {
-        let body = format!(r#"{{"key": {{"user": "ann"}}, "cost": {cost}}}"#);
-        let request = format!(
-            "POST /v1/check HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        self.0.get_mut().write_all(request.as_bytes())?;
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if self.0.read_line(&mut line)? == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            let line = line.trim_end().to_ascii_lowercase();
-            if let Some(text) = line.strip_prefix("content-length:") {
-                length = text.trim().parse().unwrap();
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body)?;
-        Ok(serde_json::from_slice(&body).unwrap())
-    }
-}
-
-fn used(http: SocketAddr) -> u64 {
-    let answer = Client::connect(http).unwrap().ask(0).unwrap();
+fn used(server: &Daemon) -> u64 {
+    let answer = ask(&mut Wire::to(server.address("http")), 0).unwrap();
     LIMIT
         - answer["remaining"]
             .as_u64()
@@ -191,39 +88,36 @@ fn a_server_that_stood_still_overwrites_nothing_of_the_one_that_has_its_seat() {
         folder.path(),
         &format!("database: {{ url: \"{}\" }}", database.url()),
     );
-    let old = Server::start(folder.path());
-    let charge = |server: &Server, cost| {
-        Client::connect(server.http).unwrap().ask(cost).unwrap();
-    };
+    let old = start(folder.path());
     charge(&old, 10);
     until("it is written", || {
-        old.metric::<u64>("tollgate_durable_rows_total") > 0
+        old.metric("tollgate_durable_rows_total") > 0.0
     });
     charge(&old, 1000);
-    old.signal(Signal::STOP);
-    let new = Server::start(folder.path());
-    let before = used(new.http);
+    old.signal("STOP");
+    let new = start(folder.path());
+    let before = used(&new);
     assert!(before == 10 || before == 1010, "{before}");
     charge(&new, 7);
     until("it is written", || {
-        new.metric::<u64>("tollgate_durable_rows_total") > 0
+        new.metric("tollgate_durable_rows_total") > 0.0
     });
-    old.signal(Signal::CONT);
+    old.signal("CONT");
     charge(&old, 100);
     until("the old one is told", || {
-        old.metric::<u64>("tollgate_durable_refused_total") > 0
+        old.metric("tollgate_durable_refused_total") > 0.0
     });
     charge(&old, 100);
-    let told = old.metric::<u64>("tollgate_durable_refused_total");
+    let told = old.metric("tollgate_durable_refused_total");
     until("it was told again", || {
-        old.metric::<u64>("tollgate_durable_refused_total") > told + 1
+        old.metric("tollgate_durable_refused_total") > told + 1.0
     });
-    assert_eq!(used(old.http), 1210, "it goes on deciding");
-    assert_eq!(used(new.http), before + 7);
-    assert_eq!(new.metric::<u64>("tollgate_durable_refused_total"), 0);
-    new.kill();
+    assert_eq!(used(&old), 1210, "it goes on deciding");
+    assert_eq!(used(&new), before + 7);
+    assert!(new.metric("tollgate_durable_refused_total") < 1.0);
+    drop(new);
     // The old one is still there, and still keeps nothing.
-    assert_eq!(used(Server::start(folder.path()).http), before + 7);
+    assert_eq!(used(&start(folder.path())), before + 7);
 }
 
 /// What is lost is measured by what clients were answered: of the charges that were found, the newest tells until when
@@ -234,7 +128,7 @@ fn loses_what_it_says_at_most(
     at_most: Option<Duration>,
     meanwhile: impl Fn(),
 ) {
-    let mut server = Server::start(folder);
+    let mut server = start(folder);
     let mut known = 0;
     let mut losses = Vec::new();
     for round in 0..rounds {
@@ -244,13 +138,13 @@ fn loses_what_it_says_at_most(
         let mut kept = Instant::now();
         let mut answered: Vec<Instant> = std::thread::scope(|scope| {
             let load = |_| {
-                let mut client = Client::connect(server.http).unwrap();
+                let mut wire = Wire::to(server.address("http"));
                 let asked = &asked;
                 scope.spawn(move || {
                     let mut answered = Vec::new();
                     loop {
                         asked.fetch_add(1, SeqCst);
-                        match client.ask(1) {
+                        match ask(&mut wire, 1) {
                             Ok(_) => answered.push(Instant::now()),
                             Err(_) => return answered,
                         }
@@ -260,9 +154,9 @@ fn loses_what_it_says_at_most(
             let clients: Vec<_> = (0..2).map(load).collect();
             std::thread::sleep(killed.saturating_duration_since(Instant::now()));
             let asked_at = Instant::now();
-            let lag: f64 = server.metric("tollgate_durable_flush_lag_seconds");
+            let lag = server.metric("tollgate_durable_flush_lag_seconds");
             kept = asked_at.checked_sub(Duration::from_secs_f64(lag)).unwrap();
-            server.kill();
+            drop(server);
             clients
                 .into_iter()
                 .flat_map(|client| client.join().unwrap())
@@ -271,8 +165,8 @@ fn loses_what_it_says_at_most(
         let end = Instant::now();
         answered.sort_unstable();
         meanwhile();
-        server = Server::start(folder);
-        let found = used(server.http) - known;
+        server = start(folder);
+        let found = used(&server) - known;
         let charged = asked.load(SeqCst);
         let kept = at_most.map_or(kept, |at_most| kept.max(end.checked_sub(at_most).unwrap()));
         let safe = answered.iter().filter(|at| **at < kept).count() as u64;
@@ -293,5 +187,5 @@ fn loses_what_it_says_at_most(
     let (median, most) = (losses[losses.len() / 2], losses[losses.len() - 1]);
     println!("flush every {FLUSH:?}; lost: median {median:?}, most {most:?}; all: {losses:?}");
     assert!(at_most.is_none() || median <= FLUSH, "{losses:?}");
-    server.kill();
+    drop(server);
 }

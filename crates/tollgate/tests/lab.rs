@@ -31,12 +31,7 @@ fn trace(path: &Path, more: &[&str]) -> Output {
 
 #[track_caller]
 fn refused(output: &Output, code: i32, said: &[&str]) {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    for text in said {
-        assert!(errors.contains(text), "{text:?} is not in {errors}");
-    }
-    assert!(!errors.contains("panicked"), "{errors}");
+    tollgate_parts::refused(output, code, said);
     assert!(output.stdout.is_empty(), "nothing is printed");
 }
 

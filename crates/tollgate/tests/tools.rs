@@ -7,59 +7,35 @@
 )]
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
+use tollgate_parts::{Daemon, free_port};
 
-/// A server on ports of its own; dropping it ends it.
+/// A server on ports of its own.
 struct Server {
-    child: Child,
+    daemon: Daemon,
     http: String,
     resp: String,
-    folder: PathBuf,
+    _folder: TempDir,
 }
 
 impl Server {
-    fn start(name: &str, variables: &[(&str, &str)]) -> Self {
-        let folder =
-            std::env::temp_dir().join(format!("tollgate-tools-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let contracts = folder.join("contracts.yaml");
+    fn start(variables: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let contracts = folder.path().join("contracts.yaml");
         std::fs::write(&contracts, CONTRACTS).unwrap();
-        let mut command = tollgate(&[
-            "serve",
-            "--http",
-            "127.0.0.1:0",
-            "--resp",
-            "127.0.0.1:0",
-            "--format",
-            "json",
-        ]);
-        command
-            .arg("--contracts")
-            .arg(&contracts)
-            .arg("--data-dir")
-            .arg(folder.join("data"));
-        command.envs(variables.iter().copied());
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let told: Value =
-            serde_json::from_str(&line).unwrap_or_else(|_| panic!("serve said {line:?}"));
-        let address = |door: &str| told[door][0].as_str().unwrap().to_owned();
+        let mut command = tollgate(&["serve", "--format", "json", "--http", "127.0.0.1:0"]);
+        command.args(["--resp", "127.0.0.1:0", "--contracts"]);
+        command.arg(&contracts).arg("--data-dir");
+        command.arg(folder.path().join("data"));
+        let daemon = Daemon::spawn(command.envs(variables.iter().copied()));
         Self {
-            http: address("http"),
-            resp: address("resp"),
-            child,
-            folder,
+            http: daemon.address("http").to_string(),
+            resp: daemon.address("resp").to_string(),
+            daemon,
+            _folder: folder,
         }
     }
 
@@ -67,14 +43,6 @@ impl Server {
         let mut command = tollgate(arguments);
         command.args(["--server", &self.http]);
         command.output().unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -102,7 +70,7 @@ contracts:
 
 #[test]
 fn a_check_tells_its_verdict_by_the_exit_code() {
-    let server = Server::start("check", &[]);
+    let server = Server::start(&[]);
     let key = "user=42,plan=free";
     let peek = server.ask(&["check", key, "--cost", "0", "--format", "json"]);
     let decision: Value = serde_json::from_slice(&peek.stdout).unwrap();
@@ -143,7 +111,7 @@ fn a_check_tells_its_verdict_by_the_exit_code() {
 
 #[test]
 fn decisions_are_watched_as_they_are_made() {
-    let mut server = Server::start("tail", &[]);
+    let server = Server::start(&[]);
     let mut command = tollgate(&["tail", "--verdict", "refused", "--key", "user=42"]);
     command.args(["--contract", "users", "--server", &server.http]);
     let mut child = command
@@ -165,14 +133,14 @@ fn decisions_are_watched_as_they_are_made() {
         line.contains("█ denied") && line.contains("user=42,plan=free  users/hourly: 0 left"),
         "{line}"
     );
-    let _ = server.child.kill();
+    server.daemon.signal("KILL");
     let gone = child.wait_with_output().unwrap();
     assert_eq!(gone.status.code(), Some(69));
     note.clear();
     notes.read_line(&mut note).unwrap();
     assert!(note.contains("broke off"), "{note}");
 
-    let server = Server::start("tail-words", &[]);
+    let server = Server::start(&[]);
     for (arguments, said) in [
         (&["--contract", "usrs"][..], "Did you mean `users`?"),
         (&["--verdict", "refuse"], "Did you mean `refused`?"),
@@ -186,7 +154,7 @@ fn decisions_are_watched_as_they_are_made() {
 
 #[test]
 fn mistakes_have_exit_codes_of_their_own() {
-    let server = Server::start("mistakes", &[("TOLLGATE_TOKEN", "a-long-secret-token")]);
+    let server = Server::start(&[("TOLLGATE_TOKEN", "a-long-secret-token")]);
     let code = |output: &Output| output.status.code();
     let unknown = server.ask(&["check", "user=1"]);
     assert_eq!(code(&unknown), Some(77), "{}", text(&unknown));
@@ -207,11 +175,7 @@ fn mistakes_have_exit_codes_of_their_own() {
     ]);
     assert_eq!(code(&contract), Some(64), "{}", text(&contract));
 
-    let free = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let free = format!("127.0.0.1:{}", free_port());
     for arguments in [&["check", "x"][..], &["top", "--once"], &["bench", "resp"]] {
         let nobody = tollgate(arguments)
             .args(["--server", &free])
@@ -238,7 +202,7 @@ fn mistakes_have_exit_codes_of_their_own() {
 
 #[test]
 fn every_protocol_can_be_driven() {
-    let server = Server::start("bench", &[]);
+    let server = Server::start(&[]);
     let short = [
         "--duration",
         "0.4",
@@ -300,7 +264,7 @@ fn every_protocol_can_be_driven() {
 
 #[test]
 fn a_limit_that_is_too_small_is_seen_as_denials() {
-    let server = Server::start("denials", &[]);
+    let server = Server::start(&[]);
     let mut command = tollgate(&[
         "bench",
         "http",

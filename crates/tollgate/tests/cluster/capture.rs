@@ -1,7 +1,6 @@
 //! What somebody hears who listens to the network between nodes: `tcpdump` on loopback, while they gossip, forward,
 //! hand over and join. Needs root and `tcpdump`; where one is missing the test says so and ends.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
@@ -9,9 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tollgate::cluster::asker::Asker;
-use tollgate::cluster::fleet::{Fleet, Plan};
+use tollgate::cluster::fleet::Fleet;
 use tollgate_fault::Process;
 
+use crate::kit::plan;
 use crate::phases::contracts;
 
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -81,15 +81,7 @@ fn nothing_that_was_counted_is_heard_between_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts(LANES)).unwrap();
-    let mut fleet = Fleet::start(Plan {
-        binary: env!("CARGO_BIN_EXE_tollgate").into(),
-        nodes: 3,
-        contracts: path,
-        flags: vec!["--threads".to_owned(), "1".to_owned()],
-        faults: None,
-        spots: BTreeMap::new(),
-    })
-    .unwrap();
+    let mut fleet = Fleet::start(plan(3, path)).unwrap();
     let ports: Vec<SocketAddr> = (0..3)
         .map(|node| {
             fleet

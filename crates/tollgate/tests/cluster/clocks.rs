@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::{Fleet, Plan, Spot};
 use tollgate_fault::Process;
+use tollgate_parts::{PATIENCE, until, until_within};
 
 use crate::faked::{library, set, under};
 use crate::judge::judge;
+use crate::kit::plan;
 use crate::load::Load;
 use crate::phases::{BUCKET, RATE, contracts};
 
-const DEADLINE: Duration = Duration::from_mins(1);
 /// A step must stand for a minute before it is followed.
 const FOLLOWED: Duration = Duration::from_secs(90);
 /// A contract whose tokens do not come back during the test, and one for each of these.
@@ -77,12 +78,8 @@ impl Clocks {
             set(&clock(folder.path(), node), *offset);
         }
         let fleet = Fleet::start(Plan {
-            binary: env!("CARGO_BIN_EXE_tollgate").into(),
-            nodes,
-            contracts: path,
-            flags: vec!["--threads".to_owned(), "1".to_owned()],
-            faults: None,
             spots,
+            ..plan(nodes, path)
         });
         Self {
             fleet: fleet.unwrap(),
@@ -111,7 +108,7 @@ impl Clocks {
     }
 
     fn asker(&self, node: usize) -> Asker {
-        Asker::connect(self.fleet.nodes()[node].resp, DEADLINE).unwrap()
+        Asker::connect(self.fleet.nodes()[node].resp, PATIENCE).unwrap()
     }
 
     /// How many requests of a user pass at a node, of sixty.
@@ -128,20 +125,6 @@ impl Clocks {
 
 fn clock(folder: &Path, node: u16) -> PathBuf {
     folder.join(format!("clock{node}"))
-}
-
-#[track_caller]
-fn until(what: &str, holds: impl FnMut() -> bool) {
-    until_in(DEADLINE, what, holds);
-}
-
-#[track_caller]
-fn until_in(deadline: Duration, what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < deadline, "never: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]
@@ -215,7 +198,7 @@ fn a_clock_that_stays_where_it_was_set_is_followed_by_a_node_which_gives_nothing
     known("ann");
     for (offset, seen) in [(3_456_000, 1), (0, 3)] {
         clocks.set(2, offset);
-        until_in(FOLLOWED, "it is followed", || off(2).abs_diff(offset) < 3);
+        until_within(FOLLOWED, "it is followed", || off(2).abs_diff(offset) < 3);
         until("others see it or not", || clocks.fleet.sees(2) == seen);
         assert_eq!(clocks.spend(2, "ann"), 0, "{offset}");
         assert!(clocks.spend(2, &format!("new {offset} {seen}")) <= 50);
@@ -233,7 +216,7 @@ fn a_clock_that_stays_where_it_was_set_is_followed_by_a_node_which_gives_nothing
     for offset in [3_456_000, 0] {
         let all = || (0..3).all(|node| clocks.fleet.sees(node) == 3);
         (0..3).for_each(|node| clocks.set(node, offset));
-        until_in(FOLLOWED, "it is followed", || {
+        until_within(FOLLOWED, "it is followed", || {
             (0..3).all(|node| off(node).abs_diff(offset) < 3)
         });
         until("all see all", all);

@@ -1,27 +1,18 @@
 //! A node of three is killed: everything that people look at names it, until it is forgotten.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use serde_json::Value;
-use tollgate_parts::{free_port, until};
+use tollgate_parts::{Daemon, free_port, until};
 
 const TOKEN: &str = "a-token-for-the-tests";
 
-/// A server of its own, ended with the test.
+/// A server of its own.
 struct Node {
-    child: Child,
+    daemon: Daemon,
     http: String,
     log: PathBuf,
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn tollgate(words: &[&str]) -> Command {
@@ -44,16 +35,9 @@ fn start(folder: &Path, ports: [u16; 3], number: usize) -> Node {
     for port in ports {
         command.args(["--join", &format!("127.0.0.1:{port}")]);
     }
-    command
-        .stdout(Stdio::piped())
-        .stderr(File::create(&log).unwrap());
-    let mut child = command.spawn().unwrap();
-    let mut line = String::new();
-    let output = child.stdout.take().unwrap();
-    BufReader::new(output).read_line(&mut line).unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
-    let http = format!("http://{}", said["http"][0].as_str().unwrap());
-    Node { child, http, log }
+    let daemon = Daemon::logged(command.stderr(File::create(&log).unwrap()));
+    let http = format!("http://{}", daemon.address("http"));
+    Node { daemon, http, log }
 }
 
 impl Node {
@@ -98,7 +82,7 @@ fn a_killed_node_is_named_everywhere_until_it_is_forgotten() {
     let made = tollgate(&["cluster", "key", "new", key.to_str().unwrap()]).output();
     assert!(made.unwrap().status.success());
     let ports = [free_port(), free_port(), free_port()];
-    let mut nodes = [0, 1, 2].map(|number| start(folder.path(), ports, number));
+    let nodes = [0, 1, 2].map(|number| start(folder.path(), ports, number));
     let counts = |node: &Node, state: &str, count: u32| {
         let line = format!("tollgate_cluster_members{{state=\"{state}\"}} {count}\n");
         node.curl("/metrics", &[]).contains(&line)
@@ -109,7 +93,7 @@ fn a_killed_node_is_named_everywhere_until_it_is_forgotten() {
     let whole = nodes[0].status();
     assert_eq!(whole.status.code(), Some(0), "{whole:?}");
 
-    nodes[2].child.kill().unwrap();
+    nodes[2].daemon.signal("KILL");
     until("the others know", || {
         nodes[..2].iter().all(|node| counts(node, "dead", 1))
     });

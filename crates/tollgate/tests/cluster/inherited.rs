@@ -1,14 +1,14 @@
 //! Nodes keep durable counts in one database: whoever owns the keys of a node that died finds them there, once.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
-use tollgate::cluster::fleet::{Fleet, Plan};
+use tollgate::cluster::fleet::Fleet;
 use tollgate_fault::Process;
-use tollgate_parts::Postgres;
+use tollgate_parts::{Postgres, Wire, until};
 
-use crate::whole::{flushed, http, until};
+use crate::kit::plan;
+use crate::whole::flushed;
 
 const USERS: u64 = 30;
 const LIMIT: u64 = 1000;
@@ -28,24 +28,11 @@ fn fleet(contracts: &str, database: &Postgres) -> (tempfile::TempDir, Fleet) {
     // Owners that are late on a busy machine would be counted for twice.
     let settings = folder.path().join("settings.yaml");
     std::fs::write(&settings, "cluster: { owner_deadline: 10s }\n").unwrap();
-    let fleet = Fleet::start(Plan {
-        binary: env!("CARGO_BIN_EXE_tollgate").into(),
-        nodes: 3,
-        contracts: path,
-        flags: [
-            "--threads",
-            "1",
-            "--database",
-            &database.url(),
-            "--config",
-            &settings.display().to_string(),
-        ]
-        .map(str::to_owned)
-        .into(),
-        faults: None,
-        spots: BTreeMap::new(),
-    });
-    (folder, fleet.unwrap())
+    let mut plan = plan(3, path);
+    let settings = settings.display().to_string();
+    let flags = ["--database", &database.url(), "--config", &settings];
+    plan.flags.extend(flags.map(str::to_owned));
+    (folder, Fleet::start(plan).unwrap())
 }
 
 fn charge(fleet: &Fleet, cost: u64) {
@@ -59,8 +46,9 @@ fn charge(fleet: &Fleet, cost: u64) {
 fn used(fleet: &Fleet) -> Vec<u64> {
     let used = |user: u64| {
         let body = format!(r#"{{"key": {{"user": "{user}"}}, "cost": 0}}"#);
-        let answer = http(fleet.nodes()[0].http, "POST /v1/check", &body);
-        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let answer = Wire::to(fleet.nodes()[0].http)
+            .post("/v1/check", &body)
+            .json();
         LIMIT
             - answer["remaining"]
                 .as_u64()

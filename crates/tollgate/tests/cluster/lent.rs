@@ -1,21 +1,13 @@
 //! A limit lent by two real nodes to three real clients, by the command that anybody can run.
 
-use std::process::Command;
-
 use serde_json::Value;
+
+use crate::kit::tollgate;
 
 #[test]
 fn not_one_token_over_whatever_befalls_clients_and_nodes() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args([
-        "cluster",
-        "prove-lease",
-        "--quick",
-        "--format",
-        "json",
-        "--rate",
-        "500",
-    ]);
+    let mut command = tollgate(&["cluster", "prove-lease", "--quick", "--rate", "500"]);
+    command.args(["--format", "json"]);
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);

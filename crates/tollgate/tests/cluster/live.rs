@@ -1,13 +1,14 @@
 //! `tollgate lab live`: what it refuses, and that the lab tells the truth.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::kit::tollgate;
+
 fn live(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(["lab", "live"]).args(arguments);
-    command.output().unwrap()
+    let mut command = tollgate(&["lab", "live"]);
+    command.args(arguments).output().unwrap()
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod faked;
 mod foretell;
 mod inherited;
 mod judge;
+mod kit;
 mod lent;
 mod live;
 mod load;

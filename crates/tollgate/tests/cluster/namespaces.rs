@@ -10,6 +10,7 @@ use tollgate::cluster::nets::{self, Nets};
 
 use crate::foretell::{Diary, foretell};
 use crate::judge::judge;
+use crate::kit::plan;
 use crate::load::Load;
 use crate::phases::{BUCKET, NODES, RATE, contracts};
 
@@ -43,12 +44,8 @@ fn inside() {
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts(LANES)).unwrap();
     let fleet = Fleet::start(Plan {
-        binary: env!("CARGO_BIN_EXE_tollgate").into(),
-        nodes: NODES,
-        contracts: path,
-        flags: vec!["--threads".to_owned(), "1".to_owned()],
-        faults: None,
         spots: nets.spots(),
+        ..plan(NODES, path)
     })
     .unwrap();
     let load = Load::start(&fleet, LANES, RATE);

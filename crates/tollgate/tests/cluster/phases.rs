@@ -6,7 +6,6 @@
 //! For the figures: `cargo test -p tollgate --test cluster phases -- --nocapture`, and with `--ignored` for phases four
 //! times as long.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use tollgate_fault::Process;
 
 use crate::foretell::{Bound, Diary, foretell};
 use crate::judge::{Answer, Bucket, Found, Said, judge};
+use crate::kit::plan;
 use crate::load::Load;
 use crate::owned::{DEADLINE, Hurt, Spans, bound_of_owner};
 
@@ -193,12 +193,8 @@ fn run(times: u32) -> Run {
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts(LANES)).unwrap();
     let fleet = Fleet::start(Plan {
-        binary: env!("CARGO_BIN_EXE_tollgate").into(),
-        nodes: NODES,
-        contracts: path,
-        flags: vec!["--threads".to_owned(), "1".to_owned()],
         faults: Some(1),
-        spots: BTreeMap::new(),
+        ..plan(NODES, path)
     })
     .unwrap();
     let load = Load::start(&fleet, LANES, RATE);

@@ -1,14 +1,13 @@
 //! A divided rate on five real processes, by the command that anybody can run.
 
-use std::process::Command;
-
 use serde_json::Value;
 use tollgate::cluster::nets;
 
+use crate::kit::tollgate;
+
 /// Runs it, and says what it found.
 fn prove(arguments: &[&str]) -> Value {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(["cluster", "prove", "--format", "json"]);
+    let mut command = tollgate(&["cluster", "prove", "--format", "json"]);
     let output = command.args(arguments).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);

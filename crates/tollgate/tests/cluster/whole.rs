@@ -2,14 +2,15 @@
 //! design, from their disks, or from a database after these are lost as well.
 
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
-use tollgate::cluster::fleet::{Fleet, Plan};
+use tollgate::cluster::fleet::Fleet;
 use tollgate_fault::Process;
-use tollgate_parts::Postgres;
+use tollgate_parts::{Postgres, Wire, until};
+
+use crate::kit::plan;
 
 const LIMIT: u64 = 60;
 /// What each node admits of each key.
@@ -21,8 +22,6 @@ const LANES: &[(&str, &str)] = &[
     ("sliding", "algorithm: sliding-counters"),
 ];
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Only a failure takes as long.
-const DEADLINE: Duration = Duration::from_mins(1);
 
 fn contracts() -> String {
     let mut text = "contracts:\n".to_owned();
@@ -37,49 +36,20 @@ fn contracts() -> String {
     text
 }
 
-pub(crate) fn http(to: SocketAddr, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(to).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    body.to_owned()
-}
-
 /// What a node thinks is left of a key.
 fn left(at: SocketAddr, lane: &str) -> u64 {
     let body = format!(r#"{{"key": {{"lane": "{lane}", "user": "42"}}, "cost": 0}}"#);
-    let answer = http(at, "POST /v1/check", &body);
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    let answer = Wire::to(at).post("/v1/check", &body).json();
     answer["remaining"].as_u64().unwrap()
 }
 
 /// Waits until everything that was charged before is written.
 pub(crate) fn flushed(fleet: &Fleet) {
     for node in fleet.nodes() {
-        let flushes = || {
-            let text = http(node.http, "GET /metrics", "");
-            let name = "tollgate_durable_flushes_total{result=\"ok\"} ";
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            line.unwrap().parse::<u64>().unwrap()
-        };
+        let name = "tollgate_durable_flushes_total{result=\"ok\"}";
+        let flushes = || Wire::to(node.http).get("/metrics").metric(name);
         let before = flushes();
-        until("two flushes", || flushes() >= before + 2);
-    }
-}
-
-#[track_caller]
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < DEADLINE, "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
+        until("two flushes", || flushes() >= before + 2.0);
     }
 }
 
@@ -103,19 +73,10 @@ fn remembers(flags: &[&str], is_empty: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts()).unwrap();
-    let mut fleet = Fleet::start(Plan {
-        binary: env!("CARGO_BIN_EXE_tollgate").into(),
-        nodes: 3,
-        contracts: path,
-        flags: [&["--threads", "1"], flags]
-            .concat()
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-        faults: None,
-        spots: std::collections::BTreeMap::new(),
-    })
-    .unwrap();
+    let mut plan = plan(3, path);
+    plan.flags
+        .extend(flags.iter().map(|flag| (*flag).to_owned()));
+    let mut fleet = Fleet::start(plan).unwrap();
     for node in fleet.nodes() {
         let mut asker = Asker::connect(node.resp, PATIENCE).unwrap();
         for (lane, _) in LANES {

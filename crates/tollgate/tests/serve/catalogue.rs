@@ -15,13 +15,7 @@ contracts: [{ id: users, key: [user], plan: free }]
 
 fn limit(server: &Server, user: u32) -> u64 {
     let body = format!("{{\"key\": {{\"user\": \"{user}\"}}, \"cost\": 0}}");
-    let length = body.len();
-    let answer = server.request(&format!(
-        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    ));
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    let answer: serde_json::Value = serde_json::from_str(body).unwrap();
+    let answer = server.post("/v1/check", &body).json();
     answer["limit"].as_u64().unwrap()
 }
 

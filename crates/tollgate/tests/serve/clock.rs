@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tollgate_parts::SmallDisk;
 
 use crate::faked::{library, set, under};
-use crate::kit::{DEADLINE, Server, file, tollgate, until};
+use crate::kit::{PATIENCE, Server, file, serve, until};
 
 /// Of two policies one is a bucket and one counts by the calendar.
 const CONTRACTS: &str = "contracts:
@@ -42,15 +42,7 @@ impl Faked {
     fn at(library: &str, folder: tempfile::TempDir, data: &Path, settings: &str) -> Self {
         let contracts = file(folder.path(), "contracts.yaml", CONTRACTS);
         let settings = file(folder.path(), "tollgate.yaml", settings);
-        let mut command = tollgate(&[
-            "serve",
-            "--format",
-            "json",
-            "--http",
-            "127.0.0.1:0",
-            "--resp",
-            "127.0.0.1:0",
-        ]);
+        let mut command = serve();
         command.arg("--contracts").arg(contracts);
         command.arg("--config").arg(settings);
         command.arg("--data-dir").arg(data);
@@ -72,11 +64,7 @@ impl Faked {
     }
 
     fn post(&self, body: &str) -> String {
-        let length = body.len();
-        self.server.request(&format!(
-            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: \
-             close\r\n\r\n{body}"
-        ))
+        self.server.post("/v1/check", body).body
     }
 
     /// How many of ten requests of a user pass.
@@ -85,25 +73,21 @@ impl Faked {
     }
 
     fn readyz(&self) -> String {
-        let request = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
-        self.server.request(request)
+        self.server.get("/readyz").body
     }
 
     /// How far the server's time is ahead of the right one, in seconds.
     fn offset(&self) -> f64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let request = "GET /v1/top HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
-        let answer = self.server.request(request);
-        let at = answer.split("\"at_ms\":").nth(1).unwrap();
-        let at: f64 = at.split([',', '}']).next().unwrap().parse().unwrap();
-        at / 1e3 - now.as_secs_f64()
+        let at = self.server.get("/v1/top").json()["at_ms"].as_f64();
+        at.unwrap() / 1e3 - now.as_secs_f64()
     }
 
     /// Waits for as long as a step must stand before it is followed, and a little.
     fn followed(&self, times: f64, after: Duration) {
         let begun = Instant::now();
         while self.server.metric("tollgate_clock_followed_total") < times {
-            assert!(begun.elapsed() < after * 3 / 2 + DEADLINE, "never followed");
+            assert!(begun.elapsed() < after * 3 / 2 + PATIENCE, "never followed");
             std::thread::sleep(Duration::from_millis(100));
         }
         assert!(begun.elapsed() > after * 4 / 5, "too soon");

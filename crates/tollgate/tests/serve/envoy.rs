@@ -1,17 +1,15 @@
 //! Two servers behind a real Envoy that checks their health: one of them is restarted, and no request fails.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-use tollgate_parts::free_port;
+use tollgate_parts::{Process, Wire, free_port};
 
-use crate::kit::{DEADLINE, Server, file, tollgate, until};
+use crate::kit::{Server, file, tollgate, until};
 
 const CONTRACTS: &str = "contracts: [{ id: a, key: [remote_address], \
      policies: [{ name: p, limit: 1000000, per: 1s }] }]\n";
@@ -86,16 +84,6 @@ fn config(at: SocketAddr, servers: [SocketAddr; 2]) -> String {
     )
 }
 
-/// Envoy, ended with the test.
-struct Envoy(Child);
-
-impl Drop for Envoy {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A server with the delay at SIGTERM that it has unless told otherwise.
 fn server(folder: &Path, at: SocketAddr) -> Server {
     let contracts = file(folder, "contracts.yaml", CONTRACTS);
@@ -110,45 +98,24 @@ fn server(folder: &Path, at: SocketAddr) -> Server {
 }
 
 /// The status of one request on a connection that is kept.
-fn status(stream: &mut BufReader<TcpStream>) -> std::io::Result<u16> {
-    stream
-        .get_mut()
-        .write_all(b"GET / HTTP/1.1\r\nhost: a.test\r\n\r\n")?;
-    let (mut first, mut line, mut length) = (String::new(), String::new(), 0);
-    stream.read_line(&mut first)?;
-    while line != "\r\n" {
-        line.clear();
-        stream.read_line(&mut line)?;
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-    }
-    stream.read_exact(&mut vec![0; length])?;
-    Ok(first
-        .split(' ')
-        .nth(1)
-        .map_or(0, |code| code.parse().unwrap()))
-}
-
-fn connected(at: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
-    let stream = TcpStream::connect(at)?;
-    stream.set_read_timeout(Some(DEADLINE))?;
-    Ok(BufReader::new(stream))
+fn status(wire: &mut Wire) -> std::io::Result<u16> {
+    wire.try_send("GET / HTTP/1.1\r\nhost: a.test\r\n\r\n")?;
+    Ok(wire.try_reply()?.status)
 }
 
 /// One of several clients: asks at its rate until it has asked its share; gives what was not 200.
 fn client(at: SocketAddr, answered: Arc<AtomicU32>) -> JoinHandle<Vec<String>> {
     spawn(move || {
-        let (mut stream, mut failed) = (connected(at).unwrap(), Vec::new());
+        let (mut wire, mut failed) = (Wire::to(at), Vec::new());
         let mut next = Instant::now();
         for _ in 0..REQUESTS / CLIENTS {
             sleep(next.saturating_duration_since(Instant::now()));
             next += Duration::from_secs(1) * CLIENTS / RATE;
-            match status(&mut stream) {
+            match status(&mut wire) {
                 Ok(200) => {}
                 other => {
                     failed.push(format!("{other:?}"));
-                    stream = connected(at).unwrap();
+                    wire = Wire::to(at);
                 }
             }
             answered.fetch_add(1, Relaxed);
@@ -164,14 +131,10 @@ fn no_request_fails_through_an_envoy_while_one_of_two_servers_is_restarted() {
     let servers = [server(folder.path(), first), server(other.path(), second)];
     file(home.path(), "envoy.yaml", &config(at, [first, second]));
     let mut command = tollgate_parts::envoy(Path::new(env!("CARGO_TARGET_TMPDIR")));
-    command
-        .current_dir(home.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let _envoy = Envoy(command.spawn().unwrap());
+    let _envoy = Process::spawn(command.current_dir(home.path()));
     until("Envoy asks the servers", || {
-        connected(at)
-            .and_then(|mut stream| status(&mut stream))
+        Wire::try_to(at)
+            .and_then(|mut wire| status(&mut wire))
             .is_ok_and(|code| code == 200)
     });
     let answered = Arc::new(AtomicU32::new(0));

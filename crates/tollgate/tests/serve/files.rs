@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+use tollgate_parts::Wire;
 
-use crate::kit::{CONTRACTS, Server, file, refused, run, tollgate};
+use crate::kit::{CONTRACTS, Server, file, refused, run, serve, tollgate};
 
 #[test]
 fn bad_files_end_with_64_before_a_port_opens() {
@@ -110,16 +111,7 @@ struct Bare {
 
 impl Bare {
     fn start(home: TempDir) -> Self {
-        let serve = [
-            "serve",
-            "--format",
-            "json",
-            "--http",
-            "127.0.0.1:0",
-            "--resp",
-            "127.0.0.1:0",
-        ];
-        let serve = tollgate(&serve);
+        let serve = serve();
         let mut command = Command::new("sh");
         command.args(["-c", "umask 0; exec \"$0\" \"$@\""]);
         command.arg(serve.get_program()).args(serve.get_args());
@@ -247,12 +239,8 @@ fn the_first_start_has_a_sample_in_its_catalogue_that_no_file_changes_later() {
     let text = std::fs::read_to_string(&sample).unwrap();
     assert!(home.path().join("tollgate/catalogue.db").is_file());
     let body = "{\"key\": {\"user\": \"42\", \"plan\": \"free\"}, \"cost\": 1}";
-    let length = body.len();
     let ask = |server: &Server| {
-        let answer = server.request(&format!(
-            "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
-             content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-        ));
+        let answer = server.post("/v1/check", body).body;
         assert!(
             answer.contains("\"allowed\":true") && answer.contains("\"limit\":5,"),
             "{answer}"
@@ -322,14 +310,13 @@ fn tokens_come_from_files_that_others_cannot_read() {
     std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
     let server = Server::start(folder.path(), &["--token-file", name]);
     let ask = |more: &str| {
-        server.request(&format!(
-            "GET /metrics HTTP/1.1\r\nhost: t\r\n{more}connection: close\r\n\r\n"
-        ))
+        let request = format!("GET /metrics HTTP/1.1\r\nhost: t\r\n{more}\r\n");
+        Wire::to(server.http).ask(request).status
     };
-    assert!(ask("").starts_with("HTTP/1.1 401"));
-    assert!(ask("authorization: Bearer open-sesame-open-sesame\r\n").starts_with("HTTP/1.1 200"));
-    let health = server.request("GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
-    assert!(health.starts_with("HTTP/1.1 200"), "{health}");
+    assert_eq!(ask(""), 401);
+    let token = "authorization: Bearer open-sesame-open-sesame\r\n";
+    assert_eq!(ask(token), 200);
+    assert_eq!(server.get("/readyz").status, 200);
     server.signal("TERM");
     let (_, errors) = server.end();
     assert!(!errors.contains("sesame"), "{errors}");

@@ -98,9 +98,7 @@ fn fit(list: &Path, gateways: &[Gateway], more: &[&str]) -> Command {
 }
 
 fn clients(gateway: &Gateway) -> (u64, u64) {
-    let page = gateway.page("/v1/gateway");
-    let (_, body) = page.split_once("\r\n\r\n").unwrap();
-    let view: Value = serde_json::from_str(body).unwrap();
+    let view = gateway.page("/v1/gateway").json();
     let of = |name: &str| view[name].as_u64().unwrap();
     (of("clients"), of("elsewhere"))
 }

@@ -1,11 +1,11 @@
 //! `tollgate gateway` as a process in front of a real broker: what it prints, a kill, a stop, exit codes.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use tollgate_parts::{Mosquitto, until};
+use tollgate_parts::{Daemon, Mosquitto, Reply, Wire, until};
 
 use crate::kit::{refused, run, tollgate};
 
@@ -16,12 +16,11 @@ const CONTRACTS: &str = "contracts:
     policies: [{ name: one, limit: 1, per: 1h }]
 ";
 
-/// A running gateway, killed when dropped.
+/// A running gateway.
 pub(crate) struct Gateway {
-    child: Child,
+    pub(crate) daemon: Daemon,
     pub(crate) listen: SocketAddr,
     pub(crate) metrics: SocketAddr,
-    cluster: Option<String>,
 }
 
 impl Gateway {
@@ -33,31 +32,20 @@ impl Gateway {
         let mut command = tollgate(&["gateway", "--format", "json"]);
         command.args(["--metrics", "127.0.0.1:0", "--upstream", &broker.address()]);
         command.arg("--contracts").arg(contracts).args(more);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        let stdout = child.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        let said: serde_json::Value = serde_json::from_str(&line).unwrap();
-        let address = |name: &str| said[name].as_str().unwrap().parse().unwrap();
+        let daemon = Daemon::spawn(&mut command);
         Self {
-            listen: address("listen"),
-            metrics: address("metrics"),
-            cluster: said["cluster"].as_str().map(str::to_owned),
-            child,
+            listen: daemon.address("listen"),
+            metrics: daemon.address("metrics"),
+            daemon,
         }
     }
 
     fn metrics(&self) -> String {
-        self.page("/metrics")
+        self.page("/metrics").body
     }
 
-    pub(crate) fn page(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.metrics).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        text
+    pub(crate) fn page(&self, path: &str) -> Reply {
+        Wire::to(self.metrics).get(path)
     }
 
     /// Whether the broker takes a message of that client.
@@ -83,14 +71,6 @@ impl Gateway {
     fn is_open(&self, count: usize) -> bool {
         self.metrics()
             .contains(&format!("connections_open {count}\n"))
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        // One that has ended is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -138,8 +118,7 @@ fn subscribers_and_publishers_outlive_a_killed_gateway_and_lose_and_double_nothi
             until("half has passed", || {
                 gateway.metrics().contains("{outcome=\"passed\"} 20\n")
             });
-            gateway.child.kill().unwrap();
-            gateway.child.wait().unwrap();
+            drop(gateway);
             gateway = Gateway::start(&broker, &contracts, &at.to_string());
             until("both are back", || gateway.is_open(2));
         }
@@ -160,30 +139,12 @@ fn subscribers_and_publishers_outlive_a_killed_gateway_and_lose_and_double_nothi
 fn a_gateway_refuses_counts_and_stops() {
     let folder = tempfile::tempdir().unwrap();
     let (broker, contracts) = (Mosquitto::start(), contracts(folder.path()));
-    let mut gateway = Gateway::start(&broker, &contracts, "127.0.0.1:0");
-    let said = [
-        "-V",
-        "mqttv5",
-        "-i",
-        "a",
-        "-q",
-        "1",
-        "-t",
-        "limited/x",
-        "-m",
-        "1",
-    ];
-    let say = || {
-        let done = tool("mosquitto_pub", gateway.listen.port(), &said).output();
-        String::from_utf8(done.unwrap().stderr).unwrap()
-    };
-    assert_eq!(say(), "");
-    assert!(say().contains("Quota exceeded"));
+    let gateway = Gateway::start(&broker, &contracts, "127.0.0.1:0");
+    assert!(gateway.takes("a") && !gateway.takes("a"));
     let counted = "policy_denied_total{contract=\"each-client\",policy=\"one\"} 1\n";
     assert!(gateway.metrics().contains(counted));
-    let id = gateway.child.id().to_string();
-    assert!(Command::new("kill").arg(id).status().unwrap().success());
-    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+    gateway.daemon.signal("TERM");
+    assert_eq!(gateway.daemon.end().0, Some(0));
 }
 
 #[test]
@@ -193,14 +154,7 @@ fn a_gateway_reads_its_contracts_again_when_told_to() {
     let gateway = Gateway::start(&broker, &path, "127.0.0.1:0");
     assert!(gateway.takes("a") && !gateway.takes("a"));
     std::fs::write(&path, CONTRACTS.replace("limit: 1", "limit: 3")).unwrap();
-    let id = gateway.child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-HUP", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
+    gateway.daemon.signal("HUP");
     until("they are read", || {
         !gateway
             .metrics()
@@ -237,13 +191,16 @@ fn gateways_of_a_cluster_share_a_limit_by_its_owner() {
         )
     };
     let first = member("first", &[]);
-    let second = member("second", &["--join", first.cluster.as_deref().unwrap()]);
+    let second = member(
+        "second",
+        &["--join", first.daemon.ready["cluster"].as_str().unwrap()],
+    );
     until("they know each other", || {
-        let knows = |gateway: &Gateway, name: &str| gateway.page("/v1/cluster").contains(name);
+        let knows = |gateway: &Gateway, name: &str| gateway.page("/v1/cluster").body.contains(name);
         knows(&first, "\"second\"") && knows(&second, "\"first\"")
     });
     for gateway in [&first, &second] {
-        until("it is ready", || gateway.page("/readyz").contains("200 OK"));
+        until("it is ready", || gateway.page("/readyz").status == 200);
     }
     let both = [&first, &second].into_iter().cycle().take(12);
     assert_eq!(both.filter(|gateway| gateway.takes("a")).count(), 5);

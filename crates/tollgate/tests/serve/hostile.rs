@@ -5,7 +5,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::kit::{CONTRACTS, DEADLINE, Server, file, tollgate, until};
+use tollgate_parts::wire::{Wire, post};
+
+use crate::kit::{CONTRACTS, Server, file, tollgate, until};
 
 const CONNECTIONS: u32 = 10;
 const STREAMS: u32 = 250;
@@ -51,8 +53,6 @@ const END_OF_ALL: u8 = 0x5;
 /// Connections that ask on so many streams each. Their window is of so many bytes, and they read nothing.
 fn flood(server: &Server, window: u32, flags: u8, block: &[u8]) -> Vec<TcpStream> {
     let open = |_| {
-        let mut stream = TcpStream::connect(server.http).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         let mut setting = vec![0, 4];
         setting.extend_from_slice(&window.to_be_bytes());
@@ -60,8 +60,9 @@ fn flood(server: &Server, window: u32, flags: u8, block: &[u8]) -> Vec<TcpStream
         for number in 0..STREAMS {
             bytes.extend(frame(1, flags, 2 * number + 1, block));
         }
-        stream.write_all(&bytes).unwrap();
-        stream
+        let mut wire = Wire::to(server.http);
+        wire.send(&bytes);
+        wire.stream
     };
     (0..CONNECTIONS).map(open).collect()
 }
@@ -105,11 +106,7 @@ fn answers_that_nobody_takes_cost_a_bounded_amount_of_memory() {
 #[test]
 fn pipelines_that_nobody_reads_are_counted_and_end() {
     let checks = format!("[{}]", vec![r#"{"key":"a"}"#; 500].join(","));
-    let length = checks.len();
-    let http = format!(
-        "POST /v1/check HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\n\r\n{checks}"
-    );
+    let http = post("/v1/check", &checks);
     let resp = format!("ECHO {}\r\n", "x".repeat(60_000));
     for request in [http, resp] {
         let folder = tempfile::tempdir().unwrap();
@@ -169,19 +166,16 @@ fn streams_whose_answer_is_not_taken_end() {
 
 /// The answer to a request whose body comes in chunks after its head, so that it needs a place to wait at.
 fn late_body(server: &Server, request: &str, kind: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(server.http).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut wire = Wire::to(server.http);
     let head = format!(
         "{request}\r\nhost: localhost\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
     );
-    stream.write_all(head.as_bytes()).unwrap();
+    wire.send(head);
     std::thread::sleep(Duration::from_millis(200));
     let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     // Who was refused by the head alone may have been left already.
-    let _ = stream.write_all(chunk.as_bytes());
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let _ = wire.try_send(chunk);
+    String::from_utf8(wire.rest()).unwrap()
 }
 
 #[test]
@@ -213,17 +207,17 @@ fn whoever_shows_no_token_takes_no_place_of_others() {
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         let managed = late_body(&server, &manage, "application/json", contract);
         assert!(!managed.starts_with("HTTP/1.1 503"), "{path}: {managed}");
-        let managed = server.request(&format!(
+        let managed = Wire::to(server.http).ask(format!(
             "GET /admin/v1/status HTTP/1.1\r\nhost: localhost\r\n{admin}\r\nconnection: close\r\n\r\n"
         ));
-        assert!(managed.starts_with("HTTP/1.1 200"), "{path}: {managed}");
+        assert_eq!(managed.status, 200, "{path}: {managed:?}");
         let form = format!("token={}", ADMIN.replace(' ', "+"));
-        let signed_in = server.request(&format!(
+        let signed_in = Wire::to(server.http).ask(format!(
             "POST /console/login HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\n\
              content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{form}",
             form.len()
         ));
-        assert!(signed_in.starts_with("HTTP/1.1 303"), "{path}: {signed_in}");
+        assert_eq!(signed_in.status, 303, "{path}: {signed_in:?}");
         drop(floods);
     }
 }

@@ -11,7 +11,7 @@ use tollgate_client::{
 };
 use tower::{Layer, Service, ServiceExt};
 
-use crate::kit::{DEADLINE, Server, file};
+use crate::kit::{PATIENCE, Server, file};
 
 /// A rate that is lent, and a count that has to be asked for.
 const CONTRACTS: &str = "contracts:
@@ -31,7 +31,7 @@ const PATIENT: BackoffConfig = BackoffConfig {
     base: Duration::from_millis(1),
     cap: Duration::from_millis(50),
     tries_max: u32::MAX,
-    time_max: DEADLINE,
+    time_max: PATIENCE,
 };
 
 fn pair() -> (tempfile::TempDir, Server, Arc<Client>) {
@@ -39,7 +39,7 @@ fn pair() -> (tempfile::TempDir, Server, Arc<Client>) {
     let path = file(folder.path(), "contracts.yaml", CONTRACTS);
     let server = Server::start(folder.path(), &["--contracts", path.to_str().unwrap()]);
     let config = ClientConfig {
-        timeout: DEADLINE,
+        timeout: PATIENCE,
         ..ClientConfig::new([server.resp.to_string()])
     };
     let client = Arc::new(Client::connect(config).unwrap());
@@ -72,7 +72,7 @@ fn tasks_wait_for_their_turn_at_a_server() {
         let Err(GiveUp::Time { retry_after }) = refused else {
             panic!("{refused:?}");
         };
-        assert!(retry_after > DEADLINE, "a day, less what has passed");
+        assert!(retry_after > PATIENCE, "a day, less what has passed");
     });
 }
 

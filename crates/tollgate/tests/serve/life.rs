@@ -1,27 +1,18 @@
 //! Signals, kills and restarts.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 
-use crate::kit::{CONTRACTS, DEADLINE, Server, file, until};
+use tollgate_parts::Wire;
 
-/// A connection on which the server has read a part of a request: it came in one piece with a whole one, which is
-/// answered.
-fn begin(server: &Server, part: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(server.http).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    let whole = "GET /livez HTTP/1.1\r\nhost: t\r\n\r\n";
-    stream
-        .write_all(format!("{whole}{part}").as_bytes())
-        .unwrap();
-    let mut answer = Vec::new();
-    let mut byte = [0];
-    while !answer.ends_with(b"\r\n\r\nok\n") {
-        stream.read_exact(&mut byte).unwrap();
-        answer.push(byte[0]);
-    }
-    stream
+use crate::kit::{CONTRACTS, Server, file, until};
+
+/// A connection on which the server has read a part of a request.
+fn begin(server: &Server, part: &str) -> Wire {
+    let mut wire = Wire::to(server.http);
+    wire.begin(part);
+    wire
 }
 
 #[test]
@@ -38,10 +29,9 @@ fn sigterm_finishes_what_is_under_way_and_ends_with_0() {
         until("the port is closed", || {
             TcpStream::connect(address).is_err()
         });
-        stream.write_all(b"\"user\":\"a\"}}\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let answer = stream.ask("\"user\":\"a\"}}\n");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(stream.is_closed());
         assert_eq!(server.end().0, Some(0));
     }
 }
@@ -74,53 +64,29 @@ fn leaving(folder: &Path) -> Server {
     Server::spawn(command.arg(path).env_remove("TOLLGATE_SHUTDOWN_DELAY"))
 }
 
-const READY: &str = "GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n";
-
-/// The next answer on a connection, up to the end of its body.
-fn answer(stream: &mut TcpStream) -> String {
-    let mut answer = String::new();
-    let mut byte = [0];
-    loop {
-        assert_eq!(stream.read(&mut byte).unwrap(), 1, "it ended: {answer}");
-        answer.push(char::from(byte[0]));
-        if let Some((head, body)) = answer.split_once("\r\n\r\n") {
-            let length = head
-                .lines()
-                .find_map(|line| line.strip_prefix("content-length: "));
-            if length.is_none_or(|length| length.parse::<usize>().unwrap() <= body.len()) {
-                return answer;
-            }
-        }
-    }
-}
-
 #[test]
 fn sigterm_serves_on_while_clients_are_sent_elsewhere() {
     let folder = tempfile::tempdir().unwrap();
     let server = leaving(folder.path());
     let mut kept = begin(&server, "");
     let mut other = begin(&server, "");
-    let mut http2 = TcpStream::connect(server.http).unwrap();
-    http2.set_read_timeout(Some(DEADLINE)).unwrap();
-    http2
-        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
-        .unwrap();
+    let mut http2 = Wire::to(server.http);
+    http2.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    let mut http2 = http2.stream;
     // Its settings: it serves this connection already, and did not take it while it leaves.
     http2.read_exact(&mut [0; 9]).unwrap();
     server.signal("TERM");
-    let asked = READY.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n");
     until("it says that it is not ready", || {
-        server.request(&asked).starts_with("HTTP/1.1 503")
+        server.get("/readyz").status == 503
     });
     // Who was there is answered, and told not to come again here.
-    kept.write_all(READY.as_bytes()).unwrap();
-    let told = answer(&mut kept);
-    assert!(told.starts_with("HTTP/1.1 503"), "{told}");
-    assert!(
-        told.contains("connection: close\r\n") && told.contains("told to stop"),
-        "{told}"
+    let told = kept.get("/readyz");
+    assert_eq!(
+        (told.status, told.field("connection")),
+        (503, Some("close"))
     );
-    assert_eq!(kept.read(&mut [0]).unwrap(), 0);
+    assert!(told.body.contains("told to stop"), "{told:?}");
+    assert!(kept.ends());
     // So is who comes now.
     assert_eq!(server.take("a"), 99);
     // GOAWAY, without an error.
@@ -135,7 +101,7 @@ fn sigterm_serves_on_while_clients_are_sent_elsewhere() {
     // A second signal is for those who will not wait.
     server.signal("TERM");
     assert_eq!(server.end().0, Some(143));
-    assert_eq!(other.read(&mut [0]).unwrap_or_default(), 0);
+    assert_eq!(other.rest(), b"");
 }
 
 #[test]
@@ -166,10 +132,11 @@ fn sighup_reads_contracts_again_and_says_why_not() {
     until("the new limit", || server.take("b") > 100);
     std::fs::write(&path, CONTRACTS.replace("limit", "limt")).unwrap();
     server.signal("HUP");
-    let ready = || server.request("GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
-    until("the failure is told", || ready().contains("reload failed"));
+    until("the failure is told", || {
+        server.get("/readyz").body.contains("reload failed")
+    });
     assert!(server.take("c") > 100, "the old stays");
-    let metrics = server.request("GET /metrics HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+    let metrics = server.get("/metrics").body;
     assert!(metrics.contains("reload"), "{metrics}");
     server.signal("TERM");
     let (code, errors) = server.end();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::kit::{CONTRACTS, Server, file, tollgate, until};
+use crate::kit::{CONTRACTS, Server, file, serve, tollgate, until};
 
 /// The first text of a line that is as Rust shows values, where there is one.
 fn debug_text(line: &str) -> Option<&str> {
@@ -49,9 +49,8 @@ fn debug_text_is_known_when_it_is_seen() {
 }
 
 fn commands(folder: &Path, flags: &[&str]) -> Command {
-    let mut command = tollgate(&["serve", "--format", "json", "--http", "127.0.0.1:0"]);
-    command.args(["--resp", "127.0.0.1:0", "--data-dir"]);
-    command.arg(folder).args(flags);
+    let mut command = serve();
+    command.arg("--data-dir").arg(folder).args(flags);
     command.env("TOLLGATE_SHUTDOWN_DELAY", "100ms");
     command.env("TOLLGATE_ADMIN_TOKEN", "a-token-for-the-tests");
     command
@@ -76,9 +75,8 @@ fn life(folder: &Path, format: &str) -> String {
     until("the new limit", || server.take("b") > 100);
     std::fs::write(&path, "contracts: [{ id: Some }]\n").unwrap();
     server.signal("HUP");
-    let ready = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
     until("the failure", || {
-        server.request(ready).contains("reload failed")
+        server.get("/readyz").body.contains("reload failed")
     });
     server.signal("TERM");
     let (code, log) = server.end();
@@ -177,9 +175,8 @@ fn the_log_names_who_changed_the_catalogue() {
 fn an_unmatched_rule_that_no_catalogue_keeps_is_told_loudly() {
     let folder = tempfile::tempdir().unwrap();
     let serve = || Server::spawn(&mut commands(folder.path(), &["--log-format", "json"]));
-    let ready = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
     let server = serve();
-    let told = || server.request(ready);
+    let told = || server.get("/readyz").body;
     assert!(!told().contains("unmatched"), "{}", told());
     let sample = folder.path().join("contracts.yaml");
     let written = std::fs::read_to_string(&sample).unwrap();
@@ -210,17 +207,16 @@ fn an_unmatched_rule_that_no_catalogue_keeps_is_told_loudly() {
 #[test]
 fn an_edited_contract_file_that_is_not_in_force_is_told_loudly() {
     let folder = tempfile::tempdir().unwrap();
-    let ready = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
     let sample = folder.path().join("contracts.yaml");
     let serve = || Server::spawn(&mut commands(folder.path(), &["--log-format", "json"]));
     let server = serve();
     assert!(
-        !server.request(ready).contains("contracts.yaml"),
+        !server.get("/readyz").body.contains("contracts.yaml"),
         "as it was read"
     );
     let written = std::fs::read_to_string(&sample).unwrap();
     std::fs::write(&sample, written.replace("limit: 1000,", "limit: 2000,")).unwrap();
-    let told = || server.request(ready);
+    let told = || server.get("/readyz").body;
     until("it is told", || {
         told().contains("contracts.yaml was edited and is not in force")
     });
@@ -231,7 +227,8 @@ fn an_edited_contract_file_that_is_not_in_force_is_told_loudly() {
     let server = serve();
     assert!(
         server
-            .request(ready)
+            .get("/readyz")
+            .body
             .contains("was edited and is not in force")
     );
     let put = tollgate(&["contract", "put", sample.to_str().unwrap(), "--server"])
@@ -241,7 +238,7 @@ fn an_edited_contract_file_that_is_not_in_force_is_told_loudly() {
         .unwrap();
     assert!(put.status.success(), "{put:?}");
     until("it is in force", || {
-        !server.request(ready).contains("was edited")
+        !server.get("/readyz").body.contains("was edited")
     });
     server.signal("TERM");
     let lines = lines(&server.end().1);

@@ -5,14 +5,14 @@
 //! in `CATALOGUE_MILLION` the catalogue is kept there, and used again by the next run; `CATALOGUE_COUNT` says how many
 //! instead of a million.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tollgate_catalogue_sql::{Config, Database, Source};
+use tollgate_parts::wire::{Wire, check};
 
-use crate::kit::{DEADLINE, Server, file};
+use crate::kit::{Server, file};
 
 const COLD: u64 = 5_000;
 const WARM: u64 = 10_000;
@@ -103,10 +103,10 @@ fn start(
 /// How long keys wait that nobody asked for: 99 % of them at most so long.
 fn cold(live: &Server) -> Duration {
     let mut cold: Vec<Duration> = Vec::new();
-    let mut wire = Wire::new(live.http);
+    let mut wire = Wire::to(live.http);
     for place in 0..COLD {
         let begun = Instant::now();
-        assert_eq!(wire.limit(place * (count() / COLD)), 2_000_000);
+        assert_eq!(limit(&mut wire, place * (count() / COLD)), 2_000_000);
         cold.push(begun.elapsed());
     }
     cold.sort_unstable();
@@ -153,9 +153,9 @@ fn furnish(path: &Path, contracts: &str) {
 /// rounds.
 fn warm(servers: &[Server; 4]) -> [f64; 3] {
     for server in servers {
-        let mut wire = Wire::new(server.http);
+        let mut wire = Wire::to(server.http);
         for user in 0..WARM {
-            assert!(wire.limit(user) > 0);
+            assert!(limit(&mut wire, user) > 0);
         }
     }
     let mut ratios: [Vec<f64>; 3] = Default::default();
@@ -174,68 +174,25 @@ fn warm(servers: &[Server; 4]) -> [f64; 3] {
 
 /// Decisions a second.
 fn rate(address: SocketAddr) -> f64 {
-    let mut wire = Wire::new(address);
+    let mut wire = Wire::to(address);
     let (mut done, begun) = (0_u32, Instant::now());
     let mut user = 0;
     while begun.elapsed() < ROUND {
         let mut batch = String::new();
         for _ in 0..AHEAD {
             user = (user + 7) % WARM;
-            batch.push_str(&request(user));
+            batch.push_str(&check("user", &user.to_string()));
         }
         wire.send(&batch);
         for _ in 0..AHEAD {
-            wire.answer();
+            wire.reply();
             done += 1;
         }
     }
     f64::from(done) / begun.elapsed().as_secs_f64()
 }
 
-struct Wire(BufReader<TcpStream>);
-
-impl Wire {
-    fn new(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        Self(BufReader::new(stream))
-    }
-
-    fn limit(&mut self, user: u64) -> u64 {
-        self.send(&request(user));
-        let answer: serde_json::Value = serde_json::from_slice(&self.answer()).unwrap();
-        answer["limit"].as_u64().unwrap()
-    }
-
-    fn send(&mut self, text: &str) {
-        self.0.get_mut().write_all(text.as_bytes()).unwrap();
-    }
-
-    fn answer(&mut self) -> Vec<u8> {
-        let mut length = 0;
-        let mut line = String::new();
-        loop {
-            line.clear();
-            self.0.read_line(&mut line).unwrap();
-            let lower = line.to_ascii_lowercase();
-            if let Some(bytes) = lower.strip_prefix("content-length: ") {
-                length = bytes.trim().parse().unwrap();
-            }
-            if line == "\r\n" {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body).unwrap();
-        body
-    }
-}
-
-fn request(user: u64) -> String {
-    let body = format!("{{\"key\":{{\"user\":\"{user}\"}},\"cost\":1}}");
-    let length = body.len();
-    format!(
-        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
+fn limit(wire: &mut Wire, user: u64) -> u64 {
+    let reply = wire.check(&user.to_string());
+    reply.json()["limit"].as_u64().unwrap()
 }

@@ -1,8 +1,9 @@
 //! A node whose clock runs wrong by more than the bound: nobody lends to it, and everybody is told.
 
-use super::kit::{Crowd, Divided, is_near, until};
+use super::kit::{Crowd, Divided, is_near};
 use super::{files, home};
 use crate::faked::library;
+use tollgate_parts::until;
 
 #[test]
 fn nobody_lends_to_a_node_whose_clock_runs_wrong() {

@@ -7,8 +7,9 @@ use tollgate::cluster::asker::Asker;
 use tollgate_fault::Process;
 use tollgate_serve::modes::view::ModePolicyView;
 
-use super::kit::{Crowd, Divided, Files, now, until};
+use super::kit::{Crowd, Divided, Files, now};
 use super::{THREE, wait_for_evidence};
+use tollgate_parts::until;
 
 /// Waits are short, so that a node that is started again has its part soon.
 const CUT: Files<'static> = Files {

@@ -7,18 +7,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::{Fleet, Node, Plan, Spot};
 use tollgate_fault::Process;
+use tollgate_parts::until;
 use tollgate_serve::modes::view::ModePolicyView;
 use tollgate_serve::supply::steady_now;
 
 use super::replay::{Bucket, Found, Log, judge};
-
-/// Only a failure takes as long.
-const DEADLINE: Duration = Duration::from_mins(1);
+use crate::kit::plan;
 
 pub(super) struct Divided {
     pub(super) fleet: Fleet,
@@ -50,15 +49,12 @@ impl Divided {
             spots.insert(node, spot);
         }
         let logs = folder.path().join("admitted").display().to_string();
-        let flags = ["--threads", "1", "--admission-log", &logs];
-        let fleet = Fleet::start(Plan {
-            binary: env!("CARGO_BIN_EXE_tollgate").into(),
-            nodes,
-            contracts: PathBuf::new(),
-            flags: flags.map(str::to_owned).to_vec(),
-            faults: None,
+        let mut plan = Plan {
             spots,
-        });
+            ..plan(nodes, PathBuf::new())
+        };
+        plan.flags.extend(["--admission-log".to_owned(), logs]);
+        let fleet = Fleet::start(plan);
         Self {
             fleet: fleet.unwrap(),
             folder,
@@ -222,13 +218,4 @@ pub(super) fn now() -> u64 {
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn is_near(value: f64, rate: u64) -> bool {
     (value / rate as f64 - 1.0).abs() < 0.01
-}
-
-#[track_caller]
-pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < DEADLINE, "never: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }

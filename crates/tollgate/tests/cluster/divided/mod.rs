@@ -15,8 +15,9 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use tollgate_fault::Process;
+use tollgate_parts::until;
 
-use kit::{Crowd, Divided, Files, is_near, now, until};
+use kit::{Crowd, Divided, Files, is_near, now};
 
 const THREE: &str = "[n0, n1, n2]";
 const SUPPLY: &str = "coordination: supply";

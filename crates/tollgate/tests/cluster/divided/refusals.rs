@@ -1,25 +1,22 @@
 //! What cannot be divided is refused before a port opens, with what to change; what is decided otherwise than written
 //! is told.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
+
+use crate::kit;
 
 const HUGE: &str = "contracts: [{ id: api, policies: [{ name: all, limit: 20000000000, per: 1s, coordination: supply }] }]";
 const SMALL: &str = "contracts: [{ id: api, policies: [{ name: all, limit: 9, per: 1s, burst: 2, coordination: supply }] }]";
 
 fn tollgate(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
-    command.args(arguments).output().unwrap()
+    kit::tollgate(arguments).output().unwrap()
 }
 
 #[track_caller]
 fn refused(output: &Output, said: &[&str]) {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(64), "{errors}");
-    for word in said {
-        assert!(errors.contains(word), "{word}: {errors}");
-    }
+    tollgate_parts::refused(output, 64, said);
 }
 
 /// Checks a server's file, with contracts beside it.

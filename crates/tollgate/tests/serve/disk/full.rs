@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tollgate_parts::SmallDisk;
 
-use super::{READY, start_with_room};
+use super::start_with_room;
 use crate::kit::{CONTRACTS, Server, file, refused, tollgate, until};
 
 pub(super) const FAILED: &str = "tollgate_durable_flushes_total{result=\"failed\"}";
@@ -17,10 +17,9 @@ const WRITTEN: &str = "tollgate_durable_flushes_total{result=\"ok\"}";
 
 /// What is said behind the first line of `/readyz`, which is to say that requests may come.
 pub(super) fn troubles(server: &Server) -> String {
-    let answer = server.request(READY);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
-    body.strip_prefix("ready\n").unwrap().to_owned()
+    let ready = server.get("/readyz");
+    assert_eq!(ready.status, 200, "{ready:?}");
+    ready.body.strip_prefix("ready\n").unwrap().to_owned()
 }
 
 /// Waits until everything charged so far is written.

@@ -10,8 +10,6 @@ use std::process::{Command, Stdio};
 
 use crate::kit::{CONTRACTS, Server, file, refused, tollgate, until};
 
-const READY: &str = "GET /readyz HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n";
-
 /// Serves with files that may not grow beyond that many blocks of 512 bytes, which is what a full disk looks like
 /// from here.
 fn start_with_room(folder: &std::path::Path, contracts: &str, blocks: u32) -> Server {
@@ -46,7 +44,7 @@ fn a_full_disk_is_told_of_costs_no_decision_and_loses_nothing_that_was_written()
         server.metric("tollgate_durable_flushes_total{result=\"failed\"}") > 0.0
     });
     until("the trouble is told", || {
-        server.request(READY).contains("durable")
+        server.get("/readyz").body.contains("durable")
     });
     assert_eq!(server.take("first"), 98);
     server.signal("KILL");

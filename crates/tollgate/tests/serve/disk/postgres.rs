@@ -3,7 +3,7 @@
 use tollgate_parts::{Postgres, SmallDisk};
 
 use super::full::{FAILED, flushed, troubles};
-use crate::kit::{Server, file, tollgate, until};
+use crate::kit::{Server, file, until};
 use crate::store::{check, ready};
 
 fn serve(folder: &std::path::Path, url: &str) -> Server {
@@ -20,20 +20,14 @@ contracts:
     policies: [{{ name: monthly, limit: 100, per: 30d, on_failure: deny }}]
 "
     );
-    let mut command = tollgate(&["serve", "--format", "json", "--http", "127.0.0.1:0"]);
-    command.args(["--resp", "127.0.0.1:0", "--config"]);
-    Server::spawn(command.arg(file(folder, "server.yaml", &text)))
+    let config = file(folder, "server.yaml", &text);
+    Server::spawn(crate::kit::serve().arg("--config").arg(config))
 }
 
 fn keep(server: &Server, key: &str) -> u64 {
     let body = format!("{{\"key\":{{\"kept\":\"{key}\"}}}}");
-    let length = body.len();
-    let answer = server.request(&format!(
-        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    ));
-    let rest = answer.split("\"remaining\":").nth(1).unwrap();
-    rest.split([',', '}']).next().unwrap().parse().unwrap()
+    let answer = server.post("/v1/check", &body).json();
+    answer["remaining"].as_u64().unwrap()
 }
 
 #[test]

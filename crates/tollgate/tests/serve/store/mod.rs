@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::kit::{DEADLINE, Server, file, tollgate, until};
+use tollgate_parts::Reply;
+
+use crate::kit::{PATIENCE, Server, file, serve, until};
 
 /// What policies may wish, and whether a request passes then.
 const WISHES: [(&str, bool); 3] = [("allow", true), ("deny", false), ("local", true)];
@@ -34,9 +36,7 @@ contracts:
 "
     );
     let config = file(folder, &format!("{on_failure}.yaml"), &text);
-    let mut command = tollgate(&["serve", "--format", "json"]);
-    command.args(["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"]);
-    Server::spawn(command.arg("--config").arg(config))
+    Server::spawn(serve().arg("--config").arg(config))
 }
 
 /// More than any test asks for.
@@ -48,19 +48,16 @@ fn three(folder: &Path, store: (&str, &str)) -> [Server; 3] {
 }
 
 /// What a server answered.
-pub(crate) struct Answer(String);
+pub(crate) struct Answer(Reply);
 
 impl Answer {
     pub(crate) fn passes(&self) -> bool {
-        self.0.contains("\"allowed\":true") || self.0.contains("\"allowed\": true")
+        self.0.json()["allowed"] == true
     }
 
     /// By what wish of its policies, where the store did not decide.
     pub(crate) fn instead(&self) -> Option<&str> {
-        let lines = self.0.lines();
-        let mut fields = lines.filter_map(|line| line.split_once(": "));
-        let field = fields.find(|(name, _)| name.eq_ignore_ascii_case("tollgate-fallback"));
-        field.map(|(_, wish)| wish.trim())
+        self.0.field("tollgate-fallback")
     }
 
     pub(crate) fn remaining(&self) -> u64 {
@@ -72,10 +69,8 @@ impl Answer {
     }
 
     fn number(&self, name: &str) -> u64 {
-        let rest = self.0.split(&format!("\"{name}\":")).nth(1);
-        let rest = rest.unwrap_or_else(|| panic!("{}", self.0));
-        let digits = rest.split([',', '}']).next().unwrap();
-        digits.trim().parse().unwrap()
+        let number = self.0.json()[name].as_u64();
+        number.unwrap_or_else(|| panic!("{:?}", self.0))
     }
 }
 
@@ -86,10 +81,7 @@ pub(crate) fn check(server: &Server, user: &str) -> Answer {
 
 fn ask(server: &Server, key: &str, value: &str) -> Answer {
     let body = format!("{{\"key\":{{\"{key}\":\"{value}\"}}}}");
-    Answer(server.request(&format!(
-        "POST /v1/check HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )))
+    Answer(server.post("/v1/check", &body))
 }
 
 fn failures(server: &Server, kind: &str) -> f64 {
@@ -109,8 +101,8 @@ fn do_without(servers: &[Server; 3], kinds: &[&str]) {
     for (server, (wish, passes)) in servers.iter().zip(WISHES) {
         until(&format!("{wish}: {kinds:?} is counted"), || {
             let answer = check(server, "anna");
-            assert_eq!(answer.instead(), Some(wish), "{}", answer.0);
-            assert_eq!(answer.passes(), passes, "{wish}: {}", answer.0);
+            assert_eq!(answer.instead(), Some(wish), "{:?}", answer.0);
+            assert_eq!(answer.passes(), passes, "{wish}: {:?}", answer.0);
             kinds.iter().any(|kind| failures(server, kind) > 0.0)
         });
         let counted = format!("tollgate_store_fallback_total{{instead=\"{wish}\"}}");
@@ -144,7 +136,7 @@ fn exactly(servers: &[&Server]) {
             return;
         }
         assert!(admitted <= 100, "{admitted} of 100 passed");
-        assert!(begun.elapsed() < DEADLINE, "never without a failure");
+        assert!(begun.elapsed() < PATIENCE, "never without a failure");
     }
 }
 
