@@ -12,7 +12,7 @@ use tollgate_parts::Redis;
 
 use super::options::Mode;
 use super::shape::contracts;
-use crate::server::host::{Host, free_port, port_of, sum_of};
+use crate::server::host::{Host, free_port, port_of};
 
 /// Three nodes that agree by one mode.
 pub(super) struct Cluster {
@@ -113,15 +113,10 @@ impl Cluster {
         for node in &self.nodes {
             taken.cpu_ns += node.cpu_ns()?;
             taken.resident = taken.resident.max(node.resident_bytes()?);
-            taken.bytes += self.store.as_ref().map_or_else(
-                || {
-                    sum_of(
-                        &node.get("/metrics")?,
-                        "tollgate_cluster_peer_sent_bytes_total",
-                    )
-                },
-                |_| Ok(0.0),
-            )?;
+            if self.store.is_none() {
+                let sent = "tollgate_cluster_peer_sent_bytes_total";
+                taken.bytes += node.get("/metrics")?.metric(sent);
+            }
         }
         if let Some(store) = &self.store {
             let stats = store.cli(&["INFO", "stats"]);
@@ -151,13 +146,10 @@ impl Cluster {
 
 /// Whether a node is ready and knows the two others.
 fn is_whole(node: &Host) -> bool {
-    let ready = node
-        .get("/readyz")
-        .is_ok_and(|text| text.starts_with("HTTP/1.1 200"));
-    let members = node
-        .get("/metrics")
-        .and_then(|text| sum_of(&text, "tollgate_cluster_members{state=\"alive\"}"));
-    ready && members.is_ok_and(|count| count >= f64::from(NODES))
+    let ready = node.get("/readyz").is_ok_and(|reply| reply.status == 200);
+    let alive = "tollgate_cluster_members{state=\"alive\"}";
+    let metrics = node.get("/metrics");
+    ready && metrics.is_ok_and(|page| page.metric(alive) >= f64::from(NODES))
 }
 
 const NODES: u16 = 3;

@@ -1,7 +1,7 @@
 //! Servers as processes: started on free ports, watched, and ended with the part that needed them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tollgate_parts::Reply;
+use tollgate_parts::wire::fetch;
 
 /// A server that runs; dropping it ends it.
 pub(crate) struct Host {
@@ -111,14 +113,9 @@ impl Host {
         Ok(total)
     }
 
-    /// What it answers to a `GET` at its first port, head included.
-    pub(crate) fn get(&self, path: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port(0)))?;
-        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes())?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        Ok(text)
+    /// What it answers to a `GET` at its first port.
+    pub(crate) fn get(&self, path: &str) -> Result<Reply> {
+        Ok(fetch(("127.0.0.1", self.port(0)), path)?)
     }
 
     /// The process and its children; nginx works in those.
@@ -165,14 +162,6 @@ impl Drop for Host {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// The sum of all samples of a metric, as Prometheus reads them.
-pub(crate) fn sum_of(text: &str, name: &str) -> Result<f64> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix(name));
-    let values = lines.filter(|rest| rest.starts_with([' ', '{']));
-    let values = values.map(|rest| rest.rsplit(' ').next()?.parse::<f64>().ok());
-    values.sum::<Option<f64>>().context("a metric is no number")
 }
 
 /// A port that nobody uses at the moment.

@@ -3,16 +3,16 @@
 //! Not here: which measurements, and what is made of them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tollgate_parts::Mosquitto;
+use tollgate_parts::wire::fetch;
 
 use crate::judge::{Bucket, Log, judge};
 
@@ -264,17 +264,5 @@ impl Gateway {
 
 /// What a gateway answers there.
 fn get(at: &str, path: &str) -> Result<Value> {
-    let mut stream = TcpStream::connect(at)?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n\r\n"
-    )?;
-    let mut reply = Vec::new();
-    stream.read_to_end(&mut reply)?;
-    let text = String::from_utf8_lossy(&reply);
-    let Some((_, body)) = text.split_once("\r\n\r\n") else {
-        bail!("no answer");
-    };
-    Ok(serde_json::from_str(body.trim())?)
+    Ok(serde_json::from_str(&fetch(at, path)?.body)?)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use rustix::process::Signal;
 
-use super::host::{Host, sum_of};
+use super::host::Host;
 
 /// What was seen of the server at a time.
 pub(crate) struct Sample {
@@ -98,15 +98,14 @@ impl<'a> Watch<'a> {
 impl Sample {
     fn take(server: &Host, at: Duration, store: &'static str) -> Result<Self> {
         let resident = server.resident_bytes()?;
-        let text = server.get("/metrics")?;
-        let metric = |name: &str| sum_of(&text, name);
+        let page = server.get("/metrics")?;
         Ok(Self {
             at,
             store,
             resident,
-            fell_back: metric("tollgate_store_fallback_total")?,
-            open: metric("tollgate_store_open")?,
-            owing: metric("tollgate_store_owing")?,
+            fell_back: page.metric("tollgate_store_fallback_total"),
+            open: page.metric("tollgate_store_open"),
+            owing: page.metric("tollgate_store_owing"),
         })
     }
 }
