@@ -184,7 +184,7 @@ impl<'b> Block<'b> {
             return None;
         }
         Some(match shape {
-            Shape::Csv { columns, quotes } => csv::step(rest, columns, desk, (*quotes, at_end)),
+            Shape::Csv { columns, quotes } => csv::step(rest, columns, desk, *quotes, at_end),
             Shape::JsonLines => jsonl::step(rest, desk, at_end),
             Shape::JsonArray => array::step(rest, &mut stand.place, desk, at_end),
             Shape::Clf => clf::step(rest, desk, at_end),

@@ -7,8 +7,7 @@
 use memchr::{memchr, memchr2, memmem};
 
 use super::error::{Fault, quote};
-use super::field::{Desk, TIME_MS_MAX};
-use super::number::decimal;
+use super::field::{Desk, TIME_MS_MAX, decimal};
 use super::step::{Line, Step};
 use crate::civil;
 
@@ -91,7 +90,7 @@ fn tail<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<(), Fault> {
     }
     let mut words = rest.trim_ascii_start().splitn(3, ' ');
     let status = words.next().unwrap_or("");
-    if status != "-" && decimal(status.as_bytes()).is_none() {
+    if status != "-" && decimal(status).is_none() {
         let at = text.len() - rest.trim_ascii_start().len();
         let what = format!("the status {} is not a number", quote(status));
         return Err(Fault::new(at, what).hint(FORM_HINT));
@@ -139,7 +138,7 @@ fn time(text: &str) -> Result<u64, &'static str> {
         (b"//::: ", b'-') => -1,
         _ => return Err(FORM),
     };
-    let number = |from: usize, to: usize| decimal(&bytes[from..to]).ok_or(FORM);
+    let number = |from: usize, to: usize| text.get(from..to).and_then(decimal).ok_or(FORM);
     let month = MONTHS
         .iter()
         .position(|month| *month == &bytes[3..6])

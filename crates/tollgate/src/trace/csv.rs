@@ -3,7 +3,7 @@
 //! A field is quoted when its first character is a quote; quotes elsewhere are plain text. An empty field means
 //! that the entry is absent, an empty field in quotes that it is empty.
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
 
 use super::error::{Fault, quote};
 use super::field::{self, Desk, FIELDS_MAX, Role};
@@ -109,7 +109,8 @@ pub(super) fn step<'b>(
     text: &'b str,
     columns: &'b [Column],
     desk: &mut Desk<'b>,
-    (quotes, at_end): (bool, bool),
+    quotes: bool,
+    at_end: bool,
 ) -> Step {
     let Some(line) = Line::first(text, at_end) else {
         return Step::Short;
@@ -195,9 +196,9 @@ impl Row {
         desk: &mut Desk<'b>,
     ) -> Result<(), Fault> {
         match (column, value) {
-            (Column::Time, Some(text)) => self.time_ms = field::time(text.trim_ascii().as_bytes())?,
+            (Column::Time, Some(text)) => self.time_ms = field::time(text.trim_ascii())?,
             (Column::Time, None) => return Err(field::missing_time()),
-            (Column::Cost, Some(text)) => self.cost = field::cost(text.trim_ascii().as_bytes())?,
+            (Column::Cost, Some(text)) => self.cost = field::cost(text.trim_ascii())?,
             (Column::Entry(name), Some(text)) => desk.entries.push((name, text)),
             (Column::Cost | Column::Entry(_), None) => {}
         }
@@ -318,17 +319,7 @@ impl Field {
         if !self.quoted || memchr(b'"', raw.as_bytes()).is_none() {
             return Some(raw);
         }
-        desk.spare.keep(raw.len(), |room| {
-            let mut len = 0;
-            let mut rest = raw.as_bytes();
-            while let Some(pair) = memmem::find(rest, b"\"\"") {
-                room[len..=len + pair].copy_from_slice(&rest[..=pair]);
-                len += pair + 1;
-                rest = &rest[pair + 2..];
-            }
-            room[len..len + rest.len()].copy_from_slice(rest);
-            len + rest.len()
-        })
+        desk.spare.keep(&raw.replace("\"\"", "\""))
     }
 }
 

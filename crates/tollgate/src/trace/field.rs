@@ -1,7 +1,6 @@
 //! What the fields of a record mean, whatever format they came in.
 
 use super::error::{Fault, quote};
-use super::number::decimal;
 use super::spare::Spare;
 
 /// The latest time a trace may name: nanoseconds since 1970 fit 64 bits.
@@ -74,21 +73,29 @@ impl<'b> Desk<'b> {
     }
 }
 
+/// The value of a run of decimal digits; `None` when it is empty, holds anything else, or passes 64 bits.
+#[inline]
+pub(super) fn decimal(text: &str) -> Option<u64> {
+    // The parser of the standard library takes a plus sign, too.
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
 /// Reads a time; the fault's place is 0.
 #[inline]
-pub(super) fn time(text: &[u8]) -> Result<u64, Fault> {
+pub(super) fn time(text: &str) -> Result<u64, Fault> {
     match decimal(text) {
         Some(time_ms) if time_ms <= TIME_MS_MAX => Ok(time_ms),
-        _ => Err(bad_time(&String::from_utf8_lossy(text))),
+        _ => Err(bad_time(text)),
     }
 }
 
 /// Reads a cost; the fault's place is 0.
 #[inline]
-pub(super) fn cost(text: &[u8]) -> Result<u64, Fault> {
+pub(super) fn cost(text: &str) -> Result<u64, Fault> {
     match decimal(text) {
         Some(cost) if cost <= COST_MAX => Ok(cost),
-        _ => Err(bad_cost(&String::from_utf8_lossy(text))),
+        _ => Err(bad_cost(text)),
     }
 }
 
@@ -160,7 +167,7 @@ mod tests {
 
     #[test]
     fn times_outside_the_range_say_why() {
-        assert_eq!(time(b"18446744073709").unwrap(), TIME_MS_MAX);
+        assert_eq!(time("18446744073709").unwrap(), TIME_MS_MAX);
         for (text, part) in [
             ("", "missing"),
             ("-1", "before 1970"),
@@ -170,15 +177,15 @@ mod tests {
             ("18446744073710", "after the year"),
             ("99999999999999999999999", "after the year"),
         ] {
-            let fault = time(text.as_bytes()).unwrap_err();
+            let fault = time(text).unwrap_err();
             assert!(fault.what.contains(part), "{text}: {}", fault.what);
         }
     }
 
     #[test]
     fn costs_reach_from_zero_to_the_largest_signed_number() {
-        assert_eq!(cost(b"0").unwrap(), 0);
-        assert_eq!(cost(b"9223372036854775807").unwrap(), COST_MAX);
+        assert_eq!(cost("0").unwrap(), 0);
+        assert_eq!(cost("9223372036854775807").unwrap(), COST_MAX);
         for (text, part) in [
             ("", "empty"),
             ("-1", "negative"),
@@ -186,8 +193,43 @@ mod tests {
             ("x", "not a number"),
             ("9223372036854775808", "larger"),
         ] {
-            let fault = cost(text.as_bytes()).unwrap_err();
+            let fault = cost(text).unwrap_err();
             assert!(fault.what.contains(part), "{text}: {}", fault.what);
+        }
+    }
+
+    #[test]
+    fn numbers_of_every_length_survive_the_round_trip() {
+        let mut value = 1u64;
+        for _ in 0..64 {
+            for near in [
+                value - 1,
+                value,
+                value.saturating_add(1),
+                value / 3,
+                value / 7,
+            ] {
+                assert_eq!(decimal(&near.to_string()), Some(near));
+            }
+            value = value.saturating_mul(2);
+        }
+        assert_eq!(decimal(&u64::MAX.to_string()), Some(u64::MAX));
+        assert_eq!(decimal("0000000000000000000000000000007"), Some(7));
+    }
+
+    #[test]
+    fn anything_but_digits_is_refused_at_every_place() {
+        assert_eq!(decimal(""), None);
+        assert_eq!(decimal("18446744073709551616"), None);
+        for place in 0..17 {
+            for other in (0..=255u8)
+                .map(char::from)
+                .filter(|other| !other.is_ascii_digit())
+            {
+                let mut text = "12345678901234567".to_owned();
+                text.replace_range(place..=place, other.encode_utf8(&mut [0; 2]));
+                assert_eq!(decimal(&text), None, "{other:?} at {place}");
+            }
         }
     }
 

@@ -1,11 +1,14 @@
-//! Flat JSON objects, as records of a trace.
+//! Flat JSON objects, as records of a trace: serde_json reads them, and their meaning and the places of faults are here.
 //!
 //! Nested values are refused rather than skipped: nothing in a descriptor is nested. The parser stops at the end
 //! of the object; who calls it decides what may follow.
 
+use serde::Deserializer as _;
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
 use super::error::{Fault, quote};
 use super::field::{self, Desk, Role};
-use super::unescape;
 
 /// A record, and where its object ends in the text.
 #[derive(Debug)]
@@ -33,54 +36,272 @@ impl From<Fault> for Trouble {
 
 /// Reads the object at the front of `text`, which starts with its brace.
 pub(super) fn object<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<Object, Trouble> {
-    let mut cursor = Cursor { text, at: 0 };
-    let (mut time, mut cost) = (Seen::No, Seen::No);
-    cursor.expect(b'{', "an object")?;
-    cursor.space();
-    if cursor.peek()? == b'}' {
-        cursor.at += 1;
-    } else {
-        loop {
-            let at = cursor.at;
-            let name = cursor.string(desk, "a field's name in quotes")?;
-            cursor.space();
-            cursor.expect(b':', "a colon")?;
-            cursor.space();
-            let value_at = cursor.at;
-            let value = cursor.value(desk)?;
-            let told = match Role::of(name) {
-                Role::Time => time.tell("time", value, field::time),
-                Role::Cost => cost.tell("cost", value, field::cost),
-                Role::Entry(name) => {
-                    desk.enter(
-                        name,
-                        value.text(name).map_err(|fault| fault.moved(value_at))?,
-                    )
-                    .map_err(|what| Fault::new(at, what))?;
-                    Ok(())
-                }
-            };
-            told.map_err(|fault| fault.moved(value_at))?;
-            cursor.space();
-            match cursor.peek()? {
-                b',' => cursor.at += 1,
-                b'}' => {
-                    cursor.at += 1;
-                    break;
-                }
-                _ => return Err(cursor.unexpected("a comma or the end of the object").into()),
-            }
-            cursor.space();
-        }
+    match text.as_bytes().first() {
+        None => return Err(Trouble::Short),
+        Some(b'{') => {}
+        Some(_) => return Err(unexpected(text, 0, "an object").into()),
     }
-    let Seen::Value(time_ms) = time else {
+    let mut reading = Reading {
+        text,
+        desk,
+        time: Seen::No,
+        cost: Seen::No,
+        trouble: None,
+    };
+    let mut json = serde_json::Deserializer::from_str(text);
+    if let Err(error) = json.deserialize_map(&mut reading) {
+        return Err(reading
+            .trouble
+            .take()
+            .unwrap_or_else(|| trouble(text, &error)));
+    }
+    let Seen::Value(time_ms) = reading.time else {
         return Err(field::missing_time().into());
     };
     Ok(Object {
         time_ms,
-        cost: cost.value_or(1),
-        end: cursor.at,
+        cost: reading.cost.value_or(1),
+        end: json.into_iter::<IgnoredAny>().byte_offset(),
     })
+}
+
+/// What was read of an object so far.
+struct Reading<'a, 'b> {
+    text: &'b str,
+    desk: &'a mut Desk<'b>,
+    time: Seen,
+    cost: Seen,
+    /// Why the reading stopped, where it was not the grammar.
+    trouble: Option<Trouble>,
+}
+
+impl<'b> Visitor<'b> for &mut Reading<'_, 'b> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("an object")
+    }
+
+    #[inline]
+    fn visit_map<A: MapAccess<'b>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key_seed(Name(self.desk))? {
+            let value: &'b RawValue = fields.next_value()?;
+            let entered = name
+                .ok_or(Trouble::Full)
+                .and_then(|name| self.enter(name, value.get()));
+            if let Err(trouble) = entered {
+                self.trouble = Some(trouble);
+                return Err(A::Error::custom("not a record"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'b> Reading<'_, 'b> {
+    #[inline]
+    fn enter(&mut self, name: &'b str, value: &'b str) -> Result<(), Trouble> {
+        let value_at = self.place_of(value).unwrap_or(0);
+        let told = match Role::of(name) {
+            Role::Time => self.time.tell("time", value, field::time),
+            Role::Cost => self.cost.tell("cost", value, field::cost),
+            Role::Entry(entry) => {
+                let meaning =
+                    meaning(entry, value, self.desk).map_err(|trouble| match trouble {
+                        Trouble::Fault(fault) => fault.moved(value_at).into(),
+                        Trouble::Short | Trouble::Full => trouble,
+                    })?;
+                // A name with escapes does not stand in the text as it is meant, but its value does.
+                let name_at = || self.place_of(name).map_or(value_at, |inside| inside - 1);
+                let name_at = name_at();
+                let entered = self.desk.enter(entry, meaning);
+                return entered.map_err(|what| Fault::new(name_at, what).into());
+            }
+        };
+        told.map_err(|fault| fault.moved(value_at).into())
+    }
+
+    /// Where a part of the text stands in it; `None` for other texts.
+    #[inline]
+    fn place_of(&self, part: &str) -> Option<usize> {
+        let place = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
+        place.filter(|place| *place < self.text.len())
+    }
+}
+
+/// Reads a field's name; `None` when there is no room left to resolve its escapes.
+struct Name<'a, 'b>(&'a mut Desk<'b>);
+
+impl<'b> DeserializeSeed<'b> for Name<'_, 'b> {
+    type Value = Option<&'b str>;
+
+    #[inline]
+    fn deserialize<D: serde::Deserializer<'b>>(self, name: D) -> Result<Self::Value, D::Error> {
+        name.deserialize_str(self)
+    }
+}
+
+impl<'b> Visitor<'b> for Name<'_, 'b> {
+    type Value = Option<&'b str>;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a field's name")
+    }
+
+    #[inline]
+    fn visit_borrowed_str<E>(self, name: &'b str) -> Result<Self::Value, E> {
+        Ok(Some(name))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.spare.keep(name))
+    }
+}
+
+/// What a value says as a descriptor entry; `None` when it is null. The fault's place is relative to the value.
+#[inline]
+fn meaning<'b>(
+    name: &str,
+    value: &'b str,
+    desk: &mut Desk<'b>,
+) -> Result<Option<&'b str>, Trouble> {
+    match kind(value) {
+        "text" => {
+            let inside = &value[1..value.len() - 1];
+            if memchr::memchr(b'\\', inside.as_bytes()).is_none() {
+                return Ok(Some(inside));
+            }
+            let text: String =
+                serde_json::from_str(value).map_err(|error| trouble(value, &error))?;
+            desk.spare.keep(&text).map(Some).ok_or(Trouble::Full)
+        }
+        "null" => Ok(None),
+        "a number" if !value.contains(['.', 'e', 'E']) => Ok(Some(value)),
+        kind => {
+            let kind = if kind == "a number" {
+                "a fraction"
+            } else {
+                kind
+            };
+            let what = format!("the field {} is {kind}", quote(name));
+            let fault = Fault::new(0, what);
+            Err(fault.hint("fields are text, whole numbers or null").into())
+        }
+    }
+}
+
+/// The kind of a value, which its first byte tells.
+#[inline]
+fn kind(value: &str) -> &'static str {
+    match value.as_bytes().first() {
+        Some(b'"') => "text",
+        Some(b'n') => "null",
+        Some(b't') => "true",
+        Some(b'f') => "false",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        _ => "a number",
+    }
+}
+
+/// What the grammar has against the text, in our words where serde_json's speak of its own types.
+#[cold]
+fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
+    const EXPECTED: [(&str, &str); 5] = [
+        ("expected `:`", "a colon"),
+        ("expected `,`", "a comma or the end of the object"),
+        ("trailing comma", "a field's name in quotes"),
+        ("key must be", "a field's name in quotes"),
+        ("expected", "a value"),
+    ];
+    if error.is_eof() {
+        return Trouble::Short;
+    }
+    let lines = text.split_inclusive('\n').take(error.line() - 1);
+    let at = (lines.map(str::len).sum::<usize>() + error.column()).saturating_sub(1);
+    let words = error.to_string();
+    if words.starts_with("control character") {
+        let mut rest = text.bytes().skip(at);
+        let ahead = rest.position(|byte| byte < b' ').unwrap_or(0);
+        let fault = Fault::new(at + ahead, "a control character inside a string");
+        return fault.hint("write it as an escape, for example \\n").into();
+    }
+    let before = &text.as_bytes()[..at.min(text.len())];
+    if words.starts_with("invalid number") {
+        let inside = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+        let start = before.len() - before.iter().rev().take_while(|byte| inside(byte)).count();
+        let number = &text[start..];
+        let number = &number[..number.bytes().take_while(inside).count()];
+        if start + number.len() == text.len() {
+            return Trouble::Short;
+        }
+        return Fault::new(start, format!("{} is not a number", quote(number))).into();
+    }
+    match EXPECTED
+        .iter()
+        .find(|(theirs, _)| words.starts_with(theirs))
+    {
+        Some((_, wanted)) => {
+            let word = before
+                .iter()
+                .rev()
+                .take_while(|byte| byte.is_ascii_alphabetic());
+            unexpected(text, at - word.count(), wanted).into()
+        }
+        None => {
+            let escape = memchr::memrchr(b'\\', before).unwrap_or(at);
+            let what = match words.split(" at line").next() {
+                Some(what) if !what.ends_with("hex escape") => what,
+                _ => "half of a surrogate pair",
+            };
+            Fault::new(escape, what).into()
+        }
+    }
+}
+
+#[cold]
+fn unexpected(text: &str, at: usize, wanted: &str) -> Fault {
+    let found = text.get(at..).and_then(|rest| rest.chars().next());
+    let found = found.map_or(String::new(), |found| quote(&found.to_string()));
+    Fault::new(at, format!("expected {wanted}, found {found}"))
+}
+
+/// A number that may be given at most once.
+enum Seen {
+    No,
+    Null,
+    Value(u64),
+}
+
+impl Seen {
+    #[inline]
+    fn tell(
+        &mut self,
+        name: &str,
+        value: &str,
+        read: fn(&str) -> Result<u64, Fault>,
+    ) -> Result<(), Fault> {
+        if !matches!(self, Self::No) {
+            let what = format!("the field \"{name}\" is there twice");
+            return Err(Fault::new(0, what));
+        }
+        *self = match kind(value) {
+            "null" => Self::Null,
+            "a number" => Self::Value(read(value)?),
+            kind => {
+                let what = format!("the {name} is {kind}, not a number");
+                return Err(Fault::new(0, what));
+            }
+        };
+        Ok(())
+    }
+
+    fn value_or(self, other: u64) -> u64 {
+        match self {
+            Self::Value(value) => value,
+            Self::No | Self::Null => other,
+        }
+    }
 }
 
 /// Where the value at the front of `text` ends, judged by quotes and brackets alone; `None` when not in this text.
@@ -114,235 +335,6 @@ fn end_of_string(bytes: &[u8], open: usize) -> Option<usize> {
         }
         at += 2;
     }
-}
-
-/// A number that may be given at most once.
-enum Seen {
-    No,
-    Null,
-    Value(u64),
-}
-
-impl Seen {
-    fn tell(
-        &mut self,
-        name: &str,
-        value: Value<'_>,
-        read: fn(&[u8]) -> Result<u64, Fault>,
-    ) -> Result<(), Fault> {
-        if !matches!(self, Self::No) {
-            return Err(Fault::new(
-                0,
-                format!("the field \"{name}\" is there twice"),
-            ));
-        }
-        *self = match value {
-            Value::Null => Self::Null,
-            Value::Number(digits) => Self::Value(read(digits.as_bytes())?),
-            Value::Text(_) | Value::Other(_) => {
-                let what = format!("the {name} is {}, not a number", value.kind());
-                return Err(Fault::new(0, what));
-            }
-        };
-        Ok(())
-    }
-
-    fn value_or(self, other: u64) -> u64 {
-        match self {
-            Self::Value(value) => value,
-            Self::No | Self::Null => other,
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Value<'b> {
-    Text(&'b str),
-    /// A number as it is written.
-    Number(&'b str),
-    Null,
-    /// Anything a record has no use for, by the name of its kind.
-    Other(&'static str),
-}
-
-impl<'b> Value<'b> {
-    fn kind(self) -> &'static str {
-        match self {
-            Self::Text(_) => "text",
-            Self::Number(_) => "a number",
-            Self::Null => "null",
-            Self::Other(kind) => kind,
-        }
-    }
-
-    /// The value as a descriptor entry; `None` when it is null.
-    fn text(self, name: &str) -> Result<Option<&'b str>, Fault> {
-        let kind = match self {
-            Self::Text(text) => return Ok(Some(text)),
-            Self::Number(number) if !number.contains(['.', 'e', 'E']) => return Ok(Some(number)),
-            Self::Null => return Ok(None),
-            Self::Number(_) => "a fraction",
-            Self::Other(kind) => kind,
-        };
-        Err(
-            Fault::new(0, format!("the field {} is {kind}", quote(name)))
-                .hint("fields are text, whole numbers or null"),
-        )
-    }
-}
-
-struct Cursor<'b> {
-    text: &'b str,
-    at: usize,
-}
-
-impl<'b> Cursor<'b> {
-    #[inline]
-    fn peek(&self) -> Result<u8, Trouble> {
-        self.text
-            .as_bytes()
-            .get(self.at)
-            .copied()
-            .ok_or(Trouble::Short)
-    }
-
-    #[inline]
-    fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.as_bytes().get(self.at) {
-            self.at += 1;
-        }
-    }
-
-    #[inline]
-    fn expect(&mut self, byte: u8, name: &str) -> Result<(), Trouble> {
-        if self.peek()? != byte {
-            return Err(self.unexpected(name).into());
-        }
-        self.at += 1;
-        Ok(())
-    }
-
-    #[cold]
-    fn unexpected(&self, wanted: &str) -> Fault {
-        let rest = self.text.get(self.at..).unwrap_or("");
-        let found = rest
-            .chars()
-            .next()
-            .map_or(String::new(), |found| quote(&found.to_string()));
-        Fault::new(self.at, format!("expected {wanted}, found {found}"))
-    }
-
-    /// Reads a string; `wanted` says what it should be, should it not be there.
-    #[inline]
-    fn string(&mut self, desk: &mut Desk<'b>, wanted: &str) -> Result<&'b str, Trouble> {
-        self.expect(b'"', wanted)?;
-        let start = self.at;
-        let bytes = self.text.as_bytes();
-        let stop = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < b' ';
-        let end = start + bytes[start..].iter().position(stop).ok_or(Trouble::Short)?;
-        self.at = end + 1;
-        match bytes[end] {
-            b'"' => Ok(&self.text[start..end]),
-            b'\\' => self.escaped(start, desk),
-            _ => {
-                self.at = end;
-                Err(Fault::new(end, "a control character inside a string")
-                    .hint("write it as an escape, for example \\n")
-                    .into())
-            }
-        }
-    }
-
-    #[cold]
-    fn escaped(&mut self, start: usize, desk: &mut Desk<'b>) -> Result<&'b str, Trouble> {
-        let quote = start - 1;
-        let end = end_of_string(self.text.as_bytes(), quote).ok_or(Trouble::Short)?;
-        let raw = &self.text[start..end];
-        unescape::check(raw).map_err(|fault| fault.moved(start))?;
-        self.at = end + 1;
-        desk.spare
-            .keep(raw.len(), |room| unescape::write(raw, room))
-            .ok_or(Trouble::Full)
-    }
-
-    #[inline]
-    fn value(&mut self, desk: &mut Desk<'b>) -> Result<Value<'b>, Trouble> {
-        match self.peek()? {
-            b'"' => Ok(Value::Text(self.string(desk, "text")?)),
-            b'-' | b'0'..=b'9' => self.number(),
-            b'n' => self.word("null", Value::Null),
-            b't' => self.word("true", Value::Other("true")),
-            b'f' => self.word("false", Value::Other("false")),
-            b'{' => Ok(Value::Other("an object")),
-            b'[' => Ok(Value::Other("an array")),
-            _ => Err(self.unexpected("a value").into()),
-        }
-    }
-
-    #[cold]
-    fn word(&mut self, word: &str, value: Value<'b>) -> Result<Value<'b>, Trouble> {
-        let rest = &self.text[self.at..];
-        if rest.starts_with(word) {
-            self.at += word.len();
-            Ok(value)
-        } else if word.starts_with(rest) {
-            Err(Trouble::Short)
-        } else {
-            Err(self.unexpected("a value").into())
-        }
-    }
-
-    #[inline]
-    fn number(&mut self) -> Result<Value<'b>, Trouble> {
-        let rest = &self.text[self.at..];
-        let inside = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        let len = rest
-            .bytes()
-            .position(|byte| !inside(&byte))
-            .ok_or(Trouble::Short)?;
-        let number = &rest[..len];
-        if !is_number(number.as_bytes()) {
-            return Err(Fault::new(self.at, format!("{} is not a number", quote(number))).into());
-        }
-        self.at += len;
-        Ok(Value::Number(number))
-    }
-}
-
-/// Whether the text is a number by JSON's grammar.
-#[inline]
-fn is_number(text: &[u8]) -> bool {
-    let text = text.strip_prefix(b"-").unwrap_or(text);
-    let digits = count_digits(text);
-    if digits == text.len() && digits > 0 {
-        return digits == 1 || text[0] != b'0';
-    }
-    let leading_zero = digits > 1 && text[0] == b'0';
-    digits > 0 && !leading_zero && is_tail(&text[digits..])
-}
-
-/// Whether the text is a fraction, an exponent, or both.
-#[cold]
-fn is_tail(text: &[u8]) -> bool {
-    let rest = match text.strip_prefix(b".") {
-        Some(rest) if count_digits(rest) == 0 => return false,
-        Some(rest) => &rest[count_digits(rest)..],
-        None => text,
-    };
-    match rest.strip_prefix(b"e").or(rest.strip_prefix(b"E")) {
-        Some(rest) => {
-            let rest = rest
-                .strip_prefix(b"+")
-                .or(rest.strip_prefix(b"-"))
-                .unwrap_or(rest);
-            !rest.is_empty() && count_digits(rest) == rest.len()
-        }
-        None => rest.is_empty(),
-    }
-}
-
-fn count_digits(text: &[u8]) -> usize {
-    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 #[cfg(test)]
@@ -446,13 +438,71 @@ mod tests {
 
     #[test]
     fn numbers_follow_the_grammar() {
-        for good in ["0", "-0", "12", "1.5", "1e5", "1.5E-3", "-2e+9"] {
-            assert!(is_number(good.as_bytes()), "{good}");
+        let refusal = |number: &str| {
+            let text = format!("{{\"time\":1,\"a\":{number}}}");
+            match object(&text, &mut Desk::new(&mut [])) {
+                Err(Trouble::Fault(fault)) => Some(fault.what.clone()),
+                _ => None,
+            }
+        };
+        for whole in ["0", "-0", "12"] {
+            assert_eq!(refusal(whole), None, "{whole}");
+        }
+        for fraction in ["1.5", "1e5", "1.5E-3", "-2e+9"] {
+            let what = refusal(fraction).unwrap();
+            assert!(what.contains("is a fraction"), "{fraction}: {what}");
         }
         for bad in [
             "", "-", "01", "1.", ".5", "1e", "1e+", "--1", "1-2", "+1", "01.5",
         ] {
-            assert!(!is_number(bad.as_bytes()), "{bad}");
+            let what = refusal(bad).unwrap();
+            assert!(!what.contains("is a fraction"), "{bad}: {what}");
+        }
+    }
+
+    /// What a string says whose inside is `raw`.
+    fn unescaped(raw: &str) -> Option<String> {
+        let text = format!("{{\"time\":1,\"a\":\"{raw}\"}}");
+        let mut room = vec![0; text.len()];
+        let mut desk = Desk::new(&mut room);
+        object(&text, &mut desk).ok()?;
+        Some(desk.entries[0].1.to_owned())
+    }
+
+    #[test]
+    fn every_escape_means_what_json_says() {
+        for (raw, meaning) in [
+            (r#"a\"\\\/\b\f\n\r\t"#, "a\"\\/\u{8}\u{c}\n\r\t"),
+            (r"\u0041\u00e9\u20ac\ud83d\ude00", "Aé€😀"),
+            (r"é\\\\n", r"é\\n"),
+        ] {
+            assert_eq!(unescaped(raw).unwrap(), meaning);
+        }
+    }
+
+    #[test]
+    fn broken_escapes_are_refused() {
+        for raw in [
+            r"\x",
+            r"\u12g4",
+            r"\u123",
+            r"\ud800",
+            r"\ud800\n",
+            r"\ude00\ud83d",
+            "\\",
+            "a\nb",
+        ] {
+            assert!(unescaped(raw).is_none(), "{raw}");
+        }
+    }
+
+    #[test]
+    fn any_character_written_as_escapes_comes_back() {
+        for code in (0..0x11_0000).step_by(37).filter_map(char::from_u32) {
+            let mut units = [0; 2];
+            let units = code.encode_utf16(&mut units).iter();
+            let raw: Vec<String> = units.map(|unit| format!("\\u{unit:04x}")).collect();
+            assert_eq!(unescaped(&raw.concat()).unwrap(), code.to_string());
         }
     }
 }

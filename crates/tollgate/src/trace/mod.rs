@@ -29,14 +29,12 @@ mod error;
 mod field;
 mod json;
 mod jsonl;
-mod number;
 mod reader;
 mod source;
 mod spare;
 mod step;
 #[cfg(test)]
 mod tests;
-mod unescape;
 
 pub use block::Block;
 pub use detect::Format;

@@ -12,20 +12,11 @@ impl<'b> Spare<'b> {
         Self { rest }
     }
 
-    /// Lets `write` fill the front and keeps the text of the length it returns.
-    ///
-    /// `None` when there is less room than `len_max`, or what was written is not text.
-    pub(super) fn keep(
-        &mut self,
-        len_max: usize,
-        write: impl FnOnce(&mut [u8]) -> usize,
-    ) -> Option<&'b str> {
-        if self.rest.len() < len_max {
-            return None;
-        }
-        let len = write(self.rest);
-        let (kept, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(len)?;
+    /// Keeps a copy of the text; `None` when there is less room than it needs.
+    pub(super) fn keep(&mut self, text: &str) -> Option<&'b str> {
+        let (kept, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(text.len())?;
         self.rest = rest;
+        kept.copy_from_slice(text.as_bytes());
         std::str::from_utf8(kept).ok()
     }
 }
@@ -38,16 +29,10 @@ mod tests {
     fn texts_stay_where_they_were_put_until_the_room_is_used_up() {
         let mut room = [0; 5];
         let mut spare = Spare::new(&mut room);
-        let put = |text: &'static str| {
-            move |room: &mut [u8]| {
-                room[..text.len()].copy_from_slice(text.as_bytes());
-                text.len()
-            }
-        };
-        let first = spare.keep(3, put("ab"));
-        let second = spare.keep(3, put("cde"));
+        let first = spare.keep("ab");
+        let second = spare.keep("cde");
         assert_eq!((first, second), (Some("ab"), Some("cde")));
-        assert_eq!(spare.keep(1, put("f")), None);
-        assert_eq!(spare.keep(0, put("")), Some(""));
+        assert_eq!(spare.keep("f"), None);
+        assert_eq!(spare.keep(""), Some(""));
     }
 }
