@@ -1,8 +1,9 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Writes a file next to its place and moves it there: whoever looks sees the old one or the new one, never a part.
 ///
@@ -12,50 +13,28 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return OpenOptions::new()
-            .write(true)
-            .open(&path)?
-            .write_all(content);
+        let mut there = OpenOptions::new().write(true).open(&path)?;
+        return there.write_all(content);
     }
-    let (beside, mut file) = create_beside(&path)?;
-    let moved = file
-        .write_all(content)
-        .and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(old.permissions())))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&beside, &path));
-    if moved.is_err() {
-        // The error that matters is the first one.
-        let _ = fs::remove_file(&beside);
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut beside = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    beside.write_all(content)?;
+    if let Some(old) = old {
+        beside.as_file().set_permissions(old.permissions())?;
     }
-    moved
-}
-
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    const TRIES: u32 = 100;
-    let name = path
-        .file_name()
-        .ok_or(io::ErrorKind::InvalidFilename)?
-        .to_string_lossy();
-    let mut result = Err(io::ErrorKind::AlreadyExists.into());
-    for number in 0..TRIES {
-        let beside = path.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
-        result = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&beside)
-            .map(|file| (beside, file));
-        if !result
-            .as_ref()
-            .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
-        {
-            break;
-        }
-    }
-    result
+    beside.as_file().sync_all()?;
+    beside.persist(&path)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn folder(name: &str) -> PathBuf {

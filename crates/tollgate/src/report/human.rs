@@ -201,12 +201,10 @@ fn ticks(view: &View) -> String {
 pub(super) fn moment(time_ms: u64, span_ms: u64) -> String {
     let civil = Civil::from_unix_ms(time_ms);
     match span_ms {
-        0..2_000 => format!("{}.{:03}", civil.seconds(), civil.milli),
+        0..2_000 => civil.millis(),
         2_000..1_200_000 => civil.seconds(),
         1_200_000..172_800_000 => civil.minutes(),
-        172_800_000..2_592_000_000 => {
-            format!("{:02}-{:02} {}", civil.month, civil.day, civil.minutes())
-        }
+        172_800_000..2_592_000_000 => civil.day_and_minutes(),
         _ => civil.date(),
     }
 }

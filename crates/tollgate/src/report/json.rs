@@ -15,32 +15,33 @@
 //! | `top_denied` | `{"key", "denied", "over_max", "policy"}`; `denied` is too high by at most `over_max` |
 //! | `timeline` | `{"start", "width_ms", "unmatched", "allowed", "delayed", "denied"}`, the last four as arrays |
 
-use super::text::{push_json, push_u64, push_u128};
-use super::{Meaning, Summary, Waits};
+use serde::Serialize;
+
+use super::{Count, Meaning, Summary, Waits};
 
 /// The summary as one line of JSON, with its line end.
 pub fn report(summary: &Summary) -> Vec<u8> {
-    let mut object = Object::new();
-    object
-        .number("requests", summary.total().requests)
-        .large("cost", summary.total().cost);
-    for meaning in Meaning::ALL.into_iter().rev() {
-        let count = summary.count(meaning);
-        let mut inner = Object::new();
-        inner
-            .number("requests", count.requests)
-            .large("cost", count.cost);
-        object.raw(meaning.word(), &inner.end());
-    }
-    object.number("skipped", summary.skipped());
-    span(&mut object, summary.span());
-    object.raw("wait_ns", &waits(summary.waits()));
-    object.raw("retry_after_ns", &waits(summary.retries()));
-    object.number("never", summary.never());
-    object.raw("policies", &array(policies(summary)));
-    object.raw("top_denied", &array(top(summary)));
-    object.raw("timeline", &timeline(summary));
-    let mut text = object.end();
+    let (first_time, last_time) = summary.span().unzip();
+    let total = summary.total();
+    let report = Report {
+        requests: total.requests,
+        cost: total.cost,
+        denied: summary.count(Meaning::Denied),
+        delayed: summary.count(Meaning::Delayed),
+        allowed: summary.count(Meaning::Allowed),
+        unmatched: summary.count(Meaning::Unmatched),
+        skipped: summary.skipped(),
+        first_time,
+        last_time,
+        wait_ns: WaitsNs::of(summary.waits()),
+        retry_after_ns: WaitsNs::of(summary.retries()),
+        never: summary.never(),
+        policies: policies(summary),
+        top_denied: top(summary),
+        timeline: timeline(summary),
+    };
+    // Numbers, texts and lists of them: nothing in it can fail to be written.
+    let mut text = serde_json::to_vec(&report).unwrap_or_default();
     text.push(b'\n');
     text
 }
@@ -48,125 +49,111 @@ pub fn report(summary: &Summary) -> Vec<u8> {
 const TOP_KEYS: usize = 10;
 const COLUMNS: usize = 512;
 
-fn span(object: &mut Object, span: Option<(u64, u64)>) {
-    object.maybe("first_time", span.map(|(first, _)| first));
-    object.maybe("last_time", span.map(|(_, last)| last));
+#[derive(Serialize)]
+struct Report<'a> {
+    requests: u64,
+    cost: u128,
+    denied: Count,
+    delayed: Count,
+    allowed: Count,
+    unmatched: Count,
+    skipped: u64,
+    first_time: Option<u64>,
+    last_time: Option<u64>,
+    wait_ns: Option<WaitsNs>,
+    retry_after_ns: Option<WaitsNs>,
+    never: u64,
+    policies: Vec<Policy<'a>>,
+    top_denied: Vec<Top<'a>>,
+    timeline: Timeline,
 }
 
-fn waits(waits: &Waits) -> Vec<u8> {
-    let (Some(p50), Some(p99), Some(max)) = (
-        waits.percentile_ns(50),
-        waits.percentile_ns(99),
-        waits.max_ns(),
-    ) else {
-        return b"null".to_vec();
-    };
-    let mut object = Object::new();
-    object
-        .number("count", waits.count())
-        .large("p50", p50)
-        .large("p99", p99)
-        .large("max", max);
-    object.end()
+#[derive(Serialize)]
+struct WaitsNs {
+    count: u64,
+    p50: u128,
+    p99: u128,
+    max: u128,
 }
 
-fn policies(summary: &Summary) -> impl Iterator<Item = Vec<u8>> {
-    summary.policies().map(|(label, count)| {
-        let mut object = Object::new();
-        object
-            .text("contract", &label.contract)
-            .text("policy", &label.name);
-        object
-            .number("denied", count.denied.requests)
-            .number("delayed", count.delayed.requests);
-        span(&mut object, count.span);
-        object.end()
-    })
+impl WaitsNs {
+    fn of(waits: &Waits) -> Option<Self> {
+        Some(Self {
+            count: waits.count(),
+            p50: waits.percentile_ns(50)?,
+            p99: waits.percentile_ns(99)?,
+            max: waits.max_ns()?,
+        })
+    }
 }
 
-fn top(summary: &Summary) -> impl Iterator<Item = Vec<u8>> {
-    summary.top().list(TOP_KEYS).into_iter().map(|key| {
-        let mut object = Object::new();
-        object
-            .text("key", &key.key)
-            .number("denied", key.count)
-            .number("over_max", key.over_max);
-        match summary.label(key.policy) {
-            Some(label) => object.text("policy", &label.name),
-            None => object.raw("policy", b"null"),
-        };
-        object.end()
-    })
+#[derive(Serialize)]
+struct Policy<'a> {
+    contract: &'a str,
+    policy: &'a str,
+    denied: u64,
+    delayed: u64,
+    first_time: Option<u64>,
+    last_time: Option<u64>,
 }
 
-fn timeline(summary: &Summary) -> Vec<u8> {
+fn policies(summary: &Summary) -> Vec<Policy<'_>> {
+    let policies = summary.policies().map(|(label, count)| {
+        let (first_time, last_time) = count.span.unzip();
+        Policy {
+            contract: &label.contract,
+            policy: &label.name,
+            denied: count.denied.requests,
+            delayed: count.delayed.requests,
+            first_time,
+            last_time,
+        }
+    });
+    policies.collect()
+}
+
+#[derive(Serialize)]
+struct Top<'a> {
+    key: String,
+    denied: u64,
+    over_max: u64,
+    policy: Option<&'a str>,
+}
+
+fn top(summary: &Summary) -> Vec<Top<'_>> {
+    let keys = summary.top().list(TOP_KEYS).into_iter();
+    let keys = keys.map(|key| Top {
+        denied: key.count,
+        over_max: key.over_max,
+        policy: summary.label(key.policy).map(|label| &*label.name),
+        key: key.key,
+    });
+    keys.collect()
+}
+
+#[derive(Serialize)]
+struct Timeline {
+    start: u64,
+    width_ms: u64,
+    unmatched: Vec<u64>,
+    allowed: Vec<u64>,
+    delayed: Vec<u64>,
+    denied: Vec<u64>,
+}
+
+fn timeline(summary: &Summary) -> Timeline {
     let view = summary.timeline().view(COLUMNS);
-    let mut object = Object::new();
-    object
-        .number("start", view.start_ms)
-        .number("width_ms", view.width_ms);
-    for meaning in Meaning::ALL {
-        let counts = view
-            .stacks
-            .iter()
-            .map(|stack| stack[meaning as usize].to_string().into_bytes());
-        object.raw(meaning.word(), &array(counts));
-    }
-    object.end()
-}
-
-fn array(items: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
-    let items: Vec<_> = items.collect();
-    [b"[".as_slice(), &items.join(&b','), b"]"].concat()
-}
-
-/// An object under construction.
-struct Object(Vec<u8>);
-
-impl Object {
-    fn new() -> Self {
-        Self(vec![b'{'])
-    }
-
-    fn name(&mut self, name: &str) -> &mut Vec<u8> {
-        if self.0.len() > 1 {
-            self.0.push(b',');
-        }
-        push_json(&name, &mut self.0);
-        self.0.push(b':');
-        &mut self.0
-    }
-
-    fn number(&mut self, name: &str, value: u64) -> &mut Self {
-        push_u64(value, self.name(name));
-        self
-    }
-
-    fn large(&mut self, name: &str, value: u128) -> &mut Self {
-        push_u128(value, self.name(name));
-        self
-    }
-
-    fn maybe(&mut self, name: &str, value: Option<u64>) -> &mut Self {
-        match value {
-            Some(value) => self.number(name, value),
-            None => self.raw(name, b"null"),
-        }
-    }
-
-    fn text(&mut self, name: &str, value: &str) -> &mut Self {
-        push_json(&value, self.name(name));
-        self
-    }
-
-    fn raw(&mut self, name: &str, value: &[u8]) -> &mut Self {
-        self.name(name).extend_from_slice(value);
-        self
-    }
-
-    fn end(mut self) -> Vec<u8> {
-        self.0.push(b'}');
-        self.0
+    let counts = |meaning: Meaning| {
+        let stacks = view.stacks.iter();
+        stacks.map(|stack| stack[meaning as usize]).collect()
+    };
+    Timeline {
+        start: view.start_ms,
+        width_ms: view.width_ms,
+        unmatched: counts(Meaning::Unmatched),
+        allowed: counts(Meaning::Allowed),
+        delayed: counts(Meaning::Delayed),
+        denied: counts(Meaning::Denied),
     }
 }
 

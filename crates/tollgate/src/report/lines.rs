@@ -3,67 +3,72 @@
 //! `{"time", "key", "cost", "allowed", "policy", "remaining", "retry_after_ns", "wait_ns"}`: `policy` names the one
 //! that refused, `retry_after_ns` is null unless waiting helps, and `remaining` is null where nothing is counted.
 
+use std::fmt;
 use std::io::{self, Write};
 
-use super::text::{push_json, push_u64, push_u128};
-use super::{Meaning, Outcome, PolicyLabel, Verdict};
+use serde::{Serialize, Serializer};
+
+use super::{Outcome, PolicyLabel, Verdict};
 
 /// Writes outcomes as JSON lines. Call [`finish`](Self::finish) at the end, or the last ones are lost.
 pub struct Lines<W> {
     out: W,
     buffer: Vec<u8>,
-    /// The policies' names as JSON strings.
-    names: Vec<Vec<u8>>,
+    /// The policies' names.
+    names: Vec<String>,
 }
 
 const BUFFER: usize = 64 * 1024;
 
+#[derive(Serialize)]
+struct Line<'a> {
+    time: u64,
+    #[serde(serialize_with = "written")]
+    key: &'a dyn fmt::Display,
+    cost: u64,
+    allowed: bool,
+    policy: Option<&'a str>,
+    remaining: Option<u64>,
+    retry_after_ns: Option<u128>,
+    wait_ns: u128,
+}
+
+fn written<S: Serializer>(key: &dyn fmt::Display, out: S) -> Result<S::Ok, S::Error> {
+    out.collect_str(key)
+}
+
 impl<W: Write> Lines<W> {
     /// Writes to `out`, which needs no buffer of its own.
     pub fn new(out: W, labels: &[PolicyLabel]) -> Self {
-        let names = labels.iter().map(|label| {
-            let mut name = Vec::new();
-            push_json(&label.name, &mut name);
-            name
-        });
         Self {
             out,
             buffer: Vec::with_capacity(BUFFER + 1024),
-            names: names.collect(),
+            names: labels.iter().map(|label| label.name.clone()).collect(),
         }
     }
 
     /// Writes one outcome.
     #[inline]
     pub fn add(&mut self, outcome: &Outcome<'_>) -> io::Result<()> {
-        let out = &mut self.buffer;
-        out.extend_from_slice(b"{\"time\":");
-        push_u64(outcome.time_ms, out);
-        out.extend_from_slice(b",\"key\":");
-        push_json(outcome.key, out);
-        out.extend_from_slice(b",\"cost\":");
-        push_u64(outcome.cost, out);
-        let (retry_after_ns, wait_ns) = match outcome.verdict {
-            Verdict::Denied { retry_after_ns } => {
-                let name = outcome.policy.and_then(|policy| self.names.get(policy));
-                out.extend_from_slice(b",\"allowed\":false,\"policy\":");
-                out.extend_from_slice(name.map_or(b"null", Vec::as_slice));
-                (retry_after_ns, 0)
-            }
+        let (refusal, wait_ns) = match outcome.verdict {
+            Verdict::Denied { retry_after_ns } => (Some(retry_after_ns), 0),
             Verdict::Delayed { wait_ns } => (None, wait_ns),
             Verdict::Allowed | Verdict::Unmatched => (None, 0),
         };
-        if outcome.verdict.meaning() != Meaning::Denied {
-            out.extend_from_slice(b",\"allowed\":true,\"policy\":null");
-        }
-        out.extend_from_slice(b",\"remaining\":");
-        push_or_null(outcome.remaining.map(u128::from), out);
-        out.extend_from_slice(b",\"retry_after_ns\":");
-        push_or_null(retry_after_ns, out);
-        out.extend_from_slice(b",\"wait_ns\":");
-        push_u128(wait_ns, out);
-        out.extend_from_slice(b"}\n");
-        if out.len() >= BUFFER {
+        let policy = outcome.policy.filter(|_| refusal.is_some());
+        let line = Line {
+            time: outcome.time_ms,
+            key: outcome.key,
+            cost: outcome.cost,
+            allowed: refusal.is_none(),
+            policy: policy.and_then(|policy| self.names.get(policy).map(|name| &**name)),
+            remaining: outcome.remaining,
+            retry_after_ns: refusal.flatten(),
+            wait_ns,
+        };
+        serde_json::to_writer(&mut self.buffer, &line)?;
+        self.buffer.push(b'\n');
+        if self.buffer.len() >= BUFFER {
             self.flush()
         } else {
             Ok(())
@@ -81,13 +86,6 @@ impl<W: Write> Lines<W> {
         let written = self.out.write_all(&self.buffer);
         self.buffer.clear();
         written
-    }
-}
-
-fn push_or_null(value: Option<u128>, out: &mut Vec<u8>) {
-    match value {
-        Some(value) => push_u128(value, out),
-        None => out.extend_from_slice(b"null"),
     }
 }
 
@@ -153,6 +151,27 @@ mod tests {
                 "{head}false,\"policy\":null,\"remaining\":null,\"retry_after_ns\":null,\"wait_ns\":0}}\n"
             )
         );
+    }
+
+    #[test]
+    fn any_text_is_a_json_string_that_reads_back() {
+        let text: String = (0..0x3000)
+            .filter_map(char::from_u32)
+            .chain("😀\"\\".chars())
+            .collect();
+        let mut lines = Lines::new(Vec::new(), &[]);
+        let outcome = Outcome {
+            time_ms: 0,
+            cost: 1,
+            verdict: Verdict::Allowed,
+            policy: None,
+            remaining: None,
+            key: &text,
+        };
+        lines.add(&outcome).unwrap();
+        let line = lines.finish().unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(value["key"], text);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 mod atomic;
 pub mod html;
 pub mod human;
-mod index;
 pub mod json;
 mod least;
 pub mod lines;

@@ -6,19 +6,14 @@
 //!
 //! A key is its text: two that read alike are one. The same stream gives the same list, every time.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
-use std::mem;
+use std::sync::Arc;
 
-use tollgate_table::{Print, Seed};
-
-use super::index::Index;
 use super::least::Least;
 
 /// Keys counted at once.
 const COUNTERS: usize = 1024;
-
-/// Prints find a counter; the text says whether it is the one. So the seed is no secret, and every run is the same.
-const SEED: [u64; 2] = [0x746f_7020, 0x6b65_7973];
 
 /// A key and how often it was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,17 +29,12 @@ pub struct TopKey {
 }
 
 /// The most frequent keys of a stream.
-///
-/// What every key touches is kept apart from the rest, so that it stays in the nearest cache.
 pub struct TopKeys {
     /// The most counters there may be.
     counters_max: usize,
     counters: Vec<Counter>,
-    /// The prints of the counters' keys.
-    prints: Vec<u64>,
-    /// The counters by print. Its order never shows.
-    index: Index,
-    seed: Seed,
+    /// The counter of each key. Its order never shows.
+    places: HashMap<Arc<str>, usize>,
     /// How often each counter's key was counted.
     counts: Least,
     /// The key being added, written out.
@@ -52,7 +42,7 @@ pub struct TopKeys {
 }
 
 struct Counter {
-    key: String,
+    key: Arc<str>,
     over_max: u64,
     policy: Option<usize>,
 }
@@ -66,9 +56,7 @@ impl TopKeys {
         Self {
             counters_max,
             counters: Vec::with_capacity(counters_max),
-            prints: Vec::with_capacity(counters_max),
-            index: Index::for_items(counters_max),
-            seed: Seed::new(SEED),
+            places: HashMap::with_capacity(counters_max),
             counts: Least::for_items(counters_max),
             text: String::new(),
         }
@@ -79,15 +67,8 @@ impl TopKeys {
         self.text.clear();
         // Writing to a string does not fail; a key that refuses to be written counts as what it wrote.
         let _ = write!(self.text, "{key}");
-        let Print(print) = self.seed.bytes(self.text.as_bytes());
-        let same = |counter: usize| {
-            self.prints[counter] == print && self.counters[counter].key == self.text
-        };
-        let counter = match self.index.find(print, same) {
-            Some(counter) => counter,
-            None if self.counters.len() < self.counters_max => self.start(print),
-            None => self.replace(print),
-        };
+        let known = self.places.get(self.text.as_str()).copied();
+        let counter = known.unwrap_or_else(|| self.start());
         self.counters[counter].policy = policy;
         self.counts.count(counter);
     }
@@ -106,7 +87,7 @@ impl TopKeys {
             .into_iter()
             .take(len_max)
             .map(|(count, counter)| TopKey {
-                key: counter.key.clone(),
+                key: counter.key.to_string(),
                 count,
                 over_max: counter.over_max,
                 policy: counter.policy,
@@ -129,32 +110,28 @@ impl TopKeys {
         self.counters.is_empty()
     }
 
-    /// A new counter for the key being added.
-    fn start(&mut self, print: u64) -> usize {
-        let counter = self.counters.len();
-        self.counters.push(Counter {
-            key: self.text.clone(),
-            over_max: 0,
+    /// A counter for the key being added: a new one, or that of the least counted key.
+    fn start(&mut self) -> usize {
+        let key: Arc<str> = self.text.as_str().into();
+        let (counter, over_max) = if self.counters.len() < self.counters_max {
+            self.counts.push();
+            (self.counters.len(), 0)
+        } else {
+            self.counts.least().unwrap_or_default()
+        };
+        let started = Counter {
+            key: Arc::clone(&key),
+            over_max,
             policy: None,
-        });
-        self.prints.push(print);
-        self.counts.push();
-        self.index.insert(print, counter);
-        counter
-    }
-
-    /// Gives the least counted key's counter to the key being added.
-    fn replace(&mut self, print: u64) -> usize {
-        let (counter, count) = self.counts.least().unwrap_or_default();
-        let prints = &self.prints;
-        self.index
-            .remove(prints[counter], counter, |other| prints[other]);
-        self.index.insert(print, counter);
-        self.prints[counter] = print;
-        let least = &mut self.counters[counter];
-        // The two texts change places, so that neither is copied.
-        mem::swap(&mut least.key, &mut self.text);
-        least.over_max = count;
+        };
+        match self.counters.get_mut(counter) {
+            Some(least) => {
+                self.places.remove(&least.key);
+                *least = started;
+            }
+            None => self.counters.push(started),
+        }
+        self.places.insert(key, counter);
         counter
     }
 }

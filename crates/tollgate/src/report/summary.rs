@@ -1,12 +1,14 @@
 //! Everything a replay adds up, in memory that does not depend on the trace's length.
 
+use serde::Serialize;
+
 use super::sketch::TopKeys;
 use super::timeline::Timeline;
 use super::waits::Waits;
 use super::{Meaning, Outcome, PolicyLabel, Verdict};
 
 /// How many requests, and how many tokens they asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
     /// Requests.
     pub requests: u64,
