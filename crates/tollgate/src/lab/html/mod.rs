@@ -11,7 +11,7 @@ use tollgate_lab::Report;
 pub(super) use colour::colour;
 
 use super::{lease, split, supply};
-use crate::report::html::document;
+use crate::report::html::Document;
 use crate::report::text::{html as safe, put};
 
 const STYLE: &str = include_str!("lab.css");
@@ -75,7 +75,7 @@ pub(super) fn page(report: &Report) -> String {
         safe(&report.experiment),
         parameters(report)
     );
-    document((&report.title, "tollgate lab"), STYLE, (&facts, &body))
+    lab_page(&report.title, &facts, &body)
 }
 
 /// The first sentence; figures have points too, but no space behind them.
@@ -135,11 +135,18 @@ pub(super) fn index(entries: &[Entry]) -> String {
         1 => "One experiment".to_owned(),
         count => format!("{count} experiments"),
     };
-    document(
-        (&title, "tollgate lab"),
-        STYLE,
-        ("designs measured on one bench", &body),
-    )
+    lab_page(&title, "designs measured on one bench", &body)
+}
+
+fn lab_page(title: &str, facts: &str, body: &str) -> String {
+    let document = Document {
+        title,
+        command: "tollgate lab",
+        style: STYLE,
+        facts,
+        body,
+    };
+    document.page()
 }
 
 #[cfg(test)]

@@ -7,14 +7,17 @@ use tollgate_lab::{Figure, Line};
 
 use super::super::human::digits;
 use super::colour::colour;
+use crate::report::html::frame::{Frame, round_up};
 use crate::report::text::{html as safe, put};
 
-const WIDTH: f64 = 600.0;
-const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 56.0;
-const RIGHT: f64 = 16.0;
-const TOP: f64 = 28.0;
-const BOTTOM: f64 = 42.0;
+const FRAME: Frame = Frame {
+    width: 600.0,
+    height: 280.0,
+    left: 56.0,
+    right: 16.0,
+    top: 28.0,
+    bottom: 42.0,
+};
 /// Lines with at most that many points get marks.
 const MARKED_MAX: usize = 16;
 /// Rows of a table behind a plot.
@@ -46,7 +49,7 @@ pub(super) fn section(figure: &Figure) -> String {
 /// One entry of the legend.
 fn key(figure: &Figure, at: usize, line: &Line) -> String {
     let mark = if line.points.len() <= MARKED_MAX {
-        mark(shape(figure, at), (13.0, 7.0), line.is_reference)
+        mark(shape(figure, at), 13.0, 7.0, line.is_reference)
     } else {
         String::new()
     };
@@ -89,7 +92,7 @@ fn stroke(figure: &Figure, at: usize) -> &'static str {
 }
 
 /// A small shape, hollow for what others report; four of them take turns.
-fn mark(at: usize, (x, y): (f64, f64), is_hollow: bool) -> String {
+fn mark(at: usize, x: f64, y: f64, is_hollow: bool) -> String {
     let class = if is_hollow { "mark hollow" } else { "mark" };
     let path = match at % 4 {
         0 => return format!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\"/>"),
@@ -233,18 +236,9 @@ impl<'a> Plot<'a> {
         }
     }
 
-    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        (
-            LEFT + (WIDTH - LEFT - RIGHT) * self.x.part(x),
-            HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * self.y.part(y),
-        )
-    }
-
     fn draw(&self) -> String {
-        let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}; the table below has the numbers\">\n",
-            safe(&self.figure.title)
-        );
+        let title = &self.figure.title;
+        let mut svg = FRAME.begin(&format!("{title}; the table below has the numbers"));
         self.draw_levels(&mut svg);
         self.draw_base(&mut svg);
         // What is compared with lies underneath.
@@ -264,56 +258,26 @@ impl<'a> Plot<'a> {
 
     fn draw_levels(&self, svg: &mut String) {
         for level in self.y.ticks(4.0) {
-            let (_, y) = self.place((self.x.from, level));
-            put(
-                svg,
-                format_args!(
-                    "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.0}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-                     <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
-                    WIDTH - RIGHT,
-                    LEFT - 8.0,
-                    y + 4.0,
-                    label(level)
-                ),
-            );
+            FRAME.level(self.y.part(level), &label(level), svg);
         }
+        let unit = safe(&self.figure.y_label);
         put(
             svg,
-            format_args!(
-                "<text class=\"unit\" x=\"0\" y=\"12\">{}</text>\n",
-                safe(&self.figure.y_label)
-            ),
+            format_args!("<text class=\"unit\" x=\"0\" y=\"12\">{unit}</text>\n"),
         );
     }
 
     fn draw_base(&self, svg: &mut String) {
-        let floor = HEIGHT - BOTTOM;
-        let right = WIDTH - RIGHT;
-        put(
-            svg,
-            format_args!(
-                "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{floor}\" y2=\"{floor}\"/>\n"
-            ),
-        );
+        FRAME.base(svg);
         for tick in self.x.ticks(8.0) {
-            let (x, _) = self.place((tick, self.y.from));
-            put(
-                svg,
-                format_args!(
-                    "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{floor}\" y2=\"{:.0}\"/>\
-                     <text x=\"{x:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>\n",
-                    floor + 4.0,
-                    floor + 18.0,
-                    label(tick)
-                ),
-            );
+            FRAME.mark(self.x.part(tick), &label(tick), svg);
         }
         put(
             svg,
             format_args!(
                 "<text class=\"unit\" x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">{}</text>\n",
-                right,
-                HEIGHT - 6.0,
+                FRAME.end(),
+                FRAME.height - 6.0,
                 safe(&self.figure.x_label)
             ),
         );
@@ -324,11 +288,11 @@ impl<'a> Plot<'a> {
         let mut marks = String::new();
         let known = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
         for point in line.points.iter().filter(known) {
-            let (x, y) = self.place(*point);
+            let (x, y) = (FRAME.x(self.x.part(point.0)), FRAME.y(self.y.part(point.1)));
             let step = if path.is_empty() { 'M' } else { 'L' };
             put(&mut path, format_args!("{step}{x:.1} {y:.1}"));
             if line.points.len() <= MARKED_MAX {
-                marks.push_str(&mark(shape(self.figure, at), (x, y), line.is_reference));
+                marks.push_str(&mark(shape(self.figure, at), x, y, line.is_reference));
             }
         }
         put(
@@ -344,30 +308,22 @@ impl<'a> Plot<'a> {
     /// What the lines say at a place, shown when it is pointed at.
     fn draw_hover(&self, svg: &mut String) {
         let xs = xs(self.figure, HOVERS_MAX);
-        let places: Vec<f64> = xs.iter().map(|x| self.place((*x, self.y.from)).0).collect();
+        let places: Vec<f64> = xs.iter().map(|x| FRAME.x(self.x.part(*x))).collect();
         for (at, (x, here)) in xs.iter().zip(&places).enumerate() {
             let before = at
                 .checked_sub(1)
                 .and_then(|at| places.get(at))
-                .map_or(LEFT, |left| f64::midpoint(*left, *here));
+                .map_or(FRAME.left, |left| f64::midpoint(*left, *here));
             let after = places
                 .get(at + 1)
-                .map_or(WIDTH - RIGHT, |right| f64::midpoint(*right, *here));
+                .map_or(FRAME.end(), |right| f64::midpoint(*right, *here));
             let mut told = format!("{} = {}", self.figure.x_label, label(*x));
             for line in &self.figure.lines {
                 if let Some(y) = value_at(line, *x) {
                     put(&mut told, format_args!("\n{}: {}", line.name, digits(y)));
                 }
             }
-            put(
-                svg,
-                format_args!(
-                    "<rect class=\"hover\" x=\"{before:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.0}\"><title>{}</title></rect>\n",
-                    (after - before).max(0.0),
-                    HEIGHT - TOP - BOTTOM,
-                    safe(&told)
-                ),
-            );
+            FRAME.hover(before, after, &told, svg);
         }
     }
 }
@@ -457,18 +413,6 @@ fn label(value: f64) -> String {
             text
         }
     )
-}
-
-/// The next number that starts with 1, 2, 2.5 or 5.
-fn round_up(value: f64) -> f64 {
-    if value.is_nan() || value <= 0.0 || value.is_infinite() {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    let lead = [1.0, 2.0, 2.5, 5.0]
-        .into_iter()
-        .find(|lead| lead * power >= value * 0.999);
-    lead.unwrap_or(10.0) * power
 }
 
 #[cfg(test)]

@@ -8,14 +8,24 @@ use super::super::human::moment;
 use super::super::text::put;
 use super::super::timeline::View;
 use super::super::{Meaning, Summary, units};
+use super::frame::{Frame, round_up};
 use crate::civil::{Civil, DAY_MS};
 
-const WIDTH: f64 = 1216.0;
-const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 12.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = 28.0;
+const FRAME: Frame = Frame {
+    width: 1216.0,
+    height: 280.0,
+    left: 64.0,
+    right: 12.0,
+    top: 20.0,
+    bottom: 28.0,
+};
+/// The share that was denied is lower, under the same axis.
+const SHARE: Frame = Frame {
+    height: 76.0,
+    top: 12.0,
+    bottom: 8.0,
+    ..FRAME
+};
 const COLUMNS: usize = 240;
 
 /// The chart, its legend and its table.
@@ -40,9 +50,6 @@ pub(super) fn section(summary: &Summary) -> String {
 
 /// The share denied over time, under the same axis; nothing when nothing was denied.
 fn share(view: &View) -> String {
-    const HEIGHT: f64 = 76.0;
-    const TOP: f64 = 12.0;
-    const FLOOR: f64 = HEIGHT - 8.0;
     let shares = view.stacks.iter().map(|stack| {
         stack[Meaning::Denied as usize] as f64 / stack.iter().sum::<u64>().max(1) as f64
     });
@@ -51,28 +58,36 @@ fn share(view: &View) -> String {
         return String::new();
     }
     let full = round_up(worst).min(1.0);
-    let (plot, right) = (Plot::new(view), WIDTH - RIGHT);
-    let mut path = format!("M{LEFT} {FLOOR}");
+    let floor = SHARE.y(0.0);
+    let mut path = format!("M{} {floor}", SHARE.left);
     for (column, share) in shares.enumerate() {
-        let y = FLOOR - (FLOOR - TOP) * share / full;
-        put(&mut path, format_args!("V{y:.1}H{:.1}", plot.x(column + 1)));
+        let x = x(view, column + 1);
+        put(
+            &mut path,
+            format_args!("V{:.1}H{x:.1}", SHARE.y(share / full)),
+        );
     }
-    let percent = units::number(full * 100.0);
-    format!(
-        "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Share of \
-         requests denied over time\">\
-         <line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{TOP}\" y2=\"{TOP}\"/>\
-         <path class=\"fill denied\" d=\"{path}V{FLOOR}Z\"/>\
-         <path fill=\"url(#hatch)\" d=\"{path}V{FLOOR}Z\"/>\
-         <line class=\"axis\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{FLOOR}\" y2=\"{FLOOR}\"/>\
-         <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">{percent} %</text>\
-         <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">denied</text>\
-         <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">0</text></svg></figure>\n",
-        TOP + 4.0,
-        f64::midpoint(TOP, FLOOR) + 4.0,
-        FLOOR + 4.0,
-        label = LEFT - 8.0,
-    )
+    let mut svg = SHARE.begin("Share of requests denied over time");
+    SHARE.level(1.0, &format!("{} %", units::number(full * 100.0)), &mut svg);
+    put(
+        &mut svg,
+        format_args!(
+            "<path class=\"fill denied\" d=\"{path}V{floor}Z\"/>\
+             <path fill=\"url(#hatch)\" d=\"{path}V{floor}Z\"/>\
+             <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">denied</text>\
+             <text x=\"{label}\" y=\"{}\" text-anchor=\"end\">0</text>\n",
+            SHARE.y(0.5) + 4.0,
+            floor + 4.0,
+            label = SHARE.left - 8.0,
+        ),
+    );
+    SHARE.base(&mut svg);
+    format!("<figure>{svg}</svg></figure>\n")
+}
+
+/// Where a column begins.
+fn x(view: &View, column: usize) -> f64 {
+    FRAME.x(column as f64 / view.stacks.len().max(1) as f64)
 }
 
 /// The fact that the chart shows.
@@ -151,18 +166,16 @@ impl<'a> Plot<'a> {
     }
 
     fn x(&self, column: usize) -> f64 {
-        LEFT + (WIDTH - LEFT - RIGHT) * column as f64 / self.view.stacks.len().max(1) as f64
+        x(self.view, column)
     }
 
     fn y(&self, requests: f64) -> f64 {
-        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * requests / self.full
+        FRAME.y(requests / self.full)
     }
 
     fn draw(&self, shown: &[Meaning]) -> String {
-        let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Requests per \
-             second over time; the table below has the numbers\">\n{PATTERNS}"
-        );
+        let mut svg = FRAME.begin("Requests per second over time; the table below has the numbers");
+        svg.push_str(PATTERNS);
         self.draw_levels(&mut svg);
         for meaning in shown {
             self.draw_area(*meaning, &mut svg);
@@ -174,21 +187,11 @@ impl<'a> Plot<'a> {
     }
 
     fn draw_levels(&self, svg: &mut String) {
-        let (right, mut level) = (WIDTH - RIGHT, 0.0);
+        let mut level = 0.0;
         while level <= self.full * 1.001 {
-            let y = self.y(level);
             let label = units::number(level * 1000.0 / self.view.width_ms as f64);
-            put(
-                svg,
-                format_args!(
-                    "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" \
-                     y2=\"{y:.1}\"/>\
-                 <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{label}{}</text>\n",
-                    LEFT - 8.0,
-                    y + 4.0,
-                    if level > 0.0 { "/s" } else { "" }
-                ),
-            );
+            let unit = if level > 0.0 { "/s" } else { "" };
+            FRAME.level(level / self.full, &(label + unit), svg);
             level += self.step;
         }
     }
@@ -224,58 +227,31 @@ impl<'a> Plot<'a> {
     }
 
     fn draw_times(&self, svg: &mut String) {
-        let y = self.y(0.0);
-        let span = self
-            .view
-            .width_ms
-            .saturating_mul(self.view.stacks.len() as u64);
+        let columns = self.view.stacks.len() as u64;
+        let span = self.view.width_ms.saturating_mul(columns);
         let step = tick_ms(span);
-        put(
-            svg,
-            format_args!(
-                "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n",
-                WIDTH - RIGHT
-            ),
-        );
+        FRAME.base(svg);
         let first = self.view.start_ms.div_ceil(step) * step;
         for time in (0..12).map(|tick| first + tick * step) {
             let offset = time - self.view.start_ms;
-            let x = LEFT + (WIDTH - LEFT - RIGHT) * offset as f64 / span as f64;
-            if offset > span || x > WIDTH - RIGHT - 24.0 {
+            let part = offset as f64 / span as f64;
+            if offset > span || FRAME.x(part) > FRAME.end() - 24.0 {
                 break;
             }
-            put(
-                svg,
-                format_args!(
-                    "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{y:.1}\" y2=\"{:.1}\"/>\
-                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-                    y + 4.0,
-                    y + 18.0,
-                    tick_label(time, span)
-                ),
-            );
+            FRAME.mark(part, &tick_label(time, span), svg);
         }
     }
 
     /// What a column holds, shown when it is pointed at.
     fn draw_hover(&self, shown: &[Meaning], svg: &mut String) {
-        let width = self.x(1) - self.x(0);
         for (column, stack) in self.view.stacks.iter().enumerate() {
-            let mut counts = String::new();
+            let begun = Civil::from_unix_ms(self.view.time_ms(column));
+            let mut said = format!("{begun} UTC");
             for meaning in shown.iter().rev() {
                 let count = units::exact(stack[*meaning as usize]);
-                put(&mut counts, format_args!("\n{count} {}", meaning.word()));
+                put(&mut said, format_args!("\n{count} {}", meaning.word()));
             }
-            put(
-                svg,
-                format_args!(
-                    "<rect class=\"hover\" x=\"{:.1}\" y=\"{TOP}\" width=\"{width:.1}\" \
-                     height=\"{:.0}\"><title>{} UTC{counts}</title></rect>\n",
-                    self.x(column),
-                    HEIGHT - TOP - BOTTOM,
-                    Civil::from_unix_ms(self.view.time_ms(column)),
-                ),
-            );
+            FRAME.hover(self.x(column), self.x(column + 1), &said, svg);
         }
     }
 }
@@ -312,18 +288,6 @@ fn table(view: &View, shown: &[Meaning]) -> String {
     }
     text.push_str("</tbody></table></div></details>\n");
     text
-}
-
-/// The next number that starts with 1, 2, 2.5 or 5.
-fn round_up(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    let lead = [1.0, 2.0, 2.5, 5.0]
-        .into_iter()
-        .find(|lead| lead * power >= value * 0.999);
-    lead.unwrap_or(10.0) * power
 }
 
 /// A round step that puts at most ten times on the axis.
@@ -377,20 +341,6 @@ fn tick_label(time_ms: u64, span_ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn levels_are_round_numbers() {
-        for (value, round) in [
-            (0.0, 1.0),
-            (0.3, 0.5),
-            (1.0, 1.0),
-            (23.0, 25.0),
-            (26.0, 50.0),
-            (7e6, 1e7),
-        ] {
-            assert!((round_up(value) / round - 1.0).abs() < 1e-9, "{value}");
-        }
-    }
 
     #[test]
     fn the_axis_has_a_few_times_whatever_the_span() {

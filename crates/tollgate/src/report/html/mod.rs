@@ -1,6 +1,7 @@
 //! The report as one page that needs nothing else: no script, font, image or request.
 
 mod chart;
+pub(crate) mod frame;
 mod tables;
 
 use super::text::{html as safe, put};
@@ -19,38 +20,59 @@ pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
     }
     let end = safe(&story::conclusion(summary));
     put(&mut body, format_args!("<p class=\"end\">{end}</p>\n"));
-    document(
-        (&title, "tollgate replay"),
-        "",
-        (&facts(summary, caption), &body),
-    )
+    let document = Document {
+        title: &title,
+        command: "tollgate replay",
+        style: "",
+        facts: &facts(summary, caption),
+        body: &body,
+    };
+    document.page()
 }
 
-/// A whole page around a body: its title and the command that made it, more style, and the facts under the title.
-pub(crate) fn document(
-    (title, command): (&str, &str),
-    style: &str,
-    (facts, body): (&str, &str),
-) -> String {
-    let title = safe(title);
-    let mut page = String::with_capacity(body.len() + 16 * 1024);
-    page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    page.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-     style-src 'unsafe-inline'\">\n",
-    );
-    put(
-        &mut page,
-        format_args!(
-            "<title>{title} · {command}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
-             <header><div><h1>{title}</h1><div class=\"soft\">{facts}</div></div>{}</header>\n\
-             <main>\n{body}</main>\n</body>\n</html>\n",
-            themes()
-        ),
-    );
-    page
+/// A whole page.
+pub(crate) struct Document<'a> {
+    pub(crate) title: &'a str,
+    /// The command that made it.
+    pub(crate) command: &'a str,
+    /// More style than all pages have.
+    pub(crate) style: &'a str,
+    /// What stands under the title, as markup.
+    pub(crate) facts: &'a str,
+    /// The rest, as markup.
+    pub(crate) body: &'a str,
+}
+
+impl Document<'_> {
+    /// The page as text.
+    pub(crate) fn page(&self) -> String {
+        let Self {
+            command,
+            style,
+            facts,
+            body,
+            ..
+        } = self;
+        let title = safe(self.title);
+        let mut page = String::with_capacity(body.len() + 16 * 1024);
+        page.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+        page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+        page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+        page.push_str(
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'\">\n",
+        );
+        put(
+            &mut page,
+            format_args!(
+                "<title>{title} · {command}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
+                 <header><div><h1>{title}</h1><div class=\"soft\">{facts}</div></div>{}</header>\n\
+                 <main>\n{body}</main>\n</body>\n</html>\n",
+                themes()
+            ),
+        );
+        page
+    }
 }
 
 /// The switch between light and dark.
