@@ -159,8 +159,8 @@ pub struct CheckOptions {
     pub file: PathBuf,
 
     /// What to print about a good file
-    #[arg(long, value_enum, default_value = "human")]
-    pub format: CheckFormat,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Formats a trace may have.
@@ -187,12 +187,13 @@ pub enum OutputFormat {
     Jsonl,
 }
 
-/// What `config check` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    /// A table for people
+/// What commands print that show one thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people
+    #[default]
     Human,
-    /// One JSON object
+    /// One JSON object; of what a server was asked, as it answered
     Json,
 }
 

@@ -13,7 +13,7 @@ use tollgate_serve::settings::{
 };
 use tollgate_serve::supply::nodes_max;
 
-use crate::cli::{CheckFormat, CheckOptions, SealCommand};
+use crate::cli::{CheckOptions, Format, SealCommand};
 use crate::failure::Failure;
 
 /// Reads a contract file, a descriptor file of envoyproxy/ratelimit, or a folder of such.
@@ -60,8 +60,8 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
     // As nodes of a cluster would count them.
     countable(&contracts, false).map_err(|error| Failure::config(format!("error: {error}")))?;
     let text = match options.format {
-        CheckFormat::Human => human(&contracts, &options.file),
-        CheckFormat::Json => json(&contracts, &options.file),
+        Format::Human => human(&contracts, &options.file),
+        Format::Json => json(&contracts, &options.file),
     };
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
@@ -120,7 +120,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     notes.extend(settings.unmatched_note());
     notes.extend(file.and_then(|file| unread(file, catalogue)));
     let text = match options.format {
-        CheckFormat::Human => {
+        Format::Human => {
             let shown = |list: &[String]| match list {
                 [] => "off".to_owned(),
                 list => list.join(", "),
@@ -141,7 +141,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
                 shown(&resp)
             )
         }
-        CheckFormat::Json => {
+        Format::Json => {
             let line = json!({ "http": http, "admin": admin, "resp": resp, "contracts": contracts.len(), "by_owner": by_owner, "notes": notes });
             format!("{line}\n")
         }

@@ -13,9 +13,10 @@ use std::io::{IsTerminal, Write};
 
 use tollgate_load::{LoadError, Plan, Progress};
 
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::{Look, units};
-use options::{AskCommand, BenchCommand, BenchFormat};
+use options::{AskCommand, BenchCommand};
 
 /// Runs the load, and prints what came of it.
 pub fn run(command: &BenchCommand) -> Result<(), Failure> {
@@ -30,14 +31,14 @@ fn ask(command: &AskCommand) -> Result<(), Failure> {
     let plan = command
         .plan()
         .map_err(|text| Failure::usage(format!("error: {text}")))?;
-    let shown = load.format == BenchFormat::Human && std::io::stderr().is_terminal();
+    let shown = load.format == Format::Human && std::io::stderr().is_terminal();
     let mut line = Line { shown };
     let report = tollgate_load::run(&plan, |progress| line.show(&progress_line(&plan, progress)));
     drop(line);
     let report = report.map_err(|error| failure(&plan, &error))?;
     let text = match load.format {
-        BenchFormat::Human => human::text(&plan, &report, Look::of_stdout()),
-        BenchFormat::Json => json::text(&plan, &report),
+        Format::Human => human::text(&plan, &report, Look::of_stdout()),
+        Format::Json => json::text(&plan, &report),
     };
     write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
     if report.decisions == 0 {

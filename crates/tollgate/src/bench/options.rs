@@ -7,6 +7,8 @@ use super::mqtt::options::{MQTT_EXAMPLES, MqttOptions};
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate_load::{Address, Arrivals, Call, Distribution, KeyTemplate, Keys, Limit, Pace, Plan};
 
+use crate::cli::Format;
+
 /// What to load, and how.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
@@ -98,8 +100,8 @@ pub struct LoadOptions {
     pub token: Option<String>,
 
     /// What to print
-    #[arg(long, value_enum, default_value_t = BenchFormat::Human)]
-    pub format: BenchFormat,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// A limit that requests carry along.
@@ -237,15 +239,6 @@ pub enum Gaps {
     Poisson,
     /// All the same
     Even,
-}
-
-/// What `bench` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BenchFormat {
-    /// A table and a plot for people
-    Human,
-    /// One JSON object
-    Json,
 }
 
 impl AskCommand {

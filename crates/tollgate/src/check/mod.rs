@@ -13,10 +13,11 @@ use serde_json::Value;
 use tollgate_load::{Address, Parts};
 use tollgate_wire::v1::{self, CheckRequest, Key};
 
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::Look;
 use http::Request;
-use options::{AskFormat, AskOptions};
+use options::AskOptions;
 pub(crate) use show::left;
 
 /// Asks, prints the decision, and fails without a word if it is a denial.
@@ -39,8 +40,8 @@ pub fn run(options: &AskOptions) -> Result<(), Failure> {
         return Err(refused(&options.at.server, reply.status, &decision));
     };
     let text = match options.format {
-        AskFormat::Human => show::text(&options.key, &decision, Look::of_stdout()),
-        AskFormat::Json => format!("{decision}\n"),
+        Format::Human => show::text(&options.key, &decision, Look::of_stdout()),
+        Format::Json => format!("{decision}\n"),
     };
     write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
     if allowed {

@@ -1,7 +1,10 @@
 //! Flags of `check`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+
 use tollgate_load::Address;
+
+use crate::cli::Format;
 
 /// Options of `check`.
 #[derive(Args, Debug)]
@@ -24,8 +27,8 @@ pub struct AskOptions {
     pub at: ServerOptions,
 
     /// What to print
-    #[arg(long, value_enum, default_value_t = AskFormat::Human)]
-    pub format: AskFormat,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// A server to ask, and the secret that it wants to see.
@@ -48,15 +51,6 @@ pub struct ServerOptions {
         hide_env_values = true
     )]
     pub token: Option<String>,
-}
-
-/// What `check` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AskFormat {
-    /// The decision in words
-    Human,
-    /// The decision as the server gave it
-    Json,
 }
 
 const EXAMPLES: &str = "\

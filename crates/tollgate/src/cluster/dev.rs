@@ -16,7 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tollgate_fault::Script;
 
 use super::fleet::{Fleet, Plan};
-use super::options::{ClusterFormat, DevOptions};
+use super::options::DevOptions;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::{Ink, Look};
 
@@ -40,8 +41,8 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
         return Ok(());
     };
     let text = match options.format {
-        ClusterFormat::Json => format!("{}\n", nodes(&fleet)),
-        ClusterFormat::Human => screen(&fleet, is_sample, Look::of_stdout()),
+        Format::Json => format!("{}\n", nodes(&fleet)),
+        Format::Human => screen(&fleet, is_sample, Look::of_stdout()),
     };
     let mut out = io::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use tollgate_load::Address;
 
 use crate::check::options::ServerOptions;
+use crate::cli::Format;
 
 /// Commands about clusters.
 #[derive(Debug, Subcommand)]
@@ -76,7 +77,7 @@ pub struct DevOptions {
 
     /// What to print once all nodes are ready
     #[arg(long, value_enum, default_value_t)]
-    pub format: ClusterFormat,
+    pub format: Format,
 }
 
 /// Options of `cluster status`.
@@ -88,7 +89,7 @@ pub struct StatusOptions {
 
     /// What to print
     #[arg(long, value_enum, default_value_t)]
-    pub format: ClusterFormat,
+    pub format: Format,
 }
 
 /// Options of `cluster forget`.
@@ -135,7 +136,7 @@ pub struct SupplyOptions {
 
     /// What to print
     #[arg(long, value_enum, default_value_t)]
-    pub format: ClusterFormat,
+    pub format: Format,
 }
 
 /// Options of `cluster prove`.
@@ -163,7 +164,7 @@ pub struct ProveOptions {
 
     /// What to print at the end
     #[arg(long, value_enum, default_value_t)]
-    pub format: ClusterFormat,
+    pub format: Format,
 }
 
 /// Options of `cluster prove-lease`.
@@ -183,7 +184,7 @@ pub struct ProveLeaseOptions {
 
     /// What to print at the end
     #[arg(long, value_enum, default_value_t)]
-    pub format: ClusterFormat,
+    pub format: Format,
 }
 
 /// Options of `cluster lessee`.
@@ -204,16 +205,6 @@ pub struct LesseeOptions {
     /// The file to which counts are written
     #[arg(long, value_name = "FILE")]
     pub counts: PathBuf,
-}
-
-/// What commands about clusters print.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ClusterFormat {
-    /// For people
-    #[default]
-    Human,
-    /// One JSON object on one line
-    Json,
 }
 
 /// The most processes that are started on one machine.

@@ -9,9 +9,10 @@ use serde_json::Value;
 use tollgate_serve::cluster::MissingView;
 use tollgate_serve::cluster::view::{ClusterView, MeView, PeerView};
 
-use super::options::{ClusterFormat, StatusOptions};
+use super::options::StatusOptions;
 use crate::check::http::{HttpError, Request};
 use crate::check::options::ServerOptions;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning, units};
@@ -19,8 +20,8 @@ use crate::report::{Ink, Look, Meaning, units};
 pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
     let (view, text) = fetch(options)?;
     let text = match options.format {
-        ClusterFormat::Json => format!("{}\n", text.trim_end()),
-        ClusterFormat::Human => human(&view, Look::of_stdout()),
+        Format::Json => format!("{}\n", text.trim_end()),
+        Format::Human => human(&view, Look::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)?;

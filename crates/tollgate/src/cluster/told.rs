@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use tollgate_load::Address;
 use tollgate_serve::modes::view::ModeView;
 
-use super::options::{ClusterFormat, SupplyOptions};
+use super::options::SupplyOptions;
 use crate::check::http::Request;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::Look;
 use crate::report::table::tame;
@@ -56,8 +57,8 @@ pub(crate) fn print(
     human: impl FnOnce(&[Told], Look) -> String,
 ) -> Result<(), Failure> {
     let text = match options.format {
-        ClusterFormat::Json => format!("{}\n", machine(told)),
-        ClusterFormat::Human => human(told, Look::of_stdout()),
+        Format::Json => format!("{}\n", machine(told)),
+        Format::Human => human(told, Look::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)

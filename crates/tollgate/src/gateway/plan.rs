@@ -12,7 +12,7 @@ use tollgate_split::plan::fit::{Plan, Task, Topic, plan, predict};
 use tollgate_split::plan::place::{Broker, Place, Principles, Publisher};
 use tollgate_split::plan::predict::{Costs, Part, Stream, burst_for};
 
-use crate::cli::CheckFormat;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::table::{Align, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning};
@@ -29,8 +29,8 @@ pub struct PlanOptions {
     brokers: u16,
 
     /// How to print it
-    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
-    format: CheckFormat,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 /// What is published, and what must be kept.
@@ -123,8 +123,8 @@ pub(super) struct Planned {
 pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
     let planned = planned(&options.traffic, options.brokers)?;
     let text = match options.format {
-        CheckFormat::Json => format!("{}\n", machine(options, &planned)),
-        CheckFormat::Human => human(options, &planned, Look::of_stdout()),
+        Format::Json => format!("{}\n", machine(options, &planned)),
+        Format::Human => human(options, &planned, Look::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)

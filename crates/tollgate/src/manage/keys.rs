@@ -4,8 +4,9 @@ use serde_json::{Map, json};
 use tollgate_load::Parts;
 
 use super::ask::{Server, encoded};
-use super::options::{Format, KeyCommand, KeyOptions, Managed};
+use super::options::{KeyCommand, KeyOptions, Managed};
 use super::{delete, print, show, written};
+use crate::cli::Format;
 use crate::failure::Failure;
 
 /// `tollgate key`.

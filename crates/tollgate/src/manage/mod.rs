@@ -15,9 +15,10 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use crate::cli::Format;
 use crate::failure::Failure;
 use ask::{Server, encoded};
-use options::{AssignCommand, ContractCommand, Format, Managed, ThingCommand};
+use options::{AssignCommand, ContractCommand, Managed, ThingCommand};
 use thing::thing;
 
 pub use keys::key;

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use tollgate_load::Address;
 
-use crate::cli::InputFormat;
+use crate::cli::{Format, InputFormat};
 
 /// A command, and the server it is for.
 #[derive(Args, Debug)]
@@ -38,17 +38,8 @@ pub struct NodeOptions {
     pub token_file: Option<PathBuf>,
 
     /// What to print
-    #[arg(long, global = true, value_enum, default_value_t = Format::Human)]
+    #[arg(long, global = true, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables and words
-    Human,
-    /// What the server answered
-    Json,
 }
 
 /// What can be done with contracts, plans and assignments alike.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::ask::{Server, encoded};
-use super::options::{Format, ThingCommand};
+use super::options::ThingCommand;
 use super::{all, attempt, delete, items, print, put, show, written};
+use crate::cli::Format;
 use crate::failure::Failure;
 
 /// Does what can be done with all of them.

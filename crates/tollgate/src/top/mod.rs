@@ -15,15 +15,16 @@ use std::time::Duration;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
+use crate::cli::Format;
 use crate::failure::Failure;
-use options::{TopFormat, TopOptions};
+use options::TopOptions;
 use source::Source;
 use state::{State, Wish};
 use view::Theme;
 
 /// Shows frames until somebody has seen enough, or one frame.
 pub fn run(options: &TopOptions) -> Result<(), Failure> {
-    if options.once || options.format == TopFormat::Json {
+    if options.once || options.format == Format::Json {
         return once(options);
     }
     if !std::io::stdout().is_terminal() {
@@ -44,8 +45,8 @@ pub fn run(options: &TopOptions) -> Result<(), Failure> {
 fn once(options: &TopOptions) -> Result<(), Failure> {
     let fetched = source::fetch(options)?;
     let text = match options.format {
-        TopFormat::Json => format!("{}\n", fetched.text.trim_end()),
-        TopFormat::Human => {
+        Format::Json => format!("{}\n", fetched.text.trim_end()),
+        Format::Human => {
             let mut state = State::new(options.at.server.to_string());
             state.take(fetched.snapshot);
             plain::text(&state)

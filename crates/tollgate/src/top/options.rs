@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::check::options::ServerOptions;
+use crate::cli::Format;
 
 /// Options of `top`.
 #[derive(Args, Debug)]
@@ -23,17 +24,8 @@ pub struct TopOptions {
     pub once: bool,
 
     /// What to print; JSON is one frame as the server gave it
-    #[arg(long, value_enum, default_value_t = TopFormat::Human)]
-    pub format: TopFormat,
-}
-
-/// What `top` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TopFormat {
-    /// Frames for people
-    Human,
-    /// One JSON object
-    Json,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 fn every(text: &str) -> Result<Duration, String> {

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use tollgate_load::{MqttError, MqttPhase, MqttPlan, MqttProgress};
 
 use super::Line;
-use super::options::BenchFormat;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::{Look, units};
 use options::MqttOptions;
@@ -21,7 +21,7 @@ use options::MqttOptions;
 pub fn run(options: &MqttOptions) -> Result<(), Failure> {
     let plan = options.plan();
     allow_files();
-    let shown = options.format == BenchFormat::Human && std::io::stderr().is_terminal();
+    let shown = options.format == Format::Human && std::io::stderr().is_terminal();
     let mut line = Line { shown };
     let report = tollgate_load::run_mqtt(&plan, |progress| {
         line.show(&progress_line(&plan, progress));
@@ -29,8 +29,8 @@ pub fn run(options: &MqttOptions) -> Result<(), Failure> {
     drop(line);
     let report = report.map_err(|error| failure(&error))?;
     let text = match options.format {
-        BenchFormat::Human => human::text(&plan, &report, Look::of_stdout()),
-        BenchFormat::Json => json::text(&plan, &report),
+        Format::Human => human::text(&plan, &report, Look::of_stdout()),
+        Format::Json => json::text(&plan, &report),
     };
     write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
     let is_watched = !plan.watch.at.is_empty();

@@ -9,7 +9,8 @@ use tollgate_load::{
     TopicTemplate, Version, Watch,
 };
 
-use crate::bench::options::{BenchFormat, seconds};
+use crate::bench::options::seconds;
+use crate::cli::Format;
 
 /// Options of `bench mqtt`.
 #[derive(Args, Debug)]
@@ -51,8 +52,8 @@ pub struct MqttOptions {
     pub seed: u64,
 
     /// What to print
-    #[arg(long, value_enum, default_value_t = BenchFormat::Human)]
-    pub format: BenchFormat,
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Who connects where.

@@ -24,10 +24,11 @@ use super::dev::{binary, threads};
 use super::fleet::{Fleet, Plan};
 use super::options::ProveLeaseOptions;
 use super::prove::judge::{Bucket, Log, judge};
+use super::prove::phases::{Proof, Row, mean};
 use crate::failure::Failure;
 use lessee::Counts;
 pub(super) use lessee::run as lessee;
-use show::{Report, Row, mean};
+use show::Report;
 
 /// A name, for how many seconds it goes on, in short too, and what happens.
 type Phase = (&'static str, (u64, u64), Event);
@@ -71,15 +72,7 @@ pub(super) fn run(options: &ProveLeaseOptions) -> Result<(), Failure> {
     let mut stage = Stage::set(folder, options.rate)?;
     let report = stage.play(options.quick)?;
     drop(stage);
-    let text = report.text(options.format);
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).map_err(Failure::output)?;
-    match report.found.violations {
-        0 => Ok(()),
-        count => Err(Failure::found(format!(
-            "error: {count} admissions were beyond the limit"
-        ))),
-    }
+    report.conclude(options.format)
 }
 
 impl Stage {

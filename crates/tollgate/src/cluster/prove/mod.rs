@@ -11,6 +11,7 @@
 #[allow(dead_code, unreachable_pub, reason = "a program of its own elsewhere")]
 pub(super) mod judge;
 mod load;
+pub(super) mod phases;
 mod show;
 mod simulated;
 mod stage;
@@ -32,7 +33,8 @@ use super::options::ProveOptions;
 use crate::failure::Failure;
 use judge::{Bucket, judge};
 use load::Load;
-use show::{Report, Row};
+use phases::{Proof, Row};
+use show::Report;
 use stage::Stage;
 use story::{BURST, LONG, NODES, Phase, QUICK, RATE, share};
 
@@ -52,15 +54,7 @@ pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
     let stage = Stage::set(nets, &contracts, folder)?;
     let report = play(stage, phases, (&contracts, cost))?;
     let report = Report { obstacle, ..report };
-    let text = report.text(options.format);
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).map_err(Failure::output)?;
-    match report.found.violations {
-        0 => Ok(()),
-        count => Err(Failure::found(format!(
-            "error: {count} admissions were beyond the limit"
-        ))),
-    }
+    report.conclude(options.format)
 }
 
 /// What the nodes are cut off by.
@@ -137,7 +131,7 @@ fn play(
         name,
         nanos: span.1 - span.0,
         live: share(log.tokens(span.0, span.1), span.1 - span.0),
-        simulated,
+        simulated: vec![simulated],
     });
     Ok(Report {
         rows: rows.collect(),

@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::judge::Found;
+use super::phases::{Proof, Row, table, verdict};
 use super::story::{BURST, NODES, RATE};
-use crate::cluster::options::ClusterFormat;
-use crate::report::table::{Align, Cell, Table, cell};
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::{Look, units};
 
 /// What came of it.
 pub(super) struct Report {
@@ -23,20 +22,9 @@ pub(super) struct Report {
     pub(super) obstacle: Option<String>,
 }
 
-/// One phase, and what was used of the limit in it, in percent.
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) nanos: u64,
-    pub(super) live: f64,
-    pub(super) simulated: f64,
-}
-
-impl Report {
-    pub(super) fn text(&self, format: ClusterFormat) -> String {
-        match format {
-            ClusterFormat::Human => self.human(Look::of_stdout()),
-            ClusterFormat::Json => self.json(),
-        }
+impl Proof for Report {
+    fn found(&self) -> &Found {
+        &self.found
     }
 
     fn human(&self, look: Look) -> String {
@@ -49,26 +37,10 @@ impl Report {
             units::exact(RATE),
             units::exact(BURST)
         );
-        let (left, right) = (Align::Left, Align::Right);
-        let header = [
-            ("phase", left),
-            ("seconds", right),
-            ("used live", right),
-            ("simulated", right),
-        ];
-        let mut rows: Vec<Vec<Cell>> = self.rows.iter().map(Row::cells).collect();
-        rows.push(self.whole().cells());
-        let table = Table {
-            header: &header,
-            rows,
-        };
-        table.write(look, &mut text);
+        let whole = self.whole();
+        let rows: Vec<&Row> = self.rows.iter().chain([&whole]).collect();
+        table(&rows, look, &mut text);
         let found = &self.found;
-        let verdict = format!("{} beyond one bucket", units::exact(found.violations));
-        let ink = match found.violations {
-            0 => Meaning::Allowed,
-            _ => Meaning::Denied,
-        };
         let worst = match found.violations {
             0 => String::new(),
             _ => format!(", worst by {} tokens", units::exact(found.worst)),
@@ -80,16 +52,16 @@ impl Report {
             units::exact(found.admissions),
             units::exact(found.tokens),
             units::exact(self.offered),
-            look.paint(Ink::Meaning(ink), &verdict),
+            verdict(found, look),
             self.recovered.as_secs_f64()
         );
         text
     }
 
-    fn json(&self) -> String {
+    fn json(&self) -> Value {
         let rows: Vec<_> = self.rows.iter().map(Row::json).collect();
         let found = &self.found;
-        let line = json!({
+        json!({
             "network": if self.obstacle.is_none() { "namespaces" } else { "proxy" },
             "obstacle": self.obstacle,
             "nodes": NODES,
@@ -103,10 +75,11 @@ impl Report {
             "violations": found.violations,
             "worst": found.worst,
             "recovered_s": self.recovered.as_secs_f64(),
-        });
-        format!("{line}\n")
+        })
     }
+}
 
+impl Report {
     /// All phases together.
     #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
     fn whole(&self) -> Row {
@@ -119,32 +92,7 @@ impl Report {
             name: "all",
             nanos,
             live: mean(|row| row.live),
-            simulated: mean(|row| row.simulated),
+            simulated: vec![mean(Row::mean)],
         }
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
-impl Row {
-    fn seconds(&self) -> f64 {
-        self.nanos as f64 / 1e9
-    }
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            cell(self.name),
-            cell(format!("{:.1}", self.seconds())),
-            cell(format!("{:.2} %", self.live)),
-            cell(format!("{:.2} %", self.simulated)),
-        ]
-    }
-
-    fn json(&self) -> serde_json::Value {
-        json!({
-            "name": self.name,
-            "seconds": self.seconds(),
-            "live_percent": self.live,
-            "simulated_percent": self.simulated,
-        })
     }
 }

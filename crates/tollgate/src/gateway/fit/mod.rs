@@ -18,7 +18,7 @@ use tollgate_gateway::Placement;
 use tollgate_load::Address;
 
 use super::plan::{TrafficOptions, planned};
-use crate::cli::CheckFormat;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::write_whole;
 use live::{Gateways, Watch};
@@ -67,8 +67,8 @@ pub struct FitOptions {
     traffic: TrafficOptions,
 
     /// How to print it
-    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
-    format: CheckFormat,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
 }
 
 /// How the number of gateways is found.

@@ -13,7 +13,7 @@ use super::super::plan::{Objective, objective_text};
 use super::live::{Measured, Settled};
 use super::search::{Trial, worst};
 use super::{Ended, FitOptions};
-use crate::cli::CheckFormat;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::table::{Align, Cell, Table, cell, tame};
 use crate::report::{Ink, Look, Meaning, units};
@@ -201,15 +201,15 @@ fn bar(done: Duration, whole: Duration) -> String {
 }
 
 /// What would be tried first.
-pub(super) fn dry(format: CheckFormat, trial: &Trial, text: &str) -> Result<(), Failure> {
+pub(super) fn dry(format: Format, trial: &Trial, text: &str) -> Result<(), Failure> {
     let said = match format {
-        CheckFormat::Json => {
+        Format::Json => {
             let weights = super::list::weights(&trial.parts);
             let predicted = trial.predicted_ns.map(millis);
             let facts = json!({ "k": trial.count(), "weights": weights, "predicted_ms": predicted, "placement": text });
             format!("{facts}\n")
         }
-        CheckFormat::Human => {
+        Format::Human => {
             let predicted = trial
                 .predicted_ns
                 .map_or_else(String::new, |ns| format!("; the model says {}", shown(ns)));
@@ -225,8 +225,8 @@ pub(super) fn dry(format: CheckFormat, trial: &Trial, text: &str) -> Result<(), 
 /// How it ended.
 pub(super) fn end(options: &FitOptions, ended: &Ended) -> Result<(), Failure> {
     let text = match options.format {
-        CheckFormat::Json => format!("{}\n", machine(options, ended)),
-        CheckFormat::Human => human(options, ended, Look::of_stdout()),
+        Format::Json => format!("{}\n", machine(options, ended)),
+        Format::Human => human(options, ended, Look::of_stdout()),
     };
     print(&text)
 }
