@@ -132,7 +132,7 @@ impl Serialize for RawPolicy {
             let text = &*value.value;
             match (shape, text.parse::<u64>(), text.parse::<bool>()) {
                 (Some(FieldShape::Whole(..)), Ok(number), _) => {
-                    map.serialize_entry(name, &number)?
+                    map.serialize_entry(name, &number)?;
                 }
                 (Some(FieldShape::Switch), _, Ok(switch)) => map.serialize_entry(name, &switch)?,
                 _ => map.serialize_entry(name, text)?,

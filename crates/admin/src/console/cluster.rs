@@ -1,10 +1,8 @@
-//! The nodes, as this one sees them, its part of divided limits and of buckets that are cut, and the gateway that it
-//! may be.
+//! The nodes, as this one sees them, how policies stand here that nodes count together, and the gateway that it may be.
 
-use serde_json::Value;
-use tollgate_console::page::{
-    self, Cluster, Cut, CutPart, Freshness, GatewayRow, NodeRow, Share, Supply,
-};
+use serde_json::{Map, Value};
+use tollgate_console::number;
+use tollgate_console::page::{self, Cluster, Counted, Freshness, GatewayRow, NodeRow};
 use tollgate_contract::Coordination;
 use tollgate_serve::annex::DelaysView;
 use tollgate_serve::cluster::{MissingView, RollView};
@@ -38,8 +36,10 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
         missing: roll.sentence(),
         partition: partition(&nodes),
         nodes,
-        supplies: supplies(page),
-        cuts: cuts(page),
+        counted: Coordination::ALL
+            .into_iter()
+            .flat_map(|mode| counted(page, mode))
+            .collect(),
         gateways: gateway(page).into_iter().collect(),
     };
     Ok(fitted(&page.frame, &view, cut, page::cluster))
@@ -48,8 +48,7 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
 /// Leaves out what has no room.
 fn cut(view: &mut Cluster, fit: &mut Fit) {
     fit.cut(&mut view.nodes);
-    fit.cut(&mut view.supplies);
-    fit.cut(&mut view.cuts);
+    fit.cut(&mut view.counted);
 }
 
 fn node(peer: &Value, load: &Value) -> NodeRow {
@@ -104,44 +103,33 @@ fn partition(nodes: &[NodeRow]) -> Option<String> {
     })
 }
 
-/// What this node has of limits that are divided.
-fn supplies(page: &Page) -> Vec<Supply> {
-    let view = modes::view(&page.inner.shared, Coordination::Supply);
-    let policy = |policy: &ModePolicyView| Supply {
+/// What this node shows of policies that nodes count together by a mode.
+fn counted(page: &Page, mode: Coordination) -> Vec<Counted> {
+    let view = modes::view(&page.inner.shared, mode);
+    let policy = |policy: &ModePolicyView| Counted {
         contract: policy.contract.clone(),
         policy: policy.policy.clone(),
-        limit: whole(policy.number("rate")),
-        shares: vec![Share {
-            node: view.name().to_owned(),
-            own: whole(policy.number("home") - policy.number("lent")),
-            borrowed: whole(policy.number("borrowed")),
-            lent: whole(policy.number("lent")),
-        }],
+        mode: mode.row().label.to_owned(),
+        figures: figures("", &policy.figures),
     };
-    view.policies.iter().map(policy).collect()
+    let shown = view.policies.iter().map(policy);
+    shown.filter(|policy| !policy.figures.is_empty()).collect()
 }
 
-/// What this node has of buckets that are cut.
-fn cuts(page: &Page) -> Vec<Cut> {
-    let view = modes::view(&page.inner.shared, Coordination::Split);
-    let policy = |policy: &ModePolicyView| Cut {
-        contract: policy.contract.clone(),
-        policy: policy.policy.clone(),
-        rate: policy.number("rate"),
-        burst: policy.number("burst"),
-        parts: vec![CutPart {
-            node: view.name().to_owned(),
-            rate: policy.number("own_rate"),
-            burst: policy.number("own_burst"),
-            tokens: policy.number("tokens"),
-            queue: policy.number("owed"),
-            admitted: policy.count("counts.admitted"),
-            delayed: policy.count("counts.delayed"),
-            borrowed: policy.number("counts.borrowed"),
-            given: policy.number("counts.given"),
-        }],
-    };
-    view.policies.iter().map(policy).collect()
+/// Names and values, those within objects after the object's name.
+fn figures(of: &str, all: &Map<String, Value>) -> Vec<(String, String)> {
+    let each = all.iter().flat_map(|(name, value)| {
+        let name = format!("{of}{}", name.replace('_', " "));
+        let shown = match value {
+            Value::Object(within) => return figures(&format!("{name}: "), within),
+            Value::Number(number) => number::short(number.as_f64().unwrap_or(0.0)),
+            Value::String(text) => text.clone(),
+            Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+            Value::Null | Value::Array(_) => "–".to_owned(),
+        };
+        vec![(name, shown)]
+    });
+    each.collect()
 }
 
 /// The gateway that this server is.
@@ -164,12 +152,3 @@ fn gateway(page: &Page) -> Option<GatewayRow> {
 
 /// The most silent nodes that are named.
 const NAMED_MAX: usize = 8;
-
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "rates for people, and the cast saturates"
-)]
-fn whole(rate: f64) -> u64 {
-    rate.round() as u64
-}

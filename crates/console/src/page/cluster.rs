@@ -1,8 +1,8 @@
-//! The nodes: who is there, how fresh their news is, what they say to each other, and how limits are divided among
-//! them.
+//! The nodes: who is there, how fresh their news is, what they say to each other, and how policies stand that they count
+//! together.
 
+use super::gateways::{self, GatewayRow};
 use super::overview::State;
-use super::split::{self, Cut, GatewayRow};
 use crate::chart::{Bar, Meaning, bar};
 use crate::frame::Frame;
 use crate::html::{Element, Html, el};
@@ -43,30 +43,17 @@ pub struct NodeRow {
     pub version: String,
 }
 
-/// A node's part of a divided limit, in tokens for each second.
+/// A policy that nodes count together, as its mode shows it on this node.
 #[derive(Clone, Debug, Default)]
-pub struct Share {
-    /// The node.
-    pub node: String,
-    /// What it has by right, less what it lent.
-    pub own: u64,
-    /// What it borrowed.
-    pub borrowed: u64,
-    /// What it lent.
-    pub lent: u64,
-}
-
-/// A divided limit.
-#[derive(Clone, Debug, Default)]
-pub struct Supply {
+pub struct Counted {
     /// The contract.
     pub contract: String,
     /// The policy.
     pub policy: String,
-    /// All of it, for each second.
-    pub limit: u64,
-    /// The parts.
-    pub shares: Vec<Share>,
+    /// What its mode is called.
+    pub mode: String,
+    /// What the mode shows: names, and values as they are shown.
+    pub figures: Vec<(String, String)>,
 }
 
 /// The page.
@@ -78,10 +65,8 @@ pub struct Cluster {
     pub missing: Option<String>,
     /// Which nodes do not see each other, in one sentence with what it means.
     pub partition: Option<String>,
-    /// Divided limits.
-    pub supplies: Vec<Supply>,
-    /// Buckets that are cut.
-    pub cuts: Vec<Cut>,
+    /// Policies that nodes count together.
+    pub counted: Vec<Counted>,
     /// Gateways.
     pub gateways: Vec<GatewayRow>,
 }
@@ -110,10 +95,9 @@ pub fn cluster(frame: &Frame, view: &Cluster) -> String {
     let body = Html::join([
         Html::from(head("Cluster", note, Html::default())),
         live("nodes", &page).each(banners).with(nodes(view)).into(),
-        live("supply", &page).with(supplies(view)).into(),
-        live("split", &page)
-            .with(split::cuts(&view.cuts))
-            .with(split::gateways(&view.gateways))
+        live("counted", &page)
+            .with(Html::join(view.counted.iter().map(counted)))
+            .with(gateways::gateways(&view.gateways))
             .into(),
     ]);
     frame.page(Some(Section::Cluster), "Cluster", body)
@@ -195,61 +179,27 @@ fn freshness(freshness: &Freshness) -> Element {
         .text(words)
 }
 
-fn supplies(view: &Cluster) -> Html {
-    let share = |supply: &Supply, share: &Share| {
-        let usable = share.own.saturating_add(share.borrowed);
-        let parts = [
-            Bar {
-                value: share.own,
-                meaning: Meaning::Plain,
-            },
-            Bar {
-                value: share.borrowed,
-                meaning: Meaning::Accent,
-            },
-        ];
-        let words = format!(
-            "own {} · borrowed {} · lent {}",
-            number::whole(share.own),
-            number::whole(share.borrowed),
-            number::whole(share.lent)
-        );
-        el("li")
-            .with(
-                el("div").class("line").with(name(&share.node)).with(
-                    el("span")
-                        .class("n")
-                        .with(el("b").text(number::whole(usable)))
-                        .text(" /s"),
-                ),
-            )
-            .with(bar(&parts, supply.limit, &words))
-            .with(el("div").class("line note").text(&words))
+fn counted(policy: &Counted) -> Element {
+    let title = el("h2")
+        .with(name(&policy.contract))
+        .text(" / ")
+        .with(name(&policy.policy))
+        .text(" ")
+        .with(el("span").class("note").text(&policy.mode));
+    let figure = |(name, value): &(String, String)| {
+        let value = el("span").class("n").with(el("b").text(value));
+        el("li").with(
+            el("div")
+                .class("line")
+                .with(el("span").text(name))
+                .with(value),
+        )
     };
-    Html::join(view.supplies.iter().map(|supply| {
-        el("section")
-            .class("panel")
-            .with(
-                el("h2")
-                    .text("Divided: ")
-                    .with(name(&supply.contract))
-                    .text(" / ")
-                    .with(name(&supply.policy))
-                    .with(" ")
-                    .with(
-                        el("span")
-                            .class("note")
-                            .text(number::whole(supply.limit))
-                            .text(" each second among ")
-                            .text(number::counted(supply.shares.len() as u64, "node")),
-                    ),
-            )
-            .with(
-                el("ul")
-                    .class("bars columns")
-                    .each(supply.shares.iter().map(|one| share(supply, one))),
-            )
-    }))
+    let figures = policy.figures.iter().map(figure);
+    el("section")
+        .class("panel")
+        .with(title)
+        .with(el("ul").class("bars columns").each(figures))
 }
 
 fn most(values: impl Iterator<Item = f64>) -> u64 {

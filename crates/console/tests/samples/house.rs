@@ -6,9 +6,9 @@ use super::{DAY, HOUR, MINUTE, NOW, Words, change, traffic_of};
 use tollgate_console::chart::{Latency, Quantiles, Tally};
 use tollgate_console::editor::yaml;
 use tollgate_console::page::{
-    Audit, AuditRow, Closed, Cluster, Conflict, Cut, CutPart, Freshness, GatewayRow, Health, Load,
-    Login, NewSecret, NodeRow, Overview, Problem, Settings, Share, State, Supply, TokenRow, audit,
-    closed, cluster, customer, login, overview, problem, settings,
+    Audit, AuditRow, Closed, Cluster, Conflict, Counted, Freshness, GatewayRow, Health, Load,
+    Login, NewSecret, NodeRow, Overview, Problem, Settings, State, TokenRow, audit, closed,
+    cluster, customer, login, overview, problem, settings,
 };
 use tollgate_console::{Frame, Role};
 
@@ -133,12 +133,6 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
         received,
         version: t("0.1.0"),
     };
-    let share = |node: &str, own, borrowed, lent| Share {
-        node: t(node),
-        own,
-        borrowed,
-        lent,
-    };
     Cluster {
         nodes: vec![
             node("node-a", Freshness::Itself, 41_200.0, 0.0, 0.0),
@@ -157,19 +151,7 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
         partition: Some(t(
             "node-a, node-b and node-c do not hear node-d. Each side decides by what it knows; limits under supply are never passed.",
         )),
-        supplies: vec![Supply {
-            contract: t("whole-api"),
-            policy: t("ceiling"),
-            limit: 125_000,
-            shares: vec![
-                share("node-a", 25_000, 18_000, 0),
-                share("node-b", 25_000, 6_000, 0),
-                share("node-c", 11_000, 0, 14_000),
-                share("node-d", 15_000, 0, 10_000),
-                share("node-e", 25_000, 0, 0),
-            ],
-        }],
-        cuts: vec![cut_view(t)],
+        counted: vec![counted_view(t)],
         gateways: vec![
             GatewayRow {
                 name: t("gate-a"),
@@ -190,27 +172,18 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
     }
 }
 
-fn cut_view(t: Words<'_>) -> Cut {
-    let part = |node: &str, tokens, queue, borrowed, given| CutPart {
-        node: t(node),
-        rate: 5_500.0,
-        burst: 13.0,
-        tokens,
-        queue,
-        admitted: 1_204_553,
-        delayed: 11_402,
-        borrowed,
-        given,
-    };
-    Cut {
-        contract: t("planned"),
-        policy: t("topic"),
-        rate: 11_000.0,
-        burst: 26.0,
-        parts: vec![
-            part("gate-a", 0.0, 4.2, 88_012.4, 1_204.0),
-            part("gate-b", 12.6, 0.0, 1_204.0, 88_012.4),
-        ],
+fn counted_view(t: Words<'_>) -> Counted {
+    let figures = [
+        ("rate", "125 000"),
+        ("usable", "43 000"),
+        ("borrowed", "18 000"),
+        ("counts: asks", "1.2 M"),
+    ];
+    Counted {
+        contract: t("whole-api"),
+        policy: t("ceiling"),
+        mode: t("supply"),
+        figures: figures.map(|(name, value)| (t(name), t(value))).into(),
     }
 }
 
