@@ -77,11 +77,20 @@ impl<M: Member> Member for Option<M> {
 /// What one member put on the network for another, or all for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Messages, whether they arrived or not.
+    /// Messages, whether they arrive or not.
     pub messages: u64,
-    /// Their bytes.
+    /// Their bytes, 28 for IP and UDP added to each.
     pub bytes: u64,
+    /// Messages of these that were lost.
+    pub lost: u64,
+    /// Copies that the network made.
+    pub copies: u64,
+    /// Bytes that arrive, copies included.
+    pub bytes_arrived: u64,
 }
+
+/// Bytes of IP and UDP before each message.
+const OVERHEAD_BYTES: u64 = 28;
 
 /// Members and their surroundings.
 #[derive(Debug)]
@@ -90,10 +99,12 @@ pub struct Net<M: Member> {
     pub nodes: Vec<M>,
     /// Time, links, clocks and pauses. What is planned has a number.
     pub sim: Sim<M::Message, u64, Dice>,
-    /// What was sent so far, by who sent it and whom it was for.
-    pub links: BTreeMap<(u16, u16), Sent>,
     /// A member that was woken is not woken again before that, however often it asks.
     pub wake_gap: u64,
+    /// What was sent, by who sent it and whom it was for; all of it; and when that was last.
+    links: BTreeMap<(u16, u16), Sent>,
+    total: Sent,
+    last_sent: u64,
     hash: EventHash,
 }
 
@@ -118,8 +129,10 @@ impl<M: Member> Net<M> {
         Self {
             nodes: Vec::new(),
             sim: Sim::new(start, links),
-            links: BTreeMap::new(),
             wake_gap: 1_000,
+            links: BTreeMap::new(),
+            total: Sent::default(),
+            last_sent: start,
             hash: EventHash::new(),
         }
     }
@@ -141,11 +154,22 @@ impl<M: Member> Net<M> {
 
     /// What all members sent together.
     pub fn sent(&self) -> Sent {
-        let add = |sum: Sent, one: &Sent| Sent {
-            messages: sum.messages + one.messages,
-            bytes: sum.bytes + one.bytes,
-        };
-        self.links.values().fold(Sent::default(), add)
+        self.total
+    }
+
+    /// When a message was sent last.
+    pub fn last_sent(&self) -> u64 {
+        self.last_sent
+    }
+
+    /// What was sent, by who sent it and whom it was for.
+    pub fn links(&self) -> &BTreeMap<(u16, u16), Sent> {
+        &self.links
+    }
+
+    /// Counts what is sent anew.
+    pub fn forget_sent(&mut self) {
+        (self.links, self.total) = (BTreeMap::new(), Sent::default());
     }
 
     /// Cuts a member off from all others, and heals every other such cut.
@@ -207,10 +231,16 @@ impl<M: Member> Net<M> {
         member.store(now);
         while let Some((to, message)) = member.poll_send() {
             if member.is_up() {
-                let sent = self.links.entry((from, to)).or_default();
-                sent.messages += 1;
-                sent.bytes += M::bytes(&message).len() as u64;
-                self.sim.post(from, to, message);
+                let bytes = OVERHEAD_BYTES + M::bytes(&message).len() as u64;
+                let copies = self.sim.post(from, to, message);
+                self.last_sent = self.sim.now();
+                for sent in [self.links.entry((from, to)).or_default(), &mut self.total] {
+                    sent.messages += 1;
+                    sent.bytes += bytes;
+                    sent.lost += u64::from(copies == 0);
+                    sent.copies += copies.saturating_sub(1);
+                    sent.bytes_arrived += copies * bytes;
+                }
             }
         }
     }

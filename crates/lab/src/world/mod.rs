@@ -140,7 +140,7 @@ impl fmt::Display for BadWorld {
             }
             Self::Window(why) => why.fmt(f),
             Self::Lent => f.write_str(
-                "lease, sync, owner and store know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
+                "lease, sync, owner, store, supply and split know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
             ),
         }
     }

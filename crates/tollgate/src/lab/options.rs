@@ -116,7 +116,7 @@ pub struct TraceOptions {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
     pub seeds: u64,
 
-    /// Designs to compare: names with commas between, `all`, or also lease, sync, owner, store
+    /// Designs to compare: names with commas between, `all`, or also lease, sync, owner, store, supply, split
     #[arg(long, value_name = "LIST", default_value = "counter,queue+freq+linf,segments,home", value_parser = values::designs)]
     pub designs: Designs,
 
@@ -312,7 +312,7 @@ Examples:
   tollgate lab run bars --quick
 
 Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, segments, home; and where no
-node crashes lease, sync, owner, store, which `all` leaves out. Contracts can name segments and home; counter and queue are of a
+node crashes lease, sync, owner, store, supply, split, which `all` leaves out. Contracts can name segments and home; counter and queue are of a
 paper, and are simulated only.
 Runs with one seed are alike on every machine: --per-seed shows the hash of all that happened.";
 

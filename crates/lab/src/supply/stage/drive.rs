@@ -331,7 +331,7 @@ impl<'a, F: Fleet> World<'a, F> {
         let end = self.plot.setting.until.saturating_sub(1);
         self.advance(end.max(self.net.sim.now()));
         self.look_now();
-        for (link, sent) in &self.net.links {
+        for (link, sent) in self.net.links() {
             if link.0.max(link.1) >= self.plot.setting.nodes {
                 self.out.service_messages += sent.messages;
             } else {

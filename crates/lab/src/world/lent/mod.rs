@@ -1,15 +1,15 @@
 //! Requests of a trace decided by others or from what others lend: leases, copies synchronised now and then, an owner,
-//! a store.
+//! a store, nodes that divide the limit.
 //!
-//! Every key has a home, the node that lends, decides or keeps count; a store is none of the nodes. Not here: nodes
-//! that count together, and failures of nodes.
+//! Every key has a home, the node that lends, decides or keeps count; a store is none of the nodes. Where a limit is
+//! divided, whole nodes do it. Not here: nodes that count together, and failures of nodes.
 
 mod desk;
 mod sim;
+mod whole;
 
 use super::{BadWorld, Cluster, Fault, Outcome, Request};
 use crate::truth;
-use sim::World;
 
 /// A way to agree in which somebody else decides or lends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +22,22 @@ pub enum Lent {
     Owner,
     /// A store decides.
     Store,
+    /// Nodes lend each other rate.
+    Supply,
+    /// Nodes have parts of the bucket and borrow tokens.
+    Split,
 }
 
 impl Lent {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Lease, Self::Sync, Self::Owner, Self::Store];
+    pub const ALL: [Self; 6] = [
+        Self::Lease,
+        Self::Sync,
+        Self::Owner,
+        Self::Store,
+        Self::Supply,
+        Self::Split,
+    ];
 
     /// The name on the command line and in tables.
     pub const fn name(self) -> &'static str {
@@ -35,9 +46,14 @@ impl Lent {
             Self::Sync => "sync",
             Self::Owner => "owner",
             Self::Store => "store",
+            Self::Supply => "supply",
+            Self::Split => "split",
         }
     }
 }
+
+/// How long what was lent is watched after the last request.
+const AFTER_NS: u64 = 10_000_000_000;
 
 /// Runs a trace; requests that wait are judged at the time they came.
 pub(super) fn run(
@@ -59,11 +75,11 @@ pub(super) fn run(
     if !cluster.faults.iter().all(is_known) {
         return Err(BadWorld::Lent);
     }
-    let mut world = World::new(cluster, lent, trace, seed).ok_or(BadWorld::Lent)?;
-    for (number, request) in trace.iter().enumerate() {
-        world.request(number, request);
-    }
-    let (mut outcome, admitted) = world.finish(seed);
+    let ran = match lent {
+        Lent::Supply | Lent::Split => whole::run(cluster, lent.name(), trace, seed),
+        _ => sim::run(cluster, lent, trace, seed),
+    };
+    let (mut outcome, admitted) = ran.ok_or(BadWorld::Lent)?;
     outcome.requests = trace.len() as u64;
     outcome.judged = truth::judge(cluster.bucket, trace, &admitted);
     if cluster.watch.curves {
@@ -119,6 +135,24 @@ mod tests {
         assert!(owner.traffic.messages < run(Lent::Store).traffic.messages);
         assert_eq!(run(Lent::Store).traffic.messages, 2 * 20_000);
         assert!(!lease.curves.rejected.is_empty() && lease.state_bytes > 0.0);
+    }
+
+    #[test]
+    fn whole_nodes_that_divide_the_limit_admit_no_more_and_hardly_less() {
+        for lent in [Lent::Supply, Lent::Split] {
+            let ran = run(lent);
+            let central = ran.requests - ran.judged.central_rejected;
+            let admitted = ran.requests - ran.judged.rejected;
+            assert_eq!(ran.judged.over, 0, "{}", lent.name());
+            assert!(
+                admitted * 100 > central * 90,
+                "{}: {admitted} of {central}",
+                lent.name()
+            );
+            assert!(ran.traffic.messages > 100 && ran.traffic.busiest_bytes > 0);
+            assert!(!ran.curves.rejected.is_empty() && ran.state_bytes > 0.0);
+            assert_eq!(run(lent).hash, ran.hash);
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ use tollgate_lease::{
 use tollgate_limit::Instant;
 use tollgate_sim::{Event, Sim};
 
-use super::Lent;
 use super::desk::{Body, Desk, Middle, Side};
+use super::{AFTER_NS, Lent};
 use crate::dice::{Dice, scramble};
 use crate::world::hash::EventHash;
 use crate::world::links::{links, nanos};
@@ -43,7 +43,7 @@ enum What {
     Timer(At),
 }
 
-pub(super) struct World<'a> {
+struct World<'a> {
     cluster: &'a Cluster,
     lent: Lent,
     limits: Limits,
@@ -69,17 +69,24 @@ struct Sent {
 const OVERHEAD_BYTES: u64 = 28;
 /// Bytes of a message that only asks, answers or counts: key, number, amount.
 const SHORT_BYTES: u64 = 32;
-/// How long leases are watched after the last request.
-const AFTER_NS: u64 = 10_000_000_000;
+
+/// Runs a trace; which requests passed. `None` for a bucket that cannot be lent.
+pub(super) fn run(
+    cluster: &Cluster,
+    lent: Lent,
+    trace: &[Request],
+    seed: u64,
+) -> Option<(Outcome, Vec<bool>)> {
+    let mut world = World::new(cluster, lent, trace, seed)?;
+    for (number, request) in trace.iter().enumerate() {
+        world.request(number, request);
+    }
+    Some(world.finish(seed))
+}
 
 impl<'a> World<'a> {
     /// `None` for a bucket that cannot be lent.
-    pub(super) fn new(
-        cluster: &'a Cluster,
-        lent: Lent,
-        trace: &[Request],
-        seed: u64,
-    ) -> Option<Self> {
+    fn new(cluster: &'a Cluster, lent: Lent, trace: &[Request], seed: u64) -> Option<Self> {
         let bucket = cluster.bucket;
         let rate = u64::try_from(bucket.refilled(1)).ok()?;
         let period = u64::try_from(bucket.grains(1)).ok()?;
@@ -109,7 +116,7 @@ impl<'a> World<'a> {
     }
 
     /// Brings a request, after everything that is due by then.
-    pub(super) fn request(&mut self, number: usize, request: &Request) {
+    fn request(&mut self, number: usize, request: &Request) {
         self.run_until(request.at.as_nanos());
         self.advance(request.at.as_nanos());
         let node = self.router.meant(request);
@@ -120,7 +127,7 @@ impl<'a> World<'a> {
                 let home = self.home(desk);
                 self.post(node, home, SHORT_BYTES, What::One(at, number, request.cost));
             }
-            Lent::Lease | Lent::Sync => self.check(at, number, request.cost),
+            _ => self.check(at, number, request.cost),
         }
     }
 
@@ -378,7 +385,7 @@ impl<'a> World<'a> {
 
     /// Lets what is under way arrive, and reports; and which requests passed.
     #[allow(clippy::cast_precision_loss, reason = "a figure to read")]
-    pub(super) fn finish(mut self, seed: u64) -> (Outcome, Vec<bool>) {
+    fn finish(mut self, seed: u64) -> (Outcome, Vec<bool>) {
         let last = self.now();
         let held: usize = self.desks.iter().map(Desk::bytes).sum();
         self.run_until(last.saturating_add(AFTER_NS));
