@@ -39,6 +39,7 @@ use crate::home::collect::Sender;
 use crate::home::entry::Entry;
 use crate::home::keep::Copies;
 use crate::home::peers::Peers;
+pub use crate::home::peers::collectors;
 use crate::home::post::Post;
 use crate::home::rules::{Desktop, Rules};
 use crate::home::wire::{
@@ -60,15 +61,6 @@ const HOPS_MAX: u8 = 16;
 /// A node's part.
 pub(crate) fn build(setup: &Setup) -> Box<dyn Design> {
     Box::new(Home::new(setup))
-}
-
-/// The nodes among `alive` that collect a key under [`Kind::Home`](crate::Kind::Home): its home and its standby.
-pub fn collectors(key: Key, alive: &[NodeId]) -> (Option<NodeId>, Option<NodeId>) {
-    let Some(&any) = alive.first() else {
-        return (None, None);
-    };
-    let pair = Peers::new(any, alive.to_vec(), true).pair(key);
-    (Some(pair.home), pair.standby)
 }
 
 /// A node's part in all keys of one policy.

@@ -9,6 +9,15 @@ use tollgate_kit::mix;
 /// Of that many in a row at least one does not collect a given key.
 const BUDDIES: usize = 3;
 
+/// The nodes among `alive` that collect a key under [`Kind::Home`](crate::Kind::Home): its home and its standby.
+pub fn collectors(key: Key, alive: &[NodeId]) -> (Option<NodeId>, Option<NodeId>) {
+    let Some(&any) = alive.first() else {
+        return (None, None);
+    };
+    let pair = Peers::new(any, alive.to_vec(), true).pair(key);
+    (Some(pair.home), pair.standby)
+}
+
 /// The nodes believed alive, as one of them sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Peers {
