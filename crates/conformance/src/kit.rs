@@ -16,6 +16,8 @@ pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) const DECADE_NS: u64 = 3_650 * 86_400 * SECOND_NS;
 /// A Sunday in November 2023, a whole number of minutes after the epoch.
 pub(crate) const SUNDAY: u64 = 1_700_000_000 / 60 * 60 * SECOND_NS;
+/// Characters of what differs that are told.
+const SHOWN_MAX: usize = 2_000;
 
 /// One case of one part: where it is, so that a fault can say so.
 pub(crate) struct Case<'e, E> {
@@ -115,7 +117,8 @@ impl<'e, E: Engine> Case<'e, E> {
         if came == expected {
             return Ok(());
         }
-        Err(self.fault(format!("{of} is {came:?} and not {expected:?}")))
+        let text = format!("{of} is {came:?} and not {expected:?}");
+        Err(self.fault(text.chars().take(SHOWN_MAX).collect::<String>()))
     }
 }
 

@@ -23,6 +23,8 @@ pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &Plan) -> Result<u64, 
 
 /// For how long ledgers are kept here.
 const KEEP: Span = Span::from_nanos(3_600_000_000_000);
+/// Named in faults.
+const WHAT: &str = "what a ledger says";
 /// How often each of a crowd counts.
 const ROUNDS: u64 = 8;
 
@@ -34,27 +36,27 @@ async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), Fa
     let other = LedgerId { tag: 1, ..id };
     let nothing = load(case, id).await?;
     let state = |loaded: &Loaded| (loaded.bytes.clone(), loaded.version);
-    expect(case, state(&nothing), (None, Version::NONE))?;
+    case.same(WHAT, state(&nothing), (None, Version::NONE))?;
     let first: Arc<[u8]> = (0..=u8::MAX).collect();
     let second: Arc<[u8]> = vec![7; 300_000].into();
     let written = nothing.replaced_by(Arc::clone(&first), KEEP);
-    expect(case, swap(case, id, &written).await?, Swapped::Done)?;
+    case.same(WHAT, swap(case, id, &written).await?, Swapped::Done)?;
     case.step += 1;
-    expect(case, swap(case, id, &written).await?, Swapped::Lost)?;
+    case.same(WHAT, swap(case, id, &written).await?, Swapped::Lost)?;
     let found = load(case, id).await?;
-    expect(case, state(&found), (Some(first), written.to))?;
+    case.same(WHAT, state(&found), (Some(first), written.to))?;
     if found.at < nothing.at {
         return Err(case.fault("the engine's clock goes backwards"));
     }
-    expect(case, load(case, other).await?.bytes, None)?;
+    case.same(WHAT, load(case, other).await?.bytes, None)?;
     case.step += 1;
     let next = found.replaced_by(Arc::clone(&second), KEEP);
-    expect(case, swap(case, id, &next).await?, Swapped::Done)?;
+    case.same(WHAT, swap(case, id, &next).await?, Swapped::Done)?;
     for late in [found.replaced_by(Arc::from([1]), KEEP), written] {
-        expect(case, swap(case, id, &late).await?, Swapped::Lost)?;
+        case.same(WHAT, swap(case, id, &late).await?, Swapped::Lost)?;
     }
     let found = load(case, id).await?;
-    expect(case, state(&found), (Some(second), next.to))
+    case.same(WHAT, state(&found), (Some(second), next.to))
 }
 
 async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64, Fault> {
@@ -72,7 +74,7 @@ async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64,
         lost += counted.map_err(|failure| case.fault(failure.to_string()))?;
     }
     let sum = number(&load(case, id).await?);
-    expect(case, sum, u64::from(case.plan.callers) * ROUNDS)?;
+    case.same(WHAT, sum, u64::from(case.plan.callers) * ROUNDS)?;
     Ok(lost)
 }
 
@@ -113,16 +115,4 @@ async fn load<E: Engine>(case: &Case<'_, E>, id: LedgerId) -> Result<Loaded, Fau
 async fn swap<E: Engine>(case: &Case<'_, E>, id: LedgerId, to: &Swap) -> Result<Swapped, Fault> {
     let swapped = case.engine.swap(id, to.clone(), case.plan.time).await;
     swapped.map_err(|failure| case.fault(failure.to_string()))
-}
-
-fn expect<E: Engine, T: PartialEq + core::fmt::Debug>(
-    case: &Case<'_, E>,
-    is: T,
-    should: T,
-) -> Result<(), Fault> {
-    if is == should {
-        return Ok(());
-    }
-    let text = format!("{is:?} in place of {should:?}");
-    Err(case.fault(text.chars().take(300).collect::<String>()))
 }
