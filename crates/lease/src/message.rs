@@ -25,7 +25,7 @@ pub struct Need {
 }
 
 /// From a client: what it holds, and what it wishes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// Who asks.
     pub client: u64,

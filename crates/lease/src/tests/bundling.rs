@@ -18,16 +18,14 @@ fn question(client: u64, seq: u64) -> Question {
             generation: u64::MAX,
             seq: 4,
         },
-        session: Stamp::default(),
         rate: 1 << 60,
         cap: 1 << 100,
         have: 5,
-        give: 0,
         want: 1 << 40,
         need: Need { cost: 2, count: 9 },
         seen: 1,
-        charge: 0,
         is_ask: true,
+        ..Question::default()
     }
 }
 

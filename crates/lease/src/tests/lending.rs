@@ -47,17 +47,9 @@ fn question(client: u64, seq: u64, want: u64) -> Question {
         boot: 1,
         key: Key(9),
         seq,
-        got: Stamp::default(),
-        session: Stamp::default(),
-        rate: 0,
-        cap: 0,
-        have: 0,
-        give: 0,
         want,
-        need: Need::default(),
-        seen: 0,
-        charge: 0,
         is_ask: true,
+        ..Question::default()
     }
 }
 

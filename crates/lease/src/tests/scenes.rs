@@ -2,9 +2,7 @@
 
 use tollgate_limit::Instant;
 
-use crate::{
-    Answer, Key, Lessee, Limits, Need, OnFailure, Pool, Question, Rules, Setup, Stamp, TOKEN,
-};
+use crate::{Answer, Key, Lessee, Limits, Need, OnFailure, Pool, Question, Rules, Setup, TOKEN};
 
 const MS: u64 = 1_000_000;
 
@@ -27,17 +25,10 @@ pub(crate) fn question(seq: u64) -> Question {
         boot: 1,
         key: Key(1),
         seq,
-        got: Stamp::default(),
-        session: Stamp::default(),
-        rate: 0,
-        cap: 0,
-        have: 0,
-        give: 0,
         want: 50_000,
-        need: Need::default(),
         seen: 1,
-        charge: 0,
         is_ask: true,
+        ..Question::default()
     }
 }
 

@@ -12,7 +12,7 @@ use tollgate_limit::Instant;
 
 use super::envoy::Envoy;
 use super::nodes::{KEY, Nodes};
-use crate::message::{Need, Question, Stamp};
+use crate::message::{Need, Question};
 use crate::quota::{Action, Bucket, PlaneId, QuotaFigures, QuotaRules, Report};
 use crate::tests::dice::Dice;
 use crate::{Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
@@ -363,17 +363,10 @@ impl World {
             boot: 1,
             key: KEY,
             seq: self.seq,
-            got: Stamp::default(),
-            session: Stamp::default(),
-            rate: 0,
-            cap: 0,
-            have: 0,
-            give: 0,
-            want: 0,
             need: Need { cost: 1, count },
             seen: count,
-            charge: 0,
             is_ask: true,
+            ..Question::default()
         };
         let now = self.at();
         let served = self
