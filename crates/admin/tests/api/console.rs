@@ -12,6 +12,14 @@ pub(crate) struct Person {
 }
 
 impl Person {
+    /// Nothing went wrong in the pages but what the server refused.
+    #[track_caller]
+    pub(crate) fn has_seen_no_faults(&self) {
+        let mut said = self.browser.logs("browser");
+        said.retain(|line| line["source"] != "network");
+        assert!(said.is_empty(), "{said:?}");
+    }
+
     /// Somebody at the door of a server.
     pub(crate) fn at(server: &Server) -> Self {
         let browser = Browser::start();
@@ -91,12 +99,7 @@ fn a_person_signs_in_edits_goes_back_and_assigns() {
         server.get("/assignments/user%3D42").json()["document"]["plan"],
         "pro"
     );
-    let said = person.browser.logs("browser");
-    let wrong: Vec<_> = said
-        .iter()
-        .filter(|line| line["source"] != "network")
-        .collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    person.has_seen_no_faults();
 }
 
 #[test]
