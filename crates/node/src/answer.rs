@@ -123,16 +123,11 @@ impl Answer {
         if !plain.admits(taken) {
             return Self::of(place, &plain.outcome(taken));
         }
-        let Place {
-            contract,
-            cells,
-            print,
-        } = place;
         Self {
             verdict: Verdict::Allow,
             refused_by: None,
             violated: None,
-            contract: Some(contract),
+            contract: Some(place.contract),
             policy: 0,
             limit: plain.limit(),
             remaining: plain.remaining(taken),
@@ -141,13 +136,7 @@ impl Answer {
             shadowed: false,
             is_part: false,
             terms: KeyTerms::None,
-            receipt: Receipt::One(Booking {
-                contract,
-                cells,
-                print,
-                terms: 0,
-                receipt: plain.receipt(taken),
-            }),
+            receipt: Receipt::One(place.booking(plain.receipt(taken))),
             version: 0,
         }
     }
@@ -155,11 +144,7 @@ impl Answer {
     /// The answer of the one contract that binds a request.
     #[inline(never)]
     pub(crate) fn of(place: Place, outcome: &Outcome) -> Self {
-        let Place {
-            contract,
-            cells,
-            print,
-        } = place;
+        let contract = place.contract;
         let decision = &outcome.decision;
         let each = outcome.refusing.iter();
         Self {
@@ -180,13 +165,7 @@ impl Answer {
             shadowed: outcome.shadowed != 0,
             is_part: false,
             terms: KeyTerms::None,
-            receipt: Receipt::One(Booking {
-                contract,
-                cells,
-                print,
-                terms: 0,
-                receipt: outcome.receipt,
-            }),
+            receipt: Receipt::One(place.booking(outcome.receipt)),
             version: 0,
         }
     }
@@ -297,6 +276,19 @@ pub(crate) struct Place {
     pub(crate) contract: usize,
     pub(crate) cells: u64,
     pub(crate) print: Print,
+}
+
+impl Place {
+    /// What was charged there by the contract's own terms.
+    pub(crate) const fn booking(self, receipt: tollgate_limit::Receipt) -> Booking {
+        Booking {
+            contract: self.contract,
+            cells: self.cells,
+            print: self.print,
+            terms: 0,
+            receipt,
+        }
+    }
 }
 
 /// Who refused a request.

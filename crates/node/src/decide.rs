@@ -374,20 +374,11 @@ impl Tally {
 
     /// Books what was charged to the cells of a contract, and besides.
     fn book(&mut self, bound: &Bound<'_>, receipt: Charge) {
-        let Place {
-            contract,
-            cells,
-            print,
-        } = bound.place();
-        let parts = self.parts.iter().find(|(at, _)| *at == contract);
+        let place = bound.place();
+        let parts = { self.parts.iter() }.find(|(contract, _)| *contract == place.contract);
         let charged = bound.cells.widen(receipt.charged) | parts.map_or(0, |(_, bits)| *bits);
-        self.bookings.push(Booking {
-            contract,
-            cells,
-            print,
-            terms: 0,
-            receipt: Charge { charged, ..receipt },
-        });
+        let charge = Charge { charged, ..receipt };
+        self.bookings.push(place.booking(charge));
     }
 
     /// Notes that a key has terms of its own in a contract that was just booked.

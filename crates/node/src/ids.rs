@@ -194,18 +194,6 @@ impl Node {
         self.commit(id, Cost::PEEK, now)
     }
 
-    /// Settles a receipt once, however often it is called with the same id.
-    pub fn settle_once(
-        &self,
-        id: &OperationId,
-        receipt: &Receipt,
-        actual: Cost,
-        now: Instant,
-    ) -> Result<(), IdError> {
-        let settle = || self.settle(receipt, actual, now);
-        self.ids().write_once(id, now, settle)
-    }
-
     /// Does something once, however often it is called with the same id. What it does must not use ids itself.
     pub fn do_once(
         &self,

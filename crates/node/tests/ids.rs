@@ -132,7 +132,11 @@ fn writes_with_one_id_happen_once() {
     assert_eq!(left(&node), 5);
     for _ in 0..3 {
         assert_eq!(
-            node.settle_once(&id("s"), &first.receipt, Cost::ONE, at(0)),
+            node.do_once(&id("s"), at(0), || node.settle(
+                &first.receipt,
+                Cost::ONE,
+                at(0)
+            )),
             Ok(())
         );
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::uri::escaped;
+use super::uri::unescaped;
 use crate::value::text;
 
 /// The pairs of a query, in order; empty ones are left out.
@@ -20,18 +20,10 @@ fn decoded(raw: &[u8]) -> Cow<'_, str> {
         return text(raw);
     }
     let mut plain = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        match escaped(*first, after) {
-            Some(byte) => {
-                rest = after.get(2..).unwrap_or_default();
-                plain.push(byte);
-            }
-            None if *first == b'+' => plain.push(b' '),
-            None => plain.push(*first),
-        }
-    }
+    plain.extend(unescaped(raw).map(|read| match read {
+        (b'+', false) => b' ',
+        (byte, _) => byte,
+    }));
     Cow::Owned(text(&plain).into_owned())
 }
 

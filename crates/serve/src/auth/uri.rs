@@ -61,20 +61,13 @@ fn is_plain(raw: &[u8]) -> bool {
 fn rewritten(raw: &[u8]) -> String {
     // Decoding comes first: `/%2E%2E/` goes up as `/../` does.
     let mut plain = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        match escaped(*first, after) {
-            Some(byte) => {
-                rest = after.get(2..).unwrap_or_default();
-                spell(byte, !is_unreserved(byte), &mut plain);
-            }
-            None => spell(
-                *first,
-                !first.is_ascii_graphic() || *first == b'%',
-                &mut plain,
-            ),
-        }
+    for (byte, is_escaped) in unescaped(raw) {
+        let is_plain = if is_escaped {
+            is_unreserved(byte)
+        } else {
+            byte.is_ascii_graphic() && byte != b'%'
+        };
+        spell(byte, !is_plain, &mut plain);
     }
     let text = String::from_utf8(plain).unwrap_or_default();
     let mut kept: SmallVec<[&str; 16]> = SmallVec::new();
@@ -101,8 +94,18 @@ fn rewritten(raw: &[u8]) -> String {
     out
 }
 
+/// Bytes that may be escaped, and whether each was.
+pub(super) fn unescaped(mut raw: &[u8]) -> impl Iterator<Item = (u8, bool)> {
+    std::iter::from_fn(move || {
+        let (first, after) = raw.split_first()?;
+        let byte = escaped(*first, after);
+        raw = after.get(byte.map_or(0, |_| 2)..).unwrap_or_default();
+        Some((byte.unwrap_or(*first), byte.is_some()))
+    })
+}
+
 /// The byte that `%` and two digits stand for.
-pub(super) fn escaped(first: u8, after: &[u8]) -> Option<u8> {
+fn escaped(first: u8, after: &[u8]) -> Option<u8> {
     let (b'%', [high, low, ..]) = (first, after) else {
         return None;
     };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tollgate_kit::Dice;
 
 use crate::cluster::kit::{Ears, Ground, Node, all_know, until};
-use crate::cluster::relay::Relay;
+use crate::cluster::versions::overheard;
 
 /// How long each of so many decisions takes: the median and the slowest but one in a hundred.
 fn latency(node: &mut Node, count: usize) -> (Duration, Duration) {
@@ -73,14 +73,7 @@ fn a_flood_of_garbage_is_counted_and_decisions_go_on() {
 #[test]
 fn what_was_heard_before_is_refused_when_it_comes_again() {
     let ground = Ground::new();
-    let first = ground.node("first", &[]);
-    let (relay, sockets) = Relay::open();
-    let mut settings = ground.settings("second", &[first.at()]);
-    settings.cluster.as_mut().unwrap().advertise = Some(relay.at);
-    let second = Node::start(settings);
-    relay.run(sockets, second.at());
-    let mut nodes = vec![first, second];
-    all_know(&nodes, 2);
+    let (mut nodes, relay) = overheard(&ground);
     let ears = Ears::new(&nodes);
     for _ in 0..20 {
         assert!(nodes[0].passes("a"));

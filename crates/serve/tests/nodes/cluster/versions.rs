@@ -48,7 +48,7 @@ fn acquainted(ground: &Ground) -> (Vec<Node>, Relay, u128, u64) {
 }
 
 /// Two nodes, all datagrams to the second of which are heard.
-fn overheard(ground: &Ground) -> (Vec<Node>, Relay) {
+pub(crate) fn overheard(ground: &Ground) -> (Vec<Node>, Relay) {
     let first = ground.node("first", &[]);
     let (relay, sockets) = Relay::open();
     let mut settings = ground.settings("second", &[first.at()]);
