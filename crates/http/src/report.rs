@@ -99,7 +99,7 @@ impl<'c> Report<'c> {
     }
 
     /// The report at `now` of an answer by a policy that the request itself described, which is told under this name.
-    pub fn described((name, policy): (&'c str, &Policy), answer: &Answer, now: Instant) -> Self {
+    pub fn described(name: &'c str, policy: &Policy, answer: &Answer, now: Instant) -> Self {
         let is_refused = !answer.verdict.is_allowed();
         let after = answer.verdict.retry_after();
         let after = after.or((!is_refused).then_some(answer.reset_after));

@@ -41,7 +41,7 @@ struct Column {
 
 impl Draw {
     /// Draws for one of `of` threads, the `at`-th.
-    pub(crate) fn new(keys: (u64, Distribution), seed: u64, (at, of): (u64, u64)) -> Self {
+    pub(crate) fn new(keys: (u64, Distribution), seed: u64, at: u64, of: u64) -> Self {
         let (count, distribution) = (keys.0.max(1), keys.1);
         let way = match distribution {
             Distribution::Uniform => Way::Uniform,
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn counts(distribution: Distribution, keys: u64, draws: u64) -> Vec<u64> {
-        let mut draw = Draw::new((keys, distribution), 7, (0, 1));
+        let mut draw = Draw::new((keys, distribution), 7, 0, 1);
         let mut counts = vec![0; keys as usize];
         for _ in 0..draws {
             counts[draw.next() as usize] += 1;
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn threads_share_a_sequence() {
         let numbers = |at| {
-            let mut draw = Draw::new((6, Distribution::Sequence), 7, (at, 2));
+            let mut draw = Draw::new((6, Distribution::Sequence), 7, at, 2);
             [draw.next(), draw.next(), draw.next(), draw.next()]
         };
         assert_eq!((numbers(0), numbers(1)), ([0, 2, 4, 0], [1, 3, 5, 1]));

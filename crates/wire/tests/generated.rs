@@ -264,7 +264,7 @@ fn formatted(code: &str) -> Vec<u8> {
     let mut code: String = code
         .lines()
         .filter(is_said)
-        .map(|line| format!("{line}\n"))
+        .flat_map(|line| [line, "\n"])
         .collect();
     for long in [
         "::prost::alloc::string::",

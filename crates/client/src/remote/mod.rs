@@ -11,6 +11,7 @@ mod nodes;
 mod pump;
 mod replies;
 mod room;
+mod slot;
 mod slots;
 mod ticket;
 #[cfg(feature = "tls")]
@@ -159,7 +160,7 @@ impl Client {
         let (said, is_quiet) = self.slots.check(print, cost);
         match said {
             Some(Said::Allow(took)) if is_quiet => Outcome::allowed(print, took),
-            said => self.check_slowly((key, print), cost, said),
+            said => self.check_slowly(key, print, cost, said),
         }
     }
 
@@ -182,7 +183,7 @@ impl Client {
     pub fn try_check<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Outcome {
         let key = key.into();
         let print = self.slots.print(key);
-        let said = self.slots.decide((print, key), cost, Holding::try_check);
+        let said = self.slots.decide(print, key, cost, Holding::try_check);
         self.pump.wake();
         match said {
             Some(Said::Allow(took)) => Outcome::allowed(print, took),
@@ -195,18 +196,18 @@ impl Client {
     }
 
     #[cold]
-    fn check_slowly(&self, (key, print): (Key<'_>, u64), cost: u64, said: Option<Said>) -> Outcome {
-        match self.begin((key, print), cost, said) {
+    fn check_slowly(&self, key: Key<'_>, print: u64, cost: u64, said: Option<Said>) -> Outcome {
+        match self.begin(key, print, cost, said) {
             Begun::Done(outcome) => outcome,
             Begun::Ask => {
                 let answer = self.check_at_node(&all(key, cost));
-                self.remember((key, print), cost, answer)
+                self.remember(key, print, cost, answer)
             }
             Begun::Wait(number) => match self.slots.wait(print, number) {
                 None => self.slots.away(),
                 Some(joined) => match self.joined(print, joined) {
                     Some(outcome) => outcome,
-                    None => self.check_slowly((key, print), cost, Some(Said::Ask)),
+                    None => self.check_slowly(key, print, cost, Some(Said::Ask)),
                 },
             },
         }
@@ -220,14 +221,14 @@ impl Client {
         let (said, is_quiet) = self.slots.check(print, cost);
         let mut begun = match said {
             Some(Said::Allow(took)) if is_quiet => Begun::Done(Outcome::allowed(print, took)),
-            said => self.begin((key, print), cost, said),
+            said => self.begin(key, print, cost, said),
         };
         loop {
             match begun {
                 Begun::Done(outcome) => return outcome,
                 Begun::Ask => {
                     let answer = self.check_at_node_in_task(&all(key, cost)).await;
-                    return self.remember((key, print), cost, answer);
+                    return self.remember(key, print, cost, answer);
                 }
                 Begun::Wait(number) => {
                     let slots = &self.slots;
@@ -240,8 +241,8 @@ impl Client {
     }
 
     /// Decides, or says what has to be waited for.
-    fn begin(&self, (key, print): (Key<'_>, u64), cost: u64, said: Option<Said>) -> Begun {
-        let said = said.or_else(|| self.slots.decide((print, key), cost, Holding::check));
+    fn begin(&self, key: Key<'_>, print: u64, cost: u64, said: Option<Said>) -> Begun {
+        let said = said.or_else(|| self.slots.decide(print, key, cost, Holding::check));
         self.pump.wake();
         Begun::Done(match said {
             // Nothing more is kept, or the key is not lent: a node decides.
@@ -282,7 +283,7 @@ impl Client {
     }
 
     /// Keeps a node's refusal.
-    fn remember(&self, (key, print): (Key<'_>, u64), cost: u64, answer: Outcome) -> Outcome {
+    fn remember(&self, key: Key<'_>, print: u64, cost: u64, answer: Outcome) -> Outcome {
         if !answer.is_allowed
             && let Some(retry_after) = answer.retry_after
         {
@@ -343,7 +344,7 @@ impl Client {
     /// its policy, and the whole tokens in it. `None` where the key is not lent.
     pub fn tightest<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Option<(u64, u64)> {
         let print = self.slots.print(key.into());
-        let tightest = |slot: &mut slots::Slot, now| slot.holding.tightest(cost, now);
+        let tightest = |slot: &mut slot::Slot, now| slot.holding.tightest(cost, now);
         self.slots.known(print, tightest).flatten()
     }
 

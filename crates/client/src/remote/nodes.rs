@@ -144,7 +144,7 @@ impl Client {
     fn settlement(&self, receipt: &RemoteReceipt, actual: u64) -> Option<Vec<u8>> {
         match &receipt.0 {
             Took::Lease { print, took } => {
-                let settle = |slot: &mut super::slots::Slot, now| {
+                let settle = |slot: &mut super::slot::Slot, now| {
                     slot.holding.settle(took, actual, now);
                 };
                 self.slots.known(*print, settle);

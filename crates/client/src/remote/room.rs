@@ -7,7 +7,8 @@ use tollgate_lease::{Inquiry, LesseeFigures};
 use tollgate_limit::Instant;
 
 use super::replies::Words;
-use super::slots::{Inner, Slot};
+use super::slot::Slot;
+use super::slots::Inner;
 
 /// What a shard needs to make room.
 #[derive(Default)]
@@ -96,7 +97,7 @@ mod tests {
         let slots = Slots::new(Arc::new(config)).unwrap();
         let ask = |key: u64| {
             let print = slots.print(key.into());
-            slots.decide((print, key.into()), 1, Holding::try_check)
+            slots.decide(print, key.into(), 1, Holding::try_check)
         };
         (0..1_000).for_each(|key| drop(ask(key)));
         let kept = |key: u64| slots.known(slots.print(key.into()), |_, _| ()).is_some();

@@ -11,17 +11,16 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tollgate_lease::{
     By, Holding, Inquiry, Joined, Key as LeaseKey, LesseeFigures, OnFailure, Reply, Said, Setup,
-    TOKEN,
 };
 use tollgate_limit::Instant;
 use tollgate_node::Key;
 use tollgate_table::Seed;
 
 use super::config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
-use super::kept::Kept;
 use super::replies::{Words, words};
 use super::room::Room;
-use super::{ClientCounts, Inspected, Outcome, SteadyClock};
+use super::slot::Slot;
+use super::{ClientCounts, Outcome, SteadyClock};
 
 /// All keys of a client.
 pub(super) struct Slots {
@@ -54,30 +53,6 @@ pub(super) struct Inner {
     pub(super) room: Room,
 }
 
-/// One key.
-pub(super) struct Slot {
-    pub(super) holding: Holding,
-    /// The key as commands say it.
-    pub(super) words: Words,
-    /// The refusal of a node that is kept, where the key is not lent.
-    pub(super) refusal: Option<Box<Kept>>,
-    used: Instant,
-    /// One, or two where it was asked for since room was last looked for.
-    pub(super) uses: u8,
-    /// Whether it is noted among those that have something to say.
-    is_noted: bool,
-}
-
-impl Slot {
-    /// Whether it has something to say and is not noted yet; it is from here on.
-    #[inline]
-    fn speaks_up(&mut self) -> bool {
-        let has_more = !self.is_noted && self.holding.has_something_to_say();
-        self.is_noted |= has_more;
-        has_more
-    }
-}
-
 impl Inner {
     /// The time, which never runs backwards for a shard.
     #[inline]
@@ -88,7 +63,8 @@ impl Inner {
 
     fn act<T>(
         &mut self,
-        (print, now): (u64, Instant),
+        print: u64,
+        now: Instant,
         act: impl FnOnce(&mut Slot, Instant) -> T,
     ) -> Option<T> {
         let slot = self.by_print.get_mut(&print)?;
@@ -197,7 +173,8 @@ impl Slots {
     /// Decides about a key, which is made where it is not known; `None` where there is no room for it.
     pub(super) fn decide(
         &self,
-        (print, key): (u64, Key<'_>),
+        print: u64,
+        key: Key<'_>,
         cost: u64,
         check: fn(&mut Holding, u64, Instant) -> Said,
     ) -> Option<Said> {
@@ -248,11 +225,11 @@ impl Slots {
                 self.count.fetch_sub(1, Relaxed);
                 self.past.lock().add(&inner.make_room(now)?);
             }
-            let slot = self.made(key, (print, inner.room.seq), now);
+            let slot = self.made(key, print, inner.room.seq, now);
             inner.by_print.insert(print, slot);
         }
-        let done = inner.act((print, now), act);
-        self.tell(shard, inner, (print, now));
+        let done = inner.act(print, now, act);
+        self.tell(shard, inner, print, now);
         done
     }
 
@@ -265,13 +242,13 @@ impl Slots {
         let shard = self.shard(print);
         let mut inner = shard.inner.lock();
         let now = inner.at(self.clock.now());
-        let done = inner.act((print, now), act);
-        self.tell(shard, inner, (print, now));
+        let done = inner.act(print, now, act);
+        self.tell(shard, inner, print, now);
         done
     }
 
     /// Lets a shard go, and wakes those whose requests are decided.
-    fn tell(&self, shard: &Shard, mut inner: MutexGuard<'_, Inner>, (print, now): (u64, Instant)) {
+    fn tell(&self, shard: &Shard, mut inner: MutexGuard<'_, Inner>, print: u64, now: Instant) {
         let is_decided = inner.collect(print, now, self.config.journal.as_ref());
         drop(inner);
         if is_decided {
@@ -279,7 +256,7 @@ impl Slots {
         }
     }
 
-    fn made(&self, key: Key<'_>, (print, seq): (u64, u64), now: Instant) -> Slot {
+    fn made(&self, key: Key<'_>, print: u64, seq: u64, now: Instant) -> Slot {
         let nanos = u64::try_from(self.config.timeout.as_nanos()).unwrap_or(u64::MAX);
         let setup = Setup {
             timeout_ns: nanos,
@@ -465,25 +442,6 @@ impl Slots {
     /// How many keys are kept.
     pub(super) fn count(&self) -> usize {
         self.count.load(Relaxed)
-    }
-}
-
-impl Slot {
-    #[allow(clippy::cast_precision_loss)] // Shown, not decided by.
-    pub(super) fn inspect(&self, now: Instant) -> Option<Inspected> {
-        let tokens = self.holding.peek(now)?;
-        let held = self.holding.held(now);
-        let whole = |amount: i128| u64::try_from(amount.max(0) / TOKEN).unwrap_or(u64::MAX);
-        let rates = held.iter().map(|(_, held)| held.rate);
-        Some(Inspected {
-            tokens,
-            rate: rates.min().unwrap_or(0) as f64 * 1e9 / TOKEN as f64,
-            depth: held
-                .iter()
-                .map(|(_, held)| whole(held.depth))
-                .min()
-                .unwrap_or(0),
-        })
     }
 }
 

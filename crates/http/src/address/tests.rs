@@ -205,7 +205,7 @@ proptest! {
         trust in trust(),
         ours in prop_oneof![Just("203.0.113.9, 10.0.0.2"), Just("[2001:db8::1]:80, 10.0.0.2")],
     ) {
-        prepending_changes_nothing(ForwardingHeader::XForwardedFor, trust, (&lies, joined), ours)?;
+        prepending_changes_nothing(ForwardingHeader::XForwardedFor, trust, &lies, joined, ours)?;
     }
 
     #[test]
@@ -218,7 +218,7 @@ proptest! {
             Just("for=\"[2001:db8::1]:80\", for=\"10.0.0.2:9\""),
         ],
     ) {
-        prepending_changes_nothing(ForwardingHeader::Forwarded, trust, (&lies, joined), ours)?;
+        prepending_changes_nothing(ForwardingHeader::Forwarded, trust, &lies, joined, ours)?;
     }
 
     #[test]
@@ -233,7 +233,8 @@ proptest! {
 fn prepending_changes_nothing(
     header: ForwardingHeader,
     trust: Trust,
-    (prepended, joined): (&[Vec<u8>], bool),
+    prepended: &[Vec<u8>],
+    joined: bool,
     ours: &str,
 ) -> Result<(), TestCaseError> {
     let name = match header {

@@ -72,10 +72,10 @@ impl Reader {
             0 => named(text(block)?),
             number => self.numbered(number)?,
         };
-        let value = text(block)?;
+        let (coded, value) = text(block)?;
         Ok(match name {
-            Field::Status(_) => Field::Status(decimal(value)),
-            Field::Grpc(_) => Field::Grpc(decimal(value)),
+            Field::Status(_) => Field::Status(decimal(coded, value)),
+            Field::Grpc(_) => Field::Grpc(decimal(coded, value)),
             Field::Other => Field::Other,
         })
     }
@@ -122,7 +122,7 @@ fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, Broken> {
 }
 
 /// A small number in either coding.
-fn decimal((coded, text): Text<'_>) -> Option<u16> {
+fn decimal(coded: bool, text: &[u8]) -> Option<u16> {
     if !coded {
         return std::str::from_utf8(text).ok()?.parse().ok();
     }
@@ -243,9 +243,9 @@ mod tests {
 
     #[test]
     fn numbers_of_either_coding_are_read() {
-        assert_eq!(decimal((false, b"13")), Some(13));
+        assert_eq!(decimal(false, b"13"), Some(13));
         for (digit, code) in [(0, 0x07), (2, 0x17), (3, 0x67), (9, 0x7f)] {
-            assert_eq!(decimal((true, &[code])), Some(digit), "{code:x}");
+            assert_eq!(decimal(true, &[code]), Some(digit), "{code:x}");
         }
     }
 

@@ -140,7 +140,7 @@ mod tests {
         ];
         for split in 0..stream.len() {
             let mut codec = Http1::new(Template::new(Vec::new(), 4), Judge::Json);
-            let mut draw = Draw::new((1, Distribution::Uniform), 0, (0, 1));
+            let mut draw = Draw::new((1, Distribution::Uniform), 0, 0, 1);
             for _ in 0..4 {
                 codec.ask(&mut draw, &mut Vec::new()).unwrap();
             }

@@ -117,7 +117,7 @@ impl Codec for Http2 {
         let mut at = 0;
         while let Some((head, payload)) = next_frame(input.get(at..).unwrap_or_default())? {
             at += HEAD_LEN + payload.len();
-            let ended = self.state.handle(&head, payload, (self.judge, out))?;
+            let ended = self.state.handle(&head, payload, self.judge, out)?;
             if let Some(stream) = ended {
                 answered(stream.id, stream.verdict());
             }
@@ -142,7 +142,8 @@ impl State {
         &mut self,
         head: &Head,
         payload: &[u8],
-        (judge, out): (Judge, &mut Vec<u8>),
+        judge: Judge,
+        out: &mut Vec<u8>,
     ) -> Result<Option<Stream>, Broken> {
         match head.kind {
             kind::DATA => self.data(head, payload, judge),
@@ -325,7 +326,7 @@ fn number(bytes: &[u8]) -> u32 {
 }
 
 fn frame(kind: u8, flags: u8, id: u32, payload: &[u8], out: &mut Vec<u8>) {
-    push_head(payload.len(), (kind, flags), id, out);
+    push_head(payload.len(), kind, flags, id, out);
     out.extend_from_slice(payload);
 }
 
@@ -343,7 +344,7 @@ fn framed(out: &mut Vec<u8>, start: usize, id: u32) {
     }
 }
 
-fn push_head(length: usize, (kind, flags): (u8, u8), id: u32, out: &mut Vec<u8>) {
+fn push_head(length: usize, kind: u8, flags: u8, id: u32, out: &mut Vec<u8>) {
     let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     out.extend_from_slice(length.get(1..).unwrap_or_default());
     out.extend_from_slice(&[kind, flags]);
@@ -391,7 +392,7 @@ mod tests {
     }
 
     fn draw() -> Draw {
-        Draw::new((1, Distribution::Uniform), 0, (0, 1))
+        Draw::new((1, Distribution::Uniform), 0, 0, 1)
     }
 
     fn reply(id: u32, allowed: u8, status: u8) -> Vec<u8> {

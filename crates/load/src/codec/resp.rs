@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn ask(codec: &mut Resp, count: usize) {
-        let mut draw = Draw::new((1, Distribution::Uniform), 0, (0, 1));
+        let mut draw = Draw::new((1, Distribution::Uniform), 0, 0, 1);
         for _ in 0..count {
             assert!(codec.ask(&mut draw, &mut Vec::new()).is_some());
         }

@@ -47,9 +47,10 @@ impl<C: Codec> Connection<C> {
     pub(crate) fn open(
         mut codec: C,
         server: &Resolved,
-        at: (&Registry, Token),
+        registry: &Registry,
+        token: Token,
     ) -> io::Result<Self> {
-        let stream = Socket::open(server, at)?;
+        let stream = Socket::open(server, registry, token)?;
         let mut out = Vec::with_capacity(BUFFER);
         codec.greet(&mut out);
         Ok(Self {
@@ -64,8 +65,13 @@ impl<C: Codec> Connection<C> {
     }
 
     /// Dials anew, after everything under way was lost.
-    pub(crate) fn reopen(&mut self, server: &Resolved, at: (&Registry, Token)) -> io::Result<()> {
-        self.stream = Socket::open(server, at)?;
+    pub(crate) fn reopen(
+        &mut self,
+        server: &Resolved,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<()> {
+        self.stream = Socket::open(server, registry, token)?;
         self.out.clear();
         self.codec.greet(&mut self.out);
         (self.sent, self.filled) = (0, 0);
@@ -73,7 +79,7 @@ impl<C: Codec> Connection<C> {
     }
 
     /// Queues a request that is due at that time; `false` while there is no room.
-    pub(crate) fn ask(&mut self, (due, now): (u64, u64), draw: &mut Draw) -> bool {
+    pub(crate) fn ask(&mut self, due: u64, now: u64, draw: &mut Draw) -> bool {
         let Some(ticket) = self.codec.ask(draw, &mut self.out) else {
             return false;
         };
@@ -165,7 +171,7 @@ enum Socket {
 }
 
 impl Socket {
-    fn open(server: &Resolved, (registry, token): (&Registry, Token)) -> io::Result<Self> {
+    fn open(server: &Resolved, registry: &Registry, token: Token) -> io::Result<Self> {
         let mut socket = match server.dial(DIAL_PATIENCE)? {
             Dialled::Tcp(stream) => {
                 stream.set_nonblocking(true)?;

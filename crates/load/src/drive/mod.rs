@@ -106,7 +106,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
         let builder = thread::Builder::new().name(format!("load-{at}"));
         handles.push(builder.spawn(work).map_err(LoadError::System)?);
     }
-    watch(&handles, (plan, start), &told, &mut progress);
+    watch(&handles, plan, start, &told, &mut progress);
     let mut record = Record::new(plan);
     for handle in handles {
         let done = handle.join();
@@ -140,7 +140,8 @@ fn work(plan: &Plan, prepared: Prepared, share: Share, told: &Told) -> io::Resul
 /// Tells progress until all threads are done.
 fn watch<T>(
     handles: &[thread::JoinHandle<T>],
-    (plan, start): (&Plan, Instant),
+    plan: &Plan,
+    start: Instant,
     told: &Told,
     progress: &mut impl FnMut(Progress),
 ) {

@@ -69,8 +69,13 @@ impl<C: Codec> Worker<C> {
         let own = count / share.of + usize::from(share.at < count % share.of);
         let mut connections = Vec::with_capacity(own);
         for at in 0..own {
-            let place = (poll.registry(), Token(at));
-            connections.push(Connection::open(codec(), share.server(at)?, place)?);
+            let server = share.server(at)?;
+            connections.push(Connection::open(
+                codec(),
+                server,
+                poll.registry(),
+                Token(at),
+            )?);
         }
         let (at, of) = (share.at as u64, share.of as u64);
         Ok(Self {
@@ -81,12 +86,8 @@ impl<C: Codec> Worker<C> {
             turn: 0,
             blocked: false,
             depth: plan.depth.max(1),
-            schedule: schedule(plan, (at, of)),
-            draw: Draw::new(
-                (plan.keys.count, plan.keys.distribution),
-                plan.seed,
-                (at, of),
-            ),
+            schedule: schedule(plan, at, of),
+            draw: Draw::new((plan.keys.count, plan.keys.distribution), plan.seed, at, of),
             record: Record::new(plan),
             told: (0, 0),
             share,
@@ -140,9 +141,7 @@ impl<C: Codec> Worker<C> {
         }
         let now = since(start);
         if done.is_ok() && self.schedule.is_none() && now < self.share.span.to {
-            while connection.under_way() < self.depth && connection.ask((now, now), &mut self.draw)
-            {
-            }
+            while connection.under_way() < self.depth && connection.ask(now, now, &mut self.draw) {}
         }
         if let Err(lost) = done.and_then(|()| connection.flush()) {
             self.lose(at, lost);
@@ -169,8 +168,7 @@ impl<C: Codec> Worker<C> {
                 let Some(connection) = self.connections.get_mut(at) else {
                     continue;
                 };
-                if connection.under_way() < self.depth && connection.ask((due, now), &mut self.draw)
-                {
+                if connection.under_way() < self.depth && connection.ask(due, now, &mut self.draw) {
                     sent = true;
                     touched += 1;
                     break;
@@ -245,12 +243,12 @@ impl<C: Codec> Worker<C> {
             self.down.drain(..).partition(|(_, when)| *when <= now);
         self.down = later;
         for (at, _) in due {
-            let place = (self.poll.registry(), Token(at));
             let Some(connection) = self.connections.get_mut(at) else {
                 continue;
             };
             let reopened = self.share.server(at);
-            match reopened.and_then(|server| connection.reopen(server, place)) {
+            let registry = self.poll.registry();
+            match reopened.and_then(|server| connection.reopen(server, registry, Token(at))) {
                 Ok(()) => self.serve(at, false),
                 Err(error) => {
                     self.record
@@ -325,7 +323,7 @@ impl<C: Codec> Worker<C> {
     }
 }
 
-fn schedule(plan: &Plan, (at, of): (u64, u64)) -> Option<Schedule> {
+fn schedule(plan: &Plan, at: u64, of: u64) -> Option<Schedule> {
     let Pace::Open { rate, arrivals } = plan.pace else {
         return None;
     };

@@ -46,7 +46,7 @@ pub(crate) struct Agenda {
 
 impl Agenda {
     /// Of those groups whose number is `at` more than a multiple of `of`; empty in a closed loop.
-    pub(crate) fn new(plan: &MqttPlan, (at, of): (u32, u32)) -> Self {
+    pub(crate) fn new(plan: &MqttPlan, at: u32, of: u32) -> Self {
         let size = plan.groups.size.max(1);
         let batch = plan.groups.batch.max(1);
         let mut agenda = Self {

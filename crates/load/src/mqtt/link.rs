@@ -98,12 +98,12 @@ impl Link {
         }
     }
 
-    /// Dials; `hello` is sent as soon as somebody is there.
+    /// Dials; what is queued then is sent as soon as somebody is there.
     pub(crate) fn open(
         &mut self,
         address: SocketAddr,
-        hello: &[u8],
-        (registry, token): (&Registry, Token),
+        registry: &Registry,
+        token: Token,
         now: u64,
     ) -> Result<(), Lost> {
         let lost = |error: std::io::Error| Lost::Connect(error.to_string());
@@ -114,7 +114,6 @@ impl Link {
         self.stream = Some(stream);
         self.state = State::Greeting;
         self.out.clear();
-        self.out.extend_from_slice(hello);
         self.rest.clear();
         self.written = 0;
         (self.since, self.spoke) = (now, now);

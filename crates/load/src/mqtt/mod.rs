@@ -111,12 +111,12 @@ pub fn run_mqtt(
         Some(spawn("mqtt-subscriber".to_owned(), &shared, work)?)
     };
     let all = workers.len() + usize::from(subscribers.is_some());
-    watch(&shared, (workers.len(), all), !watched.is_empty(), progress);
+    watch(&shared, workers.len(), all, !watched.is_empty(), progress);
     // Who says goodbye is still counted.
     let connected = shared.told.connected.load(Ordering::Relaxed);
     shared.stop();
-    let seen = gather(workers, subscribers, targets.len())?;
-    Ok(MqttReport::new(&plan, seen, connected))
+    let (record, tally) = gather(workers, subscribers, targets.len())?;
+    Ok(MqttReport::new(&plan, record, tally, connected))
 }
 
 /// Where a run cannot be what it seems to be, somebody should know before it starts.
@@ -187,7 +187,8 @@ fn spawn<T: Send + 'static>(
 /// Starts the run when everybody is there, tells progress, and returns when all is over.
 fn watch(
     shared: &Shared,
-    (workers, all): (usize, usize),
+    workers: usize,
+    all: usize,
     is_watched: bool,
     mut progress: impl FnMut(MqttProgress),
 ) {

@@ -86,13 +86,13 @@ impl Publisher {
     }
 
     /// A message is due: it is queued to be sent, or waits for its turn. `false` where too many wait already.
-    pub(crate) fn offer(&mut self, due: u64, manner: &Manner, (shared, record): At<'_>) -> bool {
-        record.came_up(self.target, due, shared.now());
+    pub(crate) fn offer(&mut self, due: u64, manner: &Manner, at: &mut At<'_>) -> bool {
+        at.record.came_up(self.target, due, at.shared.now());
         if self.waiting.is_empty() && self.has_room(manner.qos) {
-            self.send(due, manner, (shared, record));
+            self.send(due, manner, at);
             return true;
         }
-        record.held += 1;
+        at.record.held += 1;
         if self.waiting.len() >= WAITING_MAX {
             return false;
         }
@@ -101,25 +101,25 @@ impl Publisher {
     }
 
     /// Queues what waits, as far as there is room.
-    pub(crate) fn catch_up(&mut self, manner: &Manner, (shared, record): At<'_>) {
+    pub(crate) fn catch_up(&mut self, manner: &Manner, at: &mut At<'_>) {
         while !self.waiting.is_empty() && self.has_room(manner.qos) {
             if let Some(due) = self.waiting.pop_front() {
-                self.send(due, manner, (shared, record));
+                self.send(due, manner, at);
             }
         }
     }
 
     /// Queues as much as there is room for, due now: a closed loop.
-    pub(crate) fn fill(&mut self, manner: &Manner, (shared, record): At<'_>) {
+    pub(crate) fn fill(&mut self, manner: &Manner, at: &mut At<'_>) {
         while self.number.is_some() && self.has_room(manner.qos) {
-            let now = shared.now();
-            record.came_up(self.target, now, now);
-            self.send(now, manner, (shared, record));
+            let now = at.shared.now();
+            at.record.came_up(self.target, now, now);
+            self.send(now, manner, at);
         }
     }
 
-    fn send(&mut self, due: u64, manner: &Manner, (shared, record): At<'_>) {
-        let sent = shared.now();
+    fn send(&mut self, due: u64, manner: &Manner, at: &mut At<'_>) {
+        let sent = at.shared.now();
         let id = self.next_id();
         let message = Message {
             version: manner.version,
@@ -133,7 +133,7 @@ impl Publisher {
             return;
         }
         let stamp = Stamp {
-            run: shared.run,
+            run: at.shared.run,
             publisher: self.number.unwrap_or(u32::MAX),
             sequence: self.sequence,
             due,
@@ -144,8 +144,8 @@ impl Publisher {
         if manner.qos != Qos::AtMostOnce {
             self.flights.push_back(Flight { id, due, sent });
         }
-        record.sent(self.target, due);
-        Told::add(&shared.told.sent, 1);
+        at.record.sent(self.target, due);
+        Told::add(&at.shared.told.sent, 1);
     }
 
     /// Identifiers go round, and messages under way are in their order: the next that is taken is that of the oldest.
@@ -163,9 +163,10 @@ impl Publisher {
     /// A packet came.
     pub(crate) fn handle(
         &mut self,
-        (header, packet): (Header, &[u8]),
+        header: Header,
+        packet: &[u8],
         manner: &Manner,
-        (shared, record): At<'_>,
+        at: &mut At<'_>,
     ) -> Result<(), Lost> {
         let body = header.body(packet).ok_or(Malformed::Truncated)?;
         let version = manner.version;
@@ -180,12 +181,12 @@ impl Publisher {
             }
             (Kind::Puback | Kind::Pubcomp, State::Up) => {
                 let ack = Ack::read(body, version)?;
-                self.settle(ack, (shared, record))?;
+                self.settle(ack, at)?;
             }
             (Kind::Pubrec, State::Up) => {
                 let ack = Ack::read(body, version)?;
                 if ack.reason >= reason::FAILURES {
-                    return self.settle(ack, (shared, record));
+                    return self.settle(ack, at);
                 }
                 let release = write::ack(Kind::Pubrel, ack.id, reason::SUCCESS, version);
                 self.link.out.extend(release);
@@ -203,7 +204,7 @@ impl Publisher {
         Ok(())
     }
 
-    fn settle(&mut self, ack: Ack<'_>, (shared, record): At<'_>) -> Result<(), Lost> {
+    fn settle(&mut self, ack: Ack<'_>, at: &mut At<'_>) -> Result<(), Lost> {
         let place = self.flights.iter().position(|flight| flight.id == ack.id);
         let Some(flight) = place.and_then(|place| self.flights.remove(place)) else {
             let text = "an acknowledgement of what was not sent";
@@ -215,15 +216,25 @@ impl Publisher {
             _ => Fate::Acknowledged,
         };
         if fate != Fate::Acknowledged {
-            Told::add(&shared.told.refused, 1);
+            Told::add(&at.shared.told.refused, 1);
         }
-        record.settled(self.target, flight, (fate, shared.now()));
+        at.record
+            .settled(self.target, flight, fate, at.shared.now());
         Ok(())
     }
 }
 
 /// Where times come from, and where what happens is written down.
-pub(crate) type At<'a> = (&'a Shared, &'a mut Record);
+pub(crate) struct At<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) record: &'a mut Record,
+}
+
+impl<'a> At<'a> {
+    pub(crate) const fn of(shared: &'a Shared, record: &'a mut Record) -> Self {
+        Self { shared, record }
+    }
+}
 
 /// Bytes that may wait to be sent on a connection before messages wait instead.
 const OUT_MAX: usize = 256 << 10;

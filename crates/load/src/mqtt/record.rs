@@ -86,7 +86,7 @@ impl Record {
         }
     }
 
-    pub(crate) fn settled(&mut self, target: usize, flight: Flight, (fate, now): (Fate, u64)) {
+    pub(crate) fn settled(&mut self, target: usize, flight: Flight, fate: Fate, now: u64) {
         if let Fate::Failed(code) = fate {
             let text = || format!("a message is refused: {}", super::say::reason(code));
             self.errors.add(ErrorKind::Refused, 1, text);

@@ -119,7 +119,8 @@ impl MqttReport {
 
     pub(crate) fn new(
         plan: &MqttPlan,
-        (record, tally): (Record, Option<Tally>),
+        record: Record,
+        tally: Option<Tally>,
         connected: u64,
     ) -> Self {
         let (mut latency, mut service) = (histogram(), histogram());

@@ -105,7 +105,7 @@ impl Subscribers {
             let now = self.shared.now();
             let mut bytes = scratch.get(..filled).unwrap_or_default();
             while let Some((header, whole)) = packet(bytes, most)? {
-                self.handle(at, (header, whole), now)?;
+                self.handle(at, header, whole, now)?;
                 bytes = bytes.get(whole.len()..).unwrap_or_default();
             }
             if filled > 0
@@ -119,7 +119,7 @@ impl Subscribers {
         }
     }
 
-    fn handle(&mut self, at: usize, (header, whole): Whole<'_>, now: u64) -> Result<(), Lost> {
+    fn handle(&mut self, at: usize, header: Header, whole: &[u8], now: u64) -> Result<(), Lost> {
         let Some((_, _, link)) = self.links.get_mut(at) else {
             return Ok(());
         };
@@ -209,8 +209,8 @@ impl Subscribers {
             };
             let done = match link.state {
                 State::Down => {
-                    let place = (self.poll.registry(), Token(at));
-                    link.open(*address, &hello, place, now)
+                    let opened = link.open(*address, self.poll.registry(), Token(at), now);
+                    opened.map(|()| link.out.extend(hello))
                 }
                 State::Up if silence > 0 && now >= link.spoke.saturating_add(silence) => {
                     link.out.extend(client::PING);
@@ -241,8 +241,6 @@ impl Subscribers {
         client::connect(&hello).ok_or_else(|| MqttError::Plan("names are too long".to_owned()))
     }
 }
-
-type Whole<'a> = (Header, &'a [u8]);
 
 /// What is subscribed to; several subscribers at one broker share it.
 fn filter(plan: &MqttPlan, run: u32) -> String {

@@ -54,8 +54,8 @@ pub(super) fn plan() -> MqttPlan {
 }
 
 /// All that is due in the first second, in the order it is handed out.
-fn first_second(plan: &MqttPlan, share: (u32, u32)) -> Vec<Due> {
-    let mut agenda = Agenda::new(plan, share);
+fn first_second(plan: &MqttPlan, at: u32, of: u32) -> Vec<Due> {
+    let mut agenda = Agenda::new(plan, at, of);
     let mut due = Vec::new();
     while agenda.next().is_some_and(|at| at < 1_000_000_000) {
         agenda.take(&mut due);
@@ -70,7 +70,7 @@ fn as_many_are_due_as_the_rate_says_in_order() {
         let rate = 1000.0;
         plan.pace = MqttPace::Open { rate, arrivals };
         plan.groups.batch = 5;
-        let due = first_second(&plan, (0, 1));
+        let due = first_second(&plan, 0, 1);
         assert!(due.windows(2).all(|pair| pair[0].at <= pair[1].at));
         assert!(due.iter().all(|due| due.count == 5));
         let messages: u32 = due.iter().map(|due| due.count).sum();
@@ -86,7 +86,7 @@ fn as_many_are_due_as_the_rate_says_in_order() {
 fn groups_publish_at_the_same_time() {
     let mut plan = plan();
     plan.groups.size = 4;
-    let due = first_second(&plan, (0, 1));
+    let due = first_second(&plan, 0, 1);
     let instants: BTreeSet<(u64, u32)> =
         due.iter().map(|due| (due.at, due.publisher / 4)).collect();
     for (at, group) in instants {
@@ -106,9 +106,9 @@ fn what_is_spread_stays_within_the_spread() {
         arrivals: Arrivals::Even,
     };
     (plan.groups.size, plan.publishers, plan.groups.batch) = (100, 100, 1);
-    let at_once = first_second(&plan, (0, 1));
+    let at_once = first_second(&plan, 0, 1);
     plan.groups.spread = Duration::from_millis(50);
-    let mut agenda = Agenda::new(&plan, (0, 1));
+    let mut agenda = Agenda::new(&plan, 0, 1);
     let mut spread = Vec::new();
     while spread.len() < 100 {
         agenda.take(&mut spread);
@@ -123,15 +123,15 @@ fn what_is_spread_stays_within_the_spread() {
 fn times_follow_from_the_seed_whatever_the_threads() {
     let mut plan = plan();
     plan.groups.size = 3;
-    let mut alone = first_second(&plan, (0, 1));
-    let mut shared = first_second(&plan, (0, 2));
-    shared.extend(first_second(&plan, (1, 2)));
+    let mut alone = first_second(&plan, 0, 1);
+    let mut shared = first_second(&plan, 0, 2);
+    shared.extend(first_second(&plan, 1, 2));
     let order = |due: &Due| (due.at, due.publisher);
     alone.sort_by_key(order);
     shared.sort_by_key(order);
     assert_eq!(alone, shared);
     plan.seed += 1;
-    assert_ne!(first_second(&plan, (0, 1)), alone);
+    assert_ne!(first_second(&plan, 0, 1), alone);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::agenda::{Agenda, Due};
 use super::clock::{Shared, Span, Told};
 use super::link::{Lost, State, packet};
 use super::plan::{MqttPace, MqttPlan};
-use super::publisher::{Manner, Publisher};
+use super::publisher::{At, Manner, Publisher};
 use super::record::Record;
 use super::say::MqttError;
 use crate::drive::Timer;
@@ -56,7 +56,7 @@ impl Worker {
     ) -> Result<Self, MqttError> {
         let poll = Poll::new()?;
         let timer = Timer::new(poll.registry(), TIMER)?;
-        let (publishers, places) = clients(plan, (share.at, share.of))?;
+        let (publishers, places) = clients(plan, share.at, share.of)?;
         let manner = Manner {
             version: plan.login.version,
             qos: plan.messages.qos,
@@ -64,7 +64,7 @@ impl Worker {
             in_flight: plan.in_flight.max(1),
         };
         Ok(Self {
-            agenda: Agenda::new(plan, (share.at, share.of)),
+            agenda: Agenda::new(plan, share.at, share.of),
             record: Record::new(share.targets.len()),
             to_dial: (0..publishers.len()).map(|at| (at, 0)).collect(),
             dialling: 0,
@@ -146,10 +146,11 @@ impl Worker {
             let Some(address) = self.share.targets.get(publisher.target) else {
                 continue;
             };
-            let place = (self.poll.registry(), Token(at));
             self.dialling += 1;
-            if let Err(lost) = publisher.link.open(*address, &hello, place, now) {
-                self.lose(at, &lost)?;
+            let link = &mut publisher.link;
+            match link.open(*address, self.poll.registry(), Token(at), now) {
+                Ok(()) => link.out.extend(hello),
+                Err(lost) => self.lose(at, &lost)?,
             }
         }
         Ok(())
@@ -203,7 +204,7 @@ impl Worker {
             return Ok(());
         };
         for _ in 0..due.count {
-            if !publisher.offer(when, &manner, (&shared, &mut self.record)) {
+            if !publisher.offer(when, &manner, &mut At::of(&shared, &mut self.record)) {
                 let text = || "too many messages of one publisher waited".to_owned();
                 self.record.errors.add(ErrorKind::Unsent, 1, text);
             }
@@ -228,8 +229,8 @@ impl Worker {
             let mut bytes = scratch.get(..filled).unwrap_or_default();
             let was_up = publisher.link.state == State::Up;
             while let Some((header, whole)) = packet(bytes, PACKET_MOST)? {
-                let place = (self.shared.as_ref(), &mut self.record);
-                publisher.handle((header, whole), &self.manner, place)?;
+                let mut to = At::of(&self.shared, &mut self.record);
+                publisher.handle(header, whole, &self.manner, &mut to)?;
                 bytes = bytes.get(whole.len()..).unwrap_or_default();
             }
             if filled > 0 {
@@ -250,14 +251,14 @@ impl Worker {
         let Some(publisher) = self.publishers.get_mut(at) else {
             return Ok(());
         };
-        let place = (self.shared.as_ref(), &mut self.record);
+        let mut to = At::of(&self.shared, &mut self.record);
         match self.plan.pace {
-            MqttPace::Open { .. } => publisher.catch_up(&self.manner, place),
+            MqttPace::Open { .. } => publisher.catch_up(&self.manner, &mut to),
             MqttPace::Closed => {
-                let now = place.0.now();
+                let now = to.shared.now();
                 let is_on = |span: Span| (span.begin..span.to).contains(&now);
-                if place.1.span.is_some_and(is_on) {
-                    publisher.fill(&self.manner, place);
+                if to.record.span.is_some_and(is_on) {
+                    publisher.fill(&self.manner, &mut to);
                 }
             }
         }
@@ -385,7 +386,7 @@ impl Worker {
 }
 
 /// The thread's clients, and where each publisher is among them.
-fn clients(plan: &MqttPlan, (at, of): (u32, u32)) -> Result<(Vec<Publisher>, Vec<u32>), MqttError> {
+fn clients(plan: &MqttPlan, at: u32, of: u32) -> Result<(Vec<Publisher>, Vec<u32>), MqttError> {
     let mut clients = Vec::new();
     let mut places = vec![NOWHERE; plan.publishers as usize];
     for (number, place) in (0..).zip(places.iter_mut()) {

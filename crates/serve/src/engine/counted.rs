@@ -29,20 +29,15 @@ impl Turn<'_> {
         let mut tray = statistics.tray(self.now);
         let tray = &mut *tray;
         if let Receipt::One(booking) = &answer.receipt {
-            self.count_booking(tray, (ask, answer), booking);
-            self.record(tray, (ask, answer), booking);
+            self.count_booking(tray, ask, answer, booking);
+            self.record(tray, ask, answer, booking);
         } else {
             self.count_several(tray, ask, answer);
         }
     }
 
     #[inline]
-    fn count_booking(
-        &self,
-        tray: &mut Tray,
-        (ask, answer): (&Ask<'_>, &Answer),
-        booking: &Booking,
-    ) {
+    fn count_booking(&self, tray: &mut Tray, ask: &Ask<'_>, answer: &Answer, booking: &Booking) {
         let said = said(answer.verdict);
         let name = |out: &mut String| {
             if let Some(contract) = self.contract_of(answer, booking.contract) {
@@ -60,7 +55,7 @@ impl Turn<'_> {
     }
 
     #[inline]
-    fn record(&self, tray: &mut Tray, (ask, answer): (&Ask<'_>, &Answer), booking: &Booking) {
+    fn record(&self, tray: &mut Tray, ask: &Ask<'_>, answer: &Answer, booking: &Booking) {
         let hash = booking.print.0;
         if tray.recorder.wants(hash, self.now.as_nanos() / SECOND_NS) {
             let row = self.recorded(ask, answer);
@@ -100,10 +95,10 @@ impl Turn<'_> {
             });
         }
         for booking in &bookings {
-            self.count_booking(tray, (ask, answer), booking);
+            self.count_booking(tray, ask, answer, booking);
         }
         if let Some(first) = bookings.first() {
-            self.record(tray, (ask, answer), first);
+            self.record(tray, ask, answer, first);
         }
     }
 
@@ -188,7 +183,7 @@ impl Turn<'_> {
 
     /// Counts a decision by a policy that the request itself describes, under the hash of its key.
     #[inline]
-    pub(super) fn count_described(&self, hash: u64, (key, cost): (Key<'_>, u64), verdict: Verdict) {
+    pub(super) fn count_described(&self, hash: u64, key: Key<'_>, cost: u64, verdict: Verdict) {
         let Some(statistics) = self.engine.statistics() else {
             return;
         };

@@ -68,9 +68,9 @@ impl Turn<'_> {
             policy,
         };
         let decision = self.engine.adhoc.check(&asked, self.now);
+        let cost = ask.cost.tokens();
         if let Ok(decision) = &decision {
-            let asked = (ask.key, ask.cost.tokens());
-            self.count_described(print.0, asked, decision.verdict);
+            self.count_described(print.0, ask.key, cost, decision.verdict);
         }
         let judgement = match &decision {
             Ok(decision) => Judgement::of(decision.verdict, false),
@@ -85,8 +85,7 @@ impl Turn<'_> {
             now: self.now,
         });
         if self.engine.tail().is_watched() {
-            let asked = (ask.key, ask.cost.tokens());
-            self.show_described(asked, judgement, decision.as_ref().ok());
+            self.show_described(ask.key, cost, judgement, decision.as_ref().ok());
         }
         decision
     }

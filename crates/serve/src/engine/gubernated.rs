@@ -24,7 +24,7 @@ impl Turn<'_> {
                 Verdict::Allow
             };
             let cost = u64::try_from(ask.cost).unwrap_or(0);
-            self.count_described(self.engine.meter().hash(key), (key, cost), verdict);
+            self.count_described(self.engine.meter().hash(key), key, cost, verdict);
         }
         let judgement = match &answer {
             Ok(answer) if answer.is_over => Judgement::Denied,
@@ -42,7 +42,7 @@ impl Turn<'_> {
         if self.engine.tail().is_watched() {
             let key = [("name", ask.name), ("key", ask.key)];
             let cost = u64::try_from(ask.cost).unwrap_or(0);
-            self.show_described((Key::Entries(&key), cost), judgement, None);
+            self.show_described(Key::Entries(&key), cost, judgement, None);
         }
         answer
     }

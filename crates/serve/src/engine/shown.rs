@@ -23,7 +23,7 @@ impl Turn<'_> {
             contracts.extend(booked.map(|contract| &*contract.id));
         }
         let line = || {
-            let line = self.line((ask.key, ask.cost.tokens()), judgement);
+            let line = self.line(ask.key, ask.cost.tokens(), judgement);
             let Some(answer) = answer else { return line };
             Line {
                 contract: named.map(|(contract, _)| contract.id.clone()),
@@ -44,14 +44,15 @@ impl Turn<'_> {
     #[cold]
     pub(super) fn show_described(
         &self,
-        asked: (Key<'_>, u64),
+        key: Key<'_>,
+        cost: u64,
         judgement: Judgement,
         decision: Option<&Decision>,
     ) {
         let line = || {
             let line = Line {
                 contract: Some(DESCRIBED.to_owned()),
-                ..self.line(asked, judgement)
+                ..self.line(key, cost, judgement)
             };
             let Some(decision) = decision else {
                 return line;
@@ -64,7 +65,7 @@ impl Turn<'_> {
                 ..timed(line, decision.verdict)
             }
         };
-        let seen = self.seen(asked.0, judgement, &[DESCRIBED]);
+        let seen = self.seen(key, judgement, &[DESCRIBED]);
         self.engine.tail().show(&seen, line);
     }
 
@@ -82,7 +83,7 @@ impl Turn<'_> {
         }
     }
 
-    fn line(&self, (key, cost): (Key<'_>, u64), judgement: Judgement) -> Line {
+    fn line(&self, key: Key<'_>, cost: u64, judgement: Judgement) -> Line {
         Line {
             at_ms: self.now.as_nanos() / 1_000_000,
             door: self.door.name(),

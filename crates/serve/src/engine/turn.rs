@@ -14,7 +14,7 @@ use tollgate_node::{
 };
 
 use super::later::{Begun, State, Verb, settling};
-use super::op::Settle;
+use super::op::{Act, Op, Outcome, Settle, Step};
 use super::{Engine, EngineError, Opened, Question, Said, SealError, Sender};
 use crate::meter::{Decided, Door, Judgement};
 
@@ -113,6 +113,17 @@ impl<'e> Turn<'e> {
     /// The node that answers, for whoever remembers something of it.
     pub fn snapshot(&self) -> &Arc<Node> {
         &self.node
+    }
+
+    /// Carries out an operation, or says what it waits for.
+    #[inline]
+    pub fn start(&self, op: &Op<'_>) -> Step {
+        match op {
+            Op::Key(Act::Check, ask) if !self.waits => {
+                Step::Done(self.check(ask).map(Outcome::Answer))
+            }
+            _ => self.start_any(op),
+        }
     }
 
     /// Decides one request here, and charges it.

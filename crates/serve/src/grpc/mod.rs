@@ -108,7 +108,7 @@ where
     check_head(&request)?;
     let shared = &*caller.shared;
     let mut pass = Pass::new(&shared.callers, caller.peer);
-    let scopes = show(&mut pass, method.operation(), (request.headers(), shared))?;
+    let scopes = show(&mut pass, method.operation(), request.headers(), shared)?;
     let sender = pass.sender();
     let limits = &shared.settings.limits;
     let patience = timeout::of(request.headers()).map_or(limits.slow, |told| told.min(limits.slow));
@@ -164,7 +164,7 @@ fn admitted<B>(service: Service, request: &Request<B>, caller: &Caller) -> Resul
         Service::Reflection => Operation::Greet,
         Service::Quota => Operation::Quota,
     };
-    show(&mut pass, operation, (request.headers(), shared))?;
+    show(&mut pass, operation, request.headers(), shared)?;
     Ok(pass)
 }
 
@@ -180,7 +180,8 @@ fn check_head<B>(request: &Request<B>) -> Result<(), Status> {
 fn show(
     pass: &mut Pass,
     operation: Operation,
-    (headers, shared): (&HeaderMap, &Shared),
+    headers: &HeaderMap,
+    shared: &Shared,
 ) -> Result<Scopes, Status> {
     let shown = headers.get(AUTHORIZATION);
     let shown = shown.map(|value| access::shown(value.as_bytes()));

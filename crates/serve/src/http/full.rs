@@ -53,14 +53,11 @@ where
     }
     let (route, _) = route::admitted(&asked, reply)?;
     let body = if route.reads() {
-        read(
-            caller,
-            &head,
-            body,
-            (&shared.settings.limits, shared.state.places()),
-            reply,
-        )
-        .await?
+        let room = Room {
+            limits: &shared.settings.limits,
+            places: shared.state.places(),
+        };
+        read(caller, &head, body, room, reply).await?
     } else {
         Bytes::new()
     };
@@ -117,9 +114,17 @@ where
             Knock::Refused(response) => return Some(response),
         }
     }
-    let body = read(caller, &head, body, (&limits, places), reply).await?;
+    let limits = &limits;
+    let body = read(caller, &head, body, Room { limits, places }, reply).await?;
     let request = Request::from_parts(head, body);
     Some(desk.answer(Visit { request, peer }).await)
+}
+
+/// What a body may take.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    limits: &'a Limits,
+    places: &'a Places,
 }
 
 /// The body of a request; `reply` says why it was not read, where it was not.
@@ -127,12 +132,13 @@ async fn read<B>(
     caller: &Caller,
     head: &http::request::Parts,
     body: B,
-    (limits, places): (&Limits, &Places),
+    room: Room<'_>,
     reply: &mut Reply,
 ) -> Option<Bytes>
 where
     B: Body<Data = Bytes>,
 {
+    let Room { limits, places } = room;
     if body.is_end_stream() {
         return Some(Bytes::new());
     }

@@ -141,7 +141,7 @@ async fn take_all<S: Stream>(
             continue;
         };
         let (at_work, line) = (line.pace.enter(), Arc::clone(line));
-        tokio::spawn(stream(line, request, respond, (held, at_work)));
+        tokio::spawn(stream(line, request, respond, held, at_work));
     }
 }
 
@@ -150,7 +150,8 @@ async fn stream(
     line: Arc<Line>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    (held, at_work): (Held, AtWork),
+    held: Held,
+    at_work: AtWork,
 ) {
     let mut unread = None;
     let response = tokio::select! {

@@ -147,9 +147,9 @@ fn admit(post: &Arc<Post>, ground: &Ground, accepted: Accepted) {
         Accepted::Tcp(stream, _) => {
             // Only slower without.
             let _ = stream.set_nodelay(true);
-            begin(post, ground, (stream, peer, seat));
+            begin(post, ground, stream, peer, seat);
         }
-        Accepted::Unix(stream) => begin(post, ground, (stream, peer, seat)),
+        Accepted::Unix(stream) => begin(post, ground, stream, peer, seat),
     }
 }
 
@@ -171,7 +171,7 @@ fn turn_away(post: &Post, accepted: &Accepted) {
 }
 
 /// Gives the connection a task that is as large as what is spoken needs, and no larger.
-fn begin<S: Stream>(post: &Arc<Post>, ground: &Ground, (stream, peer, seat): (S, Peer, Seat)) {
+fn begin<S: Stream>(post: &Arc<Post>, ground: &Ground, stream: S, peer: Peer, seat: Seat) {
     let Ground {
         shared, stop, held, ..
     } = ground.clone();

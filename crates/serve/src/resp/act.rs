@@ -1,19 +1,21 @@
 //! Commands that ask the engine: from what was sent to an operation, and from what comes of it to the reply.
 //!
-//! Not here: how decisions are written (`check`), leases (`lease`), what waits (`gaps`), what a connection remembers
-//! (`session`).
+//! Not here: leases (`lease`), what waits (`gaps`), what a connection remembers (`session`).
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tollgate_limit::Cost;
-use tollgate_wire::resp::{Check, Command, PeekReply, Settle, Writer};
+use tollgate_node::{Answer, Key};
+use tollgate_wire::resp::{
+    Check, CheckReply, Command, Entries, PeekReply, Settle, Violated, Writer,
+};
 
-use super::check::{ask_of, entries, key_of, text, write_answer};
 use super::lease::write_lent;
 use super::refusal::Refusal;
 use super::session::Room;
 use crate::access::Operation;
-use crate::engine::{self, Act, Ask, EngineError, Op, Outcome, Said, Step, Ticket, Turn};
+use crate::engine::{self, Act, Ask, EngineError, Op, Outcome, Said, Scope, Step, Ticket, Turn};
 use crate::lend::Mailbox;
 use crate::value::millis;
 
@@ -140,3 +142,80 @@ fn write_policies(
     }
     Ok(())
 }
+
+/// What a command asks, by the entries of its key.
+fn ask_of<'a>(asked: &Check<'a>, entries: &'a [(&'a str, &'a str)]) -> Result<Ask<'a>, Refusal> {
+    let scope = asked.contract.map(text).transpose()?;
+    Ok(Ask {
+        key: key_of(asked.key, entries),
+        // A cost beyond the largest is beyond every limit too.
+        cost: Cost::new(asked.cost).unwrap_or(Cost::MAX),
+        scope: scope.map_or(Scope::All, Scope::Contract),
+        id: asked.id.map(text).transpose()?,
+    })
+}
+
+/// The key of a command, by its entries.
+const fn key_of<'a>(key: Entries<'a>, entries: &'a [(&'a str, &'a str)]) -> Key<'a> {
+    match key {
+        Entries::Bare(value) => Key::Text(value),
+        Entries::Pairs(_) => Key::Entries(entries),
+    }
+}
+
+/// Writes a decision.
+fn write_answer(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
+    let receipt = turn.receipt(answer);
+    let violated = turn
+        .violations(answer)
+        .map(|(contract, policy, said)| Violated {
+            contract,
+            policy,
+            remaining: said.remaining,
+            debt: said.debt,
+            retry_after_ms: said.retry_after.map(millis),
+        });
+    let violated: SmallVec<[_; 1]> = violated.collect();
+    let reply = CheckReply {
+        allowed: answer.is_allowed(),
+        policy: turn.policy_name(answer),
+        matched: !answer.is_unmatched(),
+        limit: answer.limit,
+        capacity: turn.capacity(answer),
+        remaining: answer.remaining,
+        debt: answer.debt,
+        retry_after_ms: answer.verdict.retry_after().map(millis),
+        reset_after_ms: millis(answer.reset_after),
+        wait_ms: millis(answer.verdict.wait()),
+        receipt: receipt.as_deref(),
+        part: answer.is_part,
+        violated: &violated,
+    };
+    reply.write(writer);
+}
+
+/// Names and values of a key as text; none where it is bare.
+fn entries(
+    key: Entries<'_>,
+    key_bytes_max: usize,
+) -> Result<SmallVec<[(&str, &str); ENTRIES_INLINE]>, Refusal> {
+    let mut bytes = 0_usize;
+    let mut entries = SmallVec::new();
+    for (name, value) in key.pairs() {
+        bytes += name.len() + value.len();
+        if bytes > key_bytes_max {
+            return Err(Refusal::KeyTooLong(key_bytes_max));
+        }
+        if let Entries::Pairs(_) = key {
+            entries.push((text(name)?, text(value)?));
+        }
+    }
+    Ok(entries)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(bytes).map_err(|_| Refusal::NotText)
+}
+
+/// Entries of a key that need no allocation.
+const ENTRIES_INLINE: usize = 8;

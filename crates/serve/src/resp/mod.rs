@@ -5,7 +5,6 @@
 //! bytes to commands and replies to bytes (`tollgate_wire::resp`), decisions (`engine`), accepting (`listen`).
 
 mod act;
-mod check;
 mod connection;
 mod gaps;
 mod info;

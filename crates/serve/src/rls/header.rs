@@ -31,7 +31,7 @@ pub(super) fn put(
         return;
     };
     let report = match &judged.own {
-        Some(policy) => Report::described((OWN, policy), answer, turn.now()),
+        Some(policy) => Report::described(OWN, policy, answer, turn.now()),
         None => turn.report(answer),
     };
     let headers = &mut response.response_headers_to_add;

@@ -199,7 +199,7 @@ impl<'a> Request<'a> {
             self.turn.meter().ruled(contract, &hits);
         }
         Ok(Judged {
-            status: status::of(self.turn, &answer, (rule, passes)),
+            status: status::of(self.turn, &answer, rule, passes),
             is_quota: rule.is_some_and(|rule| rule.is_quota()),
             answer: Some(answer),
             own: None,

@@ -17,7 +17,10 @@ impl Request<'_> {
         let each = self.asked.descriptors.iter().zip(self.entries);
         let mut fields = BTreeMap::from([
             member("domain", text(&self.asked.domain)),
-            member("descriptors", list(each.map(descriptor))),
+            member(
+                "descriptors",
+                list(each.map(|(one, entries)| descriptor(one, entries))),
+            ),
         ]);
         if self.asked.hits_addend > 0 {
             fields.extend([member("hitsAddend", number(self.asked.hits_addend.into()))]);
@@ -37,7 +40,7 @@ impl Request<'_> {
     }
 }
 
-fn descriptor((descriptor, entries): (&RateLimitDescriptor, &Pairs<'_>)) -> Value {
+fn descriptor(descriptor: &RateLimitDescriptor, entries: &Pairs<'_>) -> Value {
     let entries = entries.iter();
     let entries = entries.map(|(name, value)| text(&format!("{name}={value}")));
     let mut fields = BTreeMap::from([member("entries", list(entries))]);

@@ -17,7 +17,8 @@ use crate::engine::Turn;
 pub(super) fn of(
     turn: &Turn<'_>,
     answer: &Answer,
-    (rule, passes): (Option<EnvoyRule<'_>>, bool),
+    rule: Option<EnvoyRule<'_>>,
+    passes: bool,
 ) -> DescriptorStatus {
     let code = if passes { Code::Ok } else { Code::OverLimit };
     let Some((policy, remaining, reset_after)) = judge(turn, answer) else {

@@ -20,18 +20,8 @@ pub(in super::super) struct Once {
 pub(in super::super) type Begun = Result<State, EngineError>;
 
 impl Turn<'_> {
-    /// Carries out an operation, or says what it waits for.
-    #[inline]
-    pub fn start(&self, op: &Op<'_>) -> Step {
-        match op {
-            Op::Key(Act::Check, ask) if !self.waits => {
-                Step::Done(self.check(ask).map(Outcome::Answer))
-            }
-            _ => self.start_any(op),
-        }
-    }
-
-    fn start_any(&self, op: &Op<'_>) -> Step {
+    /// Carries out an operation where something may have to be waited for.
+    pub(in super::super) fn start_any(&self, op: &Op<'_>) -> Step {
         if let Op::Key(Act::Check, ask) = op
             && let Some(answer) = self.check_known(ask)
         {

@@ -56,7 +56,7 @@ impl StreamingService<RateLimitQuotaUsageReports> for Opening {
         request: tonic::Request<Streaming<RateLimitQuotaUsageReports>>,
     ) -> Self::Future {
         let pass = request.extensions().get().cloned();
-        let session = Session::open(Arc::clone(&self.0), (request.into_inner(), pass));
+        let session = Session::open(Arc::clone(&self.0), request.into_inner(), pass);
         std::future::ready(session.map(tonic::Response::new))
     }
 }

@@ -59,7 +59,8 @@ impl Session {
     /// Begins to listen; refused where there are too many, and where there is nothing to assign from.
     pub(super) fn open(
         shared: Arc<Shared>,
-        (reports, pass): (Streaming<RateLimitQuotaUsageReports>, Option<Pass>),
+        reports: Streaming<RateLimitQuotaUsageReports>,
+        pass: Option<Pass>,
     ) -> Result<Self, Status> {
         if shared.settings.limits.quota.ttl_s == 0 {
             return Err(Status::failed_precondition(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tollgate_limit::Instant;
 
-use super::head::{self, Head, Length, Read, Version};
+use super::head::{self, Head, Length, Read};
 use super::write::{self, Manner};
 use crate::engine::{Later, Turn};
 use crate::http::{Asked, Lines, Reply, Site, route};
@@ -63,9 +63,9 @@ pub(super) fn answer<'s>(
 ) -> Outcome<'s> {
     let mut slots = [const { MaybeUninit::uninit() }; head::LINES_MAX];
     let max = call.shared.settings.limits.head_bytes_max;
-    let wrong = match head::read(bytes, &mut slots) {
+    let (status, why) = match head::read(bytes, &mut slots) {
         Read::Head(head) if head.length <= max => {
-            return answer_head(call, &head, bytes, (reply, output));
+            return answer_head(call, &head, bytes, reply, output);
         }
         Read::Partial if bytes.len() <= max => return Outcome::Partial,
         Read::Head(_) | Read::Partial => (
@@ -76,7 +76,8 @@ pub(super) fn answer<'s>(
     };
     let meter = call.shared.engine.meter();
     meter.count(Event::Malformed(Door::Http));
-    refuse(wrong, (call.turn.now(), call.peer), reply, output);
+    let manner = Manner::last(call.turn.now(), call.peer);
+    refuse(status, why, manner, reply, output);
     Outcome::Refused
 }
 
@@ -84,7 +85,8 @@ fn answer_head<'s>(
     call: &Call<'_, 's>,
     head: &Head<'_, '_>,
     bytes: &[u8],
-    (reply, output): (&mut Reply, &mut Vec<u8>),
+    reply: &mut Reply,
+    output: &mut Vec<u8>,
 ) -> Outcome<'s> {
     let asked = Asked {
         shared: call.shared,
@@ -178,20 +180,14 @@ fn last<'s>(manner: Manner, reply: &Reply, output: &mut Vec<u8>) -> Outcome<'s> 
 /// Writes the answer to what is no request, the last of a connection.
 #[cold]
 pub(super) fn refuse(
-    (status, why): (StatusCode, &str),
-    (now, peer): (Instant, Peer),
+    status: StatusCode,
+    why: &str,
+    manner: Manner,
     reply: &mut Reply,
     output: &mut Vec<u8>,
 ) {
     reply.clear();
     reply.refuse(status, why);
-    let manner = Manner {
-        version: Version::Http11,
-        is_kept: false,
-        is_head: false,
-        is_sealed: peer.is_sealed,
-        now,
-    };
     let _ = last(manner, reply, output);
 }
 

@@ -389,13 +389,9 @@ impl<S: Stream> Lean<'_, S> {
     /// Answers what will never be a whole request, and ends.
     async fn cut(&mut self, status: StatusCode, why: &str) {
         let now = self.shared.engine.now();
-        let to = (now, self.peer);
-        answer::refuse(
-            (status, why),
-            to,
-            &mut self.said.reply,
-            &mut self.said.output,
-        );
+        let manner = write::Manner::last(now, self.peer);
+        let Said { reply, output, .. } = &mut self.said;
+        answer::refuse(status, why, manner, reply, output);
         if self.flush().await.is_ok() {
             self.close().await;
         }

@@ -9,6 +9,7 @@ use tollgate_limit::Instant;
 
 use super::head::Version;
 use crate::http::Reply;
+use crate::shared::Peer;
 
 /// How an answer is sent.
 #[derive(Clone, Copy)]
@@ -21,6 +22,19 @@ pub(super) struct Manner {
     /// Whether the connection is sealed by TLS.
     pub(super) is_sealed: bool,
     pub(super) now: Instant,
+}
+
+impl Manner {
+    /// That of the last answer of a connection.
+    pub(super) const fn last(now: Instant, peer: Peer) -> Self {
+        Self {
+            version: Version::Http11,
+            is_kept: false,
+            is_head: false,
+            is_sealed: peer.is_sealed,
+            now,
+        }
+    }
 }
 
 /// Writes an answer. Says whether its body is left to be sent, as it is too large to be copied.
