@@ -60,7 +60,7 @@ impl Progress {
         if now >= next {
             self.next = Some(now + PAUSE);
             self.drawn = true;
-            let line = run_line(name, (done, of), now - self.start);
+            let line = run_line(name, done, of, now - self.start);
             let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
         }
     }
@@ -87,7 +87,7 @@ struct Done {
 }
 
 /// The line to show for runs: share, bar, count and time left.
-fn run_line(name: &str, (done, of): (u64, u64), elapsed: Duration) -> String {
+fn run_line(name: &str, done: u64, of: u64, elapsed: Duration) -> String {
     let of = of.max(1);
     let done = done.min(of);
     let full = usize::try_from(done.saturating_mul(BAR as u64) / of).unwrap_or(BAR);
@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn runs_show_how_many_are_done_and_how_long_the_rest_takes() {
-        let shown = run_line("thesis-b", (20, 80), Duration::from_secs(10));
+        let shown = run_line("thesis-b", 20, 80, Duration::from_secs(10));
         assert_eq!(
             shown,
             " 25 % █████░░░░░░░░░░░░░░░ thesis-b · 20 of 80 runs · 30 s left"
         );
         for (done, of) in [(0, 0), (0, u64::MAX), (9, 5), (u64::MAX, u64::MAX)] {
-            let line = run_line("x", (done, of), Duration::from_secs(1));
+            let line = run_line("x", done, of, Duration::from_secs(1));
             assert!(line.chars().count() < 100, "{line}");
         }
     }

@@ -101,7 +101,10 @@ impl Files {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let path = |kind: &str| folder.join(format!("exact-{case}.{kind}"));
         let (contracts, described, recorded) = (path("yaml"), path("json"), path("jsonl"));
-        let policies: Vec<Value> = policies.iter().enumerate().map(policy_json).collect();
+        let policies: Vec<Value> = (0..)
+            .zip(policies)
+            .map(|(place, policy)| policy_json(place, policy))
+            .collect();
         let contract =
             json!({"contracts": [{"id": "case", "key": ["user"], "policies": policies}]});
         let line = |request: &Request| {
@@ -166,7 +169,7 @@ fn quoted(line: &str) -> String {
 }
 
 /// A policy as the contract file writes it.
-fn policy_json((place, policy): (usize, &Policy)) -> Value {
+fn policy_json(place: usize, policy: &Policy) -> Value {
     let (algorithm, slices) = match policy.algorithm {
         Algorithm::TokenBucket => ("token-bucket", None),
         Algorithm::LeakyBucket => ("leaky-bucket", None),

@@ -11,8 +11,8 @@ use crate::report::table::tame;
 pub(super) fn run(options: &ForgetOptions) -> Result<(), Failure> {
     let (server, name) = (&options.at.server, &options.name);
     let body = json!({ "name": name }).to_string();
-    let question = ("POST", "/v1/cluster/forget");
-    let (status, text) = asked(&options.at, question, Some(body.as_bytes()))?;
+    let path = "/v1/cluster/forget";
+    let (status, text) = asked(&options.at, "POST", path, Some(body.as_bytes()))?;
     match status {
         200 => {
             let said: Value = serde_json::from_str(&text).unwrap_or_default();

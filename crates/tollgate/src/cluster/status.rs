@@ -47,7 +47,7 @@ const ALIVE: &str = "alive";
 /// What a node says, understood and as it came.
 fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
     let server = &options.at.server;
-    let (status, text) = asked(&options.at, ("GET", "/v1/cluster"), None)?;
+    let (status, text) = asked(&options.at, "GET", "/v1/cluster", None)?;
     let view: Option<ClusterView> = serde_json::from_str(&text).ok();
     match (status, view) {
         (200, Some(view)) if view.on => Ok((view, text)),
@@ -64,7 +64,8 @@ fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
 /// Asks a node something about its cluster: the status and the text of its answer.
 pub(super) fn asked(
     at: &ServerOptions,
-    (method, path): (&str, &str),
+    method: &str,
+    path: &str,
     body: Option<&[u8]>,
 ) -> Result<(u16, String), Failure> {
     let server = &at.server;

@@ -30,7 +30,7 @@ pub(super) fn run(options: &TraceOptions) -> Result<(), Failure> {
     let requests = read(options, &name)?;
     let mut show = Show::new(&options.output, false)?;
     let meter = Meter::new("trace");
-    let plan = plan(options, cluster, (&name, requests));
+    let plan = plan(options, cluster, &name, requests);
     let report = plan.run(
         options.seeds,
         &Ask {
@@ -48,7 +48,7 @@ pub(super) fn run(options: &TraceOptions) -> Result<(), Failure> {
     show.finish()
 }
 
-fn plan(options: &TraceOptions, cluster: Cluster, (name, requests): (&str, Vec<Request>)) -> Plan {
+fn plan(options: &TraceOptions, cluster: Cluster, name: &str, requests: Vec<Request>) -> Plan {
     let set = options
         .file
         .file_stem()

@@ -59,7 +59,7 @@ pub(super) fn thing(
         ThingCommand::Delete { id, reason } => delete(server, &at(id), reason, format),
         ThingCommand::History { id } => history(server, &at(id), format),
         ThingCommand::Diff { id, from, to } => {
-            let told = diff(server, &at(id), (*from, *to))?;
+            let told = diff(server, &at(id), *from, *to)?;
             print(format, &told, |told| {
                 let diff = show::differences(&told["diff"]);
                 format!("{} -> {}\n{diff}", told["from"], told["to"])
@@ -116,7 +116,8 @@ fn columns(plural: &str) -> &'static [(&'static str, &'static str)] {
 fn diff(
     server: &Server<'_>,
     at: &str,
-    (from, to): (Option<u64>, Option<u64>),
+    from: Option<u64>,
+    to: Option<u64>,
 ) -> Result<Value, Failure> {
     let given = [("from", from), ("to", to)].into_iter();
     let given = given.filter_map(|(name, version)| Some(format!("{name}={}", version?)));

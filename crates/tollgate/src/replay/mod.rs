@@ -141,7 +141,7 @@ impl Replay {
         let key = Key::Entries(record.entries);
         let answer = match &self.store {
             None => self.node.check(key, cost, now),
-            Some(store) => store.check(&self.node, key, (cost, now))?,
+            Some(store) => store.check(&self.node, key, cost, now)?,
         };
         let key = KeyText {
             contract: self.contract_of(&answer),

@@ -45,13 +45,14 @@ impl Stored {
         &self,
         node: &Arc<Node>,
         key: Key<'_>,
-        (cost, now): (Cost, Instant),
+        cost: Cost,
+        now: Instant,
     ) -> Result<Answer, Failure> {
         let spots = node.within(Scope::All).map(|within| within.spots(key));
         let Some(spots) = spots.ok().filter(|spots| !spots.is_empty()) else {
             return Ok(Answer::unbound());
         };
-        match self.ask(node, (Verb::Check, spots, cost), now) {
+        match self.ask(node, asked(Verb::Check, spots, cost), now) {
             Some(Said::Answer(answer)) => Ok(answer),
             _ => Err(self.silent()),
         }
@@ -64,7 +65,7 @@ impl Stored {
             print: Print(0),
             lot: Lot::ALWAYS,
         };
-        let look = || (Verb::Status, Spots::from_slice(&[spot]), Cost::PEEK);
+        let look = || asked(Verb::Status, Spots::from_slice(&[spot]), Cost::PEEK);
         let is_empty = node.contracts().as_slice().is_empty();
         let began = std::time::Instant::now();
         while !is_empty && self.ask(node, look(), Instant::default()).is_none() {
@@ -76,18 +77,7 @@ impl Stored {
         Ok(())
     }
 
-    fn ask(
-        &self,
-        node: &Arc<Node>,
-        (verb, spots, cost): (Verb, Spots, Cost),
-        now: Instant,
-    ) -> Option<Said> {
-        let question = Question {
-            verb,
-            spots,
-            cost,
-            names: Vec::new(),
-        };
+    fn ask(&self, node: &Arc<Node>, question: Question, now: Instant) -> Option<Said> {
         let heard = self.owner.ask(node, vec![question], now);
         let heard = self.runtime.block_on(heard).into_iter().next()?;
         heard.said.filter(|_| heard.fell_back.is_none())
@@ -98,6 +88,15 @@ impl Stored {
         Failure::unavailable(format!(
             "error: {url} did not answer within {seconds} s; is it there, and does it let us in?"
         ))
+    }
+}
+
+fn asked(verb: Verb, spots: Spots, cost: Cost) -> Question {
+    Question {
+        verb,
+        spots,
+        cost,
+        names: Vec::new(),
     }
 }
 

@@ -10,13 +10,13 @@ use crate::civil::Civil;
 /// The report as text, ready to be printed.
 pub fn report(summary: &Summary, caption: Caption<'_>, look: Look) -> String {
     let mut out = String::new();
-    head(summary, caption, (look, &mut out));
+    head(summary, caption, look, &mut out);
     if summary.total().requests > 0 {
-        tally(summary, (look, &mut out));
-        over_time(summary, (look, &mut out));
-        policies(summary, (look, &mut out));
-        top(summary, (look, &mut out));
-        waits(summary, (look, &mut out));
+        tally(summary, look, &mut out);
+        over_time(summary, look, &mut out);
+        policies(summary, look, &mut out);
+        top(summary, look, &mut out);
+        waits(summary, look, &mut out);
     }
     put(
         &mut out,
@@ -25,15 +25,13 @@ pub fn report(summary: &Summary, caption: Caption<'_>, look: Look) -> String {
     out
 }
 
-type Page<'a> = (Look, &'a mut String);
-
 const HEIGHT: usize = 10;
 const MARGIN: usize = 28;
 const SPARK_COLUMNS: usize = 32;
 const TOP_ROWS: usize = 10;
 const KEY_WIDTH: usize = 48;
 
-fn head(summary: &Summary, caption: Caption<'_>, (look, out): Page<'_>) {
+fn head(summary: &Summary, caption: Caption<'_>, look: Look, out: &mut String) {
     out.push_str(&look.paint(Ink::Bold, &story::title(summary)));
     let (trace, contracts) = (tame(caption.trace, 60), tame(caption.contracts, 60));
     let mut facts = format!("{trace} against {contracts}");
@@ -65,7 +63,7 @@ fn head(summary: &Summary, caption: Caption<'_>, (look, out): Page<'_>) {
     out.push('\n');
 }
 
-fn tally(summary: &Summary, (look, out): Page<'_>) {
+fn tally(summary: &Summary, look: Look, out: &mut String) {
     let total = summary.total().requests;
     let shown = Meaning::ALL
         .into_iter()
@@ -98,7 +96,7 @@ fn tally(summary: &Summary, (look, out): Page<'_>) {
     .write(look, out);
 }
 
-fn over_time(summary: &Summary, (look, out): Page<'_>) {
+fn over_time(summary: &Summary, look: Look, out: &mut String) {
     let view = summary.timeline().view(look.width - MARGIN);
     let peak = view.peak();
     let title = format!(
@@ -135,7 +133,7 @@ fn over_time(summary: &Summary, (look, out): Page<'_>) {
     }
     let axis = format!("{:>9} └{}", "0", "─".repeat(columns.len()));
     put(out, format_args!("{}\n", look.paint(Ink::Dim, &axis)));
-    denied_share(&view, (look, out));
+    denied_share(&view, look, out);
     out.push_str(&look.paint(Ink::Dim, format!("{:11}{}", "", ticks(&view)).trim_end()));
     out.push('\n');
 }
@@ -163,7 +161,7 @@ fn stacked(stack: &[u64; 4], peak: u64) -> Vec<Meaning> {
 }
 
 /// The share denied in each column, which the stack above is too coarse to show.
-fn denied_share(view: &View, (look, out): Page<'_>) {
+fn denied_share(view: &View, look: Look, out: &mut String) {
     let shares: Vec<u64> = view
         .stacks
         .iter()
@@ -209,7 +207,7 @@ pub(super) fn moment(time_ms: u64, span_ms: u64) -> String {
     }
 }
 
-fn policies(summary: &Summary, (look, out): Page<'_>) {
+fn policies(summary: &Summary, look: Look, out: &mut String) {
     let mut bitten: Vec<(usize, &PolicyLabel, &PolicyCount)> = summary
         .policies()
         .enumerate()
@@ -285,7 +283,7 @@ fn spark(counts: &[u64]) -> String {
     counts.iter().map(bar).collect()
 }
 
-fn top(summary: &Summary, (look, out): Page<'_>) {
+fn top(summary: &Summary, look: Look, out: &mut String) {
     let denied = summary.count(Meaning::Denied).requests;
     let rows: Vec<_> = summary
         .top()
@@ -329,7 +327,7 @@ fn top(summary: &Summary, (look, out): Page<'_>) {
     }
 }
 
-fn waits(summary: &Summary, (look, out): Page<'_>) {
+fn waits(summary: &Summary, look: Look, out: &mut String) {
     let rows: Vec<_> = [
         ("wait of delayed requests", summary.waits()),
         ("retry-after of denied requests", summary.retries()),

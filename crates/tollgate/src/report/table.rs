@@ -45,14 +45,14 @@ impl Table<'_> {
             .iter()
             .map(|(name, _)| cell(*name).ink(Ink::Dim))
             .collect();
-        self.line(&names, &widths, (look, out));
+        self.line(&names, &widths, look, out);
         let rule: Vec<Cell> = widths
             .iter()
             .map(|width| cell("─".repeat(*width)).ink(Ink::Dim))
             .collect();
-        self.line(&rule, &widths, (look, out));
+        self.line(&rule, &widths, look, out);
         for row in &self.rows {
-            self.line(row, &widths, (look, out));
+            self.line(row, &widths, look, out);
         }
     }
 
@@ -65,7 +65,7 @@ impl Table<'_> {
         widest.max(self.header[column].0.chars().count())
     }
 
-    fn line(&self, cells: &[Cell], widths: &[usize], (look, out): (Look, &mut String)) {
+    fn line(&self, cells: &[Cell], widths: &[usize], look: Look, out: &mut String) {
         let mut line = String::new();
         for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(self.header) {
             let pad = " ".repeat(width.saturating_sub(cell.text.chars().count()));

@@ -76,8 +76,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
         empty: "nobody was refused in the last seconds",
         keys: &state.now.denied,
     };
-    draw_keys(frame, busy, state, (theme, &talkers));
-    draw_keys(frame, refused, state, (theme, &denied));
+    draw_keys(frame, busy, state, theme, &talkers);
+    draw_keys(frame, refused, state, theme, &denied);
     draw_foot(frame, foot, state, theme);
 }
 
@@ -201,12 +201,7 @@ struct KeyTable<'a> {
     keys: &'a [TopKey],
 }
 
-fn draw_keys(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    state: &State,
-    (theme, table): (Theme, &KeyTable<'_>),
-) {
+fn draw_keys(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme, table: &KeyTable<'_>) {
     let block = Block::new()
         .borders(Borders::ALL)
         .title(format!(" {} ", table.title))

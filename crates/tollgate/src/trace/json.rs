@@ -1,4 +1,4 @@
-//! Flat JSON objects, as records of a trace: serde_json reads them, and their meaning and the places of faults are here.
+//! Flat JSON objects, as records of a trace. `serde_json` reads them; their meaning and the places of faults are here.
 //!
 //! Nested values are refused rather than skipped: nothing in a descriptor is nested. The parser stops at the end
 //! of the object; who calls it decides what may follow.
@@ -112,8 +112,7 @@ impl<'b> Reading<'_, 'b> {
                         Trouble::Short | Trouble::Full => trouble,
                     })?;
                 // A name with escapes does not stand in the text as it is meant, but its value does.
-                let name_at = || self.place_of(name).map_or(value_at, |inside| inside - 1);
-                let name_at = name_at();
+                let name_at = self.place_of(name).map_or(value_at, |inside| inside - 1);
                 let entered = self.desk.enter(entry, meaning);
                 return entered.map_err(|what| Fault::new(name_at, what).into());
             }
@@ -204,7 +203,7 @@ fn kind(value: &str) -> &'static str {
     }
 }
 
-/// What the grammar has against the text, in our words where serde_json's speak of its own types.
+/// What the grammar has against the text, in our words where those of `serde_json` speak of its own types.
 #[cold]
 fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
     const EXPECTED: [(&str, &str); 5] = [

@@ -43,7 +43,7 @@ fn million_assignments_hold_the_bars() {
     furnish(&path, contracts);
 
     let start = |name: &str, catalogue: Option<&Path>, has_statistics: bool| {
-        start((folder.path(), name), contracts, catalogue, has_statistics)
+        start(folder.path(), name, contracts, catalogue, has_statistics)
     };
     let begun = Instant::now();
     let live = start("live", Some(&path), true);
@@ -81,7 +81,8 @@ fn million_assignments_hold_the_bars() {
 
 /// A server with its data under a name in a folder.
 fn start(
-    (folder, name): (&Path, &str),
+    folder: &Path,
+    name: &str,
     contracts: &str,
     catalogue: Option<&Path>,
     has_statistics: bool,

@@ -54,7 +54,7 @@ pub(in super::super) fn run(options: &LesseeOptions) -> Result<(), Failure> {
     for number in 0..THREADS {
         let (client, decided) = (Arc::clone(&client), Arc::clone(&decided));
         let rate = options.rate;
-        thread::spawn(move || ask(&client, &decided, (rate, number)));
+        thread::spawn(move || ask(&client, &decided, rate, number));
     }
     let counted = options.counts.clone();
     thread::spawn(move || {
@@ -71,7 +71,7 @@ pub(in super::super) fn run(options: &LesseeOptions) -> Result<(), Failure> {
 
 /// Asks at times that a Poisson process would.
 #[allow(clippy::cast_precision_loss, reason = "a rate")]
-fn ask(client: &Client, decided: &AtomicU64, (rate, number): (u64, u64)) {
+fn ask(client: &Client, decided: &AtomicU64, rate: u64, number: u64) {
     let mean = THREADS as f64 / rate.max(1) as f64;
     let mut dice = Dice::new(getrandom::u64().unwrap_or(number));
     let mut due = Instant::now();

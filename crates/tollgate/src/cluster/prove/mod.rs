@@ -52,7 +52,7 @@ pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
     let phases = if options.quick { QUICK } else { LONG };
     let contracts = story::contracts(options.delay);
     let stage = Stage::set(nets, &contracts, folder)?;
-    let report = play(stage, phases, (&contracts, cost))?;
+    let report = play(stage, phases, &contracts, cost)?;
     let report = Report { obstacle, ..report };
     report.conclude(options.format)
 }
@@ -103,7 +103,8 @@ fn fresh(folder: &Path) -> Result<&Path, Failure> {
 fn play(
     mut stage: Stage,
     phases: &'static [Phase],
-    (contracts, cost): (&str, Cost),
+    contracts: &str,
+    cost: Cost,
 ) -> Result<Report, Failure> {
     let load = Load::start(stage.fleet(), cost.tokens());
     let mut lived = Vec::new();

@@ -84,16 +84,16 @@ impl Stage {
             Event::Kill(node) => self.fleet.suffer(Process::Kill(node))?,
             Event::Pause(node) => self.fleet.suffer(Process::Pause(node))?,
             Event::Resume(node) => self.fleet.suffer(Process::Resume(node))?,
-            Event::Start(node) => return self.start((node, false), load, begun),
+            Event::Start(node) => return self.start(node, false, load, begun),
             Event::Replace(node) => {
                 self.fleet.suffer(Process::Kill(node))?;
                 load.follow(&self.fleet);
-                return self.start((node, true), load, begun);
+                return self.start(node, true, load, begun);
             }
             Event::Restart(node) => {
                 self.fleet.suffer(Process::Stop(node))?;
                 load.follow(&self.fleet);
-                let away = self.start((node, false), load, begun)?;
+                let away = self.start(node, false, load, begun)?;
                 self.fleet.gather()?;
                 self.wait_for_all()?;
                 return Ok(away);
@@ -106,7 +106,8 @@ impl Stage {
 
     fn start(
         &mut self,
-        (node, is_empty): (u16, bool),
+        node: u16,
+        is_empty: bool,
         load: &Load,
         begun: Instant,
     ) -> Result<Duration, Failure> {

@@ -98,7 +98,8 @@ impl<'a> Gateways<'a> {
     /// Writes a list, and waits until all gateways have it and clients are where they belong.
     pub(super) fn place(
         &self,
-        (file, text): (&Path, &str),
+        file: &Path,
+        text: &str,
         settle: Duration,
         watch: &Watch<'_>,
     ) -> Result<Settled, Failure> {

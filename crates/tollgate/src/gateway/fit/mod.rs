@@ -105,7 +105,7 @@ pub(super) fn run(options: &FitOptions) -> Result<(), Failure> {
         file,
         old: Some(&old),
     };
-    let ended = fit(options, (search, first), (&gateways, &old), &screen)?;
+    let ended = fit(options, Begun { search, first }, &gateways, &old, &screen)?;
     drop(screen);
     if ended.kept.is_some() {
         restore.old = None;
@@ -132,14 +132,25 @@ fn begin(options: &FitOptions, count: usize) -> Result<(Search, Next), Failure> 
     }
 }
 
+/// A search, and what it asks for first.
+struct Begun {
+    search: Search,
+    first: Next,
+}
+
 /// Rounds, until the search has an end.
 fn fit(
     options: &FitOptions,
-    (mut search, mut next): (Search, Next),
-    (gateways, old): (&Gateways<'_>, &str),
+    begun: Begun,
+    gateways: &Gateways<'_>,
+    old: &str,
     screen: &Screen,
 ) -> Result<Ended, Failure> {
     let watch = Watch::begin(screen)?;
+    let Begun {
+        mut search,
+        first: mut next,
+    } = begun;
     let mut rounds: Vec<Round> = Vec::new();
     loop {
         let trial = match next {
@@ -152,7 +163,7 @@ fn fit(
                 {
                     screen.moving(rounds.len(), &trial);
                     let text = text_of(old, &trial);
-                    gateways.place((&options.placement, &text), options.settle, &watch)?;
+                    gateways.place(&options.placement, &text, options.settle, &watch)?;
                 }
                 let kept = Some(trial);
                 return Ok(Ended { rounds, kept });
@@ -161,7 +172,7 @@ fn fit(
         };
         screen.moving(rounds.len() + 1, &trial);
         let text = text_of(old, &trial);
-        let settled = gateways.place((&options.placement, &text), options.settle, &watch)?;
+        let settled = gateways.place(&options.placement, &text, options.settle, &watch)?;
         screen.measuring(rounds.len() + 1, &trial);
         let measured = gateways.measure(options.round, &watch)?;
         if measured.iter().all(|one| one.access.count == 0) {

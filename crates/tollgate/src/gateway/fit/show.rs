@@ -261,7 +261,10 @@ fn human(options: &FitOptions, ended: &Ended, look: Look) -> String {
     ];
     let table = Table {
         header: &header,
-        rows: (1..).zip(&ended.rounds).map(row).collect(),
+        rows: (1..)
+            .zip(&ended.rounds)
+            .map(|(number, round)| row(number, round))
+            .collect(),
     };
     table.write(look, &mut text);
     let (meaning, _) = verdict(ended.kept.is_some());
@@ -271,7 +274,7 @@ fn human(options: &FitOptions, ended: &Ended, look: Look) -> String {
 }
 
 /// Percentiles of all gateways together, and of the slowest.
-fn row((number, round): (usize, &Round)) -> Vec<Cell> {
+fn row(number: usize, round: &Round) -> Vec<Cell> {
     let part = 1.0 - round.slo.late;
     let access = round.whole(|one| &one.access);
     let service = round.whole(|one| &one.service);

@@ -111,7 +111,7 @@ impl Divided {
     }
 
     /// What all of them admitted from a time on and before another, replayed through one bucket.
-    pub(super) fn judge(&self, limit: u64, (begin, end): (u64, u64)) -> Found {
+    pub(super) fn judge(&self, limit: u64, begin: u64, end: u64) -> Found {
         let mut log = Log::default();
         for entry in fs::read_dir(self.folder.path().join("admitted")).unwrap() {
             let path = entry.unwrap().path();
@@ -132,7 +132,7 @@ impl Divided {
     /// Nothing that was admitted in that time was beyond the limit, and something was admitted.
     #[track_caller]
     pub(super) fn assert_within(&self, limit: u64, span: (u64, u64)) {
-        let found = self.judge(limit, span);
+        let found = self.judge(limit, span.0, span.1);
         assert_eq!(found.violations, 0, "{found:?}");
         assert!(found.admissions > 0, "{found:?}");
     }

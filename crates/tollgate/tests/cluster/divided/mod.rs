@@ -43,7 +43,7 @@ fn home(on: &Divided, node: u16) -> f64 {
 fn wait_for_evidence(on: &Divided, limit: u64) {
     let begun = now();
     until("twice the limit of a second was admitted", || {
-        on.judge(limit, (begun, u64::MAX)).admissions > 2 * limit
+        on.judge(limit, begun, u64::MAX).admissions > 2 * limit
     });
 }
 
