@@ -24,7 +24,7 @@ pub(super) fn split(plot: &Plot) -> Outcome {
         answers.push((request, is_allowed));
     }
     let mut outcome = judge(plot, &answers);
-    outcome.tally.messages = parts.world.frames;
+    outcome.tally.messages = parts.world.frames();
     outcome.idle = parts.idle();
     outcome
 }
@@ -73,7 +73,7 @@ impl Parts {
 
     fn ask(&mut self, id: u16) -> bool {
         let now = self.world.now();
-        let Some(machine) = self.world.machines.get_mut(usize::from(id)) else {
+        let Some(machine) = self.world.machines().nth(usize::from(id)) else {
             return false;
         };
         let is_allowed = machine.foresee(1, now).is_some_and(|goes| goes <= now);
@@ -92,8 +92,7 @@ impl Parts {
         self.looks += 1;
         let tokens = self
             .world
-            .machines
-            .iter_mut()
+            .machines()
             .map(|machine| machine.inspect(now).tokens);
         self.held += tokens.sum::<u128>() as f64 / self.limits.whole().depth as f64;
     }

@@ -279,7 +279,7 @@ impl<O: Observer> World<O> {
         if let Some(prepare) = &self.prepare {
             prepare(place, &mut membership);
         }
-        let (contracts, config) = (self.contracts.clone(), self.config.clone());
+        let (contracts, config) = (self.contracts.clone(), self.config);
         let node = Node::with_company(contracts, config, Seed::new([7, 9]), membership);
         Whole {
             node: Arc::new(node),

@@ -77,11 +77,11 @@ impl Service {
     /// What it knows to have arrived: from whom, to whom, how much.
     pub(super) fn confirmed(&self) -> impl Iterator<Item = (Id, Id, u64)> + '_ {
         let own = self.own_got.iter().map(|(to, got)| (self.me, *to, *got));
-        let its = |(from, account): (&Id, &'_ Account)| -> Vec<(Id, Id, u64)> {
+        let its = self.accounts.iter().flat_map(|(from, account)| {
             let got = account.got.iter();
-            got.map(|(to, got)| (*from, *to, *got)).collect()
-        };
-        own.chain(self.accounts.iter().flat_map(its))
+            got.map(|(to, got)| (*from, *to, *got))
+        });
+        own.chain(its)
     }
 
     pub(super) fn handle_word(&mut self, from: u16, word: &Word, now: u64) {
