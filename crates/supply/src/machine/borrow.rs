@@ -15,6 +15,7 @@ use crate::planted;
 use crate::wire::{Ask, Given, Grant, Loan, Message, Recall};
 
 /// What is asked of a lender.
+#[derive(Clone, Copy)]
 struct Wish {
     to: NodeId,
     /// The loan from it, if there is one.
