@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::expect_used,
+    clippy::format_push_string,
     clippy::unwrap_used,
     reason = "a test says what it expects"
 )]

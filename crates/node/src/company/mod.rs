@@ -245,8 +245,8 @@ impl Company {
             },
             roster: roster.as_ref(),
         };
-        let built = kind.build(&build);
-        Some(built.map_err(|why| Uncountable::of(contract, named, why)))
+        let part = kind.build(&build);
+        Some(part.map_err(|why| Uncountable::of(contract, named, why)))
     }
 
     /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode of this
