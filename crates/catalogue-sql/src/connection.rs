@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use tollgate_sqlite::Opened;
+use tollgate_sqlite::{Opened, Session as _};
 
 use crate::error::Error;
 
@@ -114,20 +114,21 @@ impl Connection {
 
     /// Does several statements without values.
     pub async fn script(&mut self, statements: &str) -> Result<(), Error> {
+        let statements = self.worded(statements);
         match self {
-            Self::Sqlite(connection) => {
-                let statements = statements.replace("{text}", "TEXT");
-                let script = sqlx::raw_sql(AssertSqlSafe(statements));
-                script.execute(&mut ***connection).await?;
-            }
-            Self::Postgres(connection) => {
-                // Bytes in their order, whatever the language of the database.
-                let statements = statements.replace("{text}", "TEXT COLLATE \"C\"");
-                let script = sqlx::raw_sql(AssertSqlSafe(statements));
-                script.execute(&mut **connection).await?;
-            }
+            Self::Sqlite(connection) => connection.script(statements).await?,
+            Self::Postgres(connection) => connection.script(statements).await?,
         }
         Ok(())
+    }
+
+    /// Statements in the words of this database: texts are compared byte by byte, whatever its language.
+    pub(crate) fn worded(&self, statements: &str) -> String {
+        let text = match self {
+            Self::Sqlite(_) => "TEXT",
+            Self::Postgres(_) => "TEXT COLLATE \"C\"",
+        };
+        statements.replace("{text}", text)
     }
 
     /// Begins a transaction that will write.

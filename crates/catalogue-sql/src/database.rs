@@ -7,11 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use sqlx::ConnectOptions;
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-
-use tollgate_sqlite::File;
+use tollgate_sqlite::{Address, File, file_options};
 
 use crate::error::Error;
 use crate::pool::{Options, Pool, Taken};
@@ -110,28 +106,18 @@ impl Database {
 fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
     match &config.source {
         Source::Sqlite(path) => {
-            let mut options = SqliteConnectOptions::new()
-                .filename(path)
-                .journal_mode(SqliteJournalMode::Wal)
-                .synchronous(SqliteSynchronous::Full)
-                .busy_timeout(patience)
-                .disable_statement_logging();
+            let mut options = file_options(path, true, patience);
             if let Some(bytes) = config.bytes_max {
                 options = options.pragma("max_page_count", (bytes / PAGE_BYTES).max(1).to_string());
             }
             Ok(Options::Sqlite(Arc::new(File::shared(options))))
         }
         Source::Postgres(url) => {
-            let mut options: PgConnectOptions = url
-                .parse()
-                .map_err(|_| Error::Forbidden("the address of the database is malformed".into()))?;
-            if let Some(path) = &config.ca {
-                options = options.ssl_root_cert(path);
-                if !url.contains("sslmode=") {
-                    options = options.ssl_mode(PgSslMode::VerifyFull);
-                }
-            }
-            let options = options.application_name("tollgate").options([
+            let ca = config.ca.as_deref();
+            let identity = None;
+            let address = Address { url, ca, identity };
+            let options = address.options().map_err(Error::Forbidden)?;
+            let options = options.options([
                 (
                     "statement_timeout",
                     format!("{}ms", config.time.as_millis()),
@@ -142,9 +128,7 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
                 // What has none, as the row of the revision, then seems worth compiling.
                 ("jit", "off".to_owned()),
             ]);
-            Ok(Options::Postgres(Box::new(
-                options.disable_statement_logging(),
-            )))
+            Ok(Options::Postgres(Box::new(options)))
         }
     }
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use std::io::ErrorKind;
 
 use tollgate_catalogue::{Kind, Refusal};
-use tollgate_sqlite::{Fault, FileError};
+use tollgate_sqlite::{Fault, FileError, MigrateError, why};
 
 /// Why there is no answer. Unless said otherwise nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,23 +98,26 @@ impl From<Refusal> for Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        use sqlx::Error as Sql;
-        match &error {
-            Sql::Database(database) => {
-                let is_postgres = database
-                    .try_downcast_ref::<sqlx::postgres::PgDatabaseError>()
-                    .is_some();
-                if !is_postgres {
-                    return of_sqlite(&error);
-                }
-                let code = database.code().unwrap_or_default().into_owned();
-                of_postgres(&code, &error)
-            }
-            Sql::Tls(why) | Sql::Configuration(why) => Self::Forbidden(why.to_string()),
-            Sql::ColumnDecode { .. } | Sql::Decode(_) | Sql::ColumnNotFound(_) => {
-                Self::Broken(error.to_string())
-            }
-            _ => Self::Away(error.to_string()),
+        match Fault::of(&error) {
+            Fault::Late => Self::Late,
+            Fault::Busy => Self::Locked,
+            Fault::ReadOnly => Self::ReadOnly,
+            Fault::Full => Self::Full,
+            Fault::Forbidden => Self::Forbidden(why(&error)),
+            // Our tables are not as they should be.
+            Fault::Statement | Fault::Broken | Fault::Foreign => Self::Broken(why(&error)),
+            Fault::Disk | Fault::Starting | Fault::Other => Self::Away(why(&error)),
+        }
+    }
+}
+
+impl From<MigrateError> for Error {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Sql(error) => error.into(),
+            MigrateError::Later { found, known } => Self::Broken(format!(
+                "a newer Tollgate made these tables (step {found}, this one knows {known}); use that one"
+            )),
         }
     }
 }
@@ -134,34 +137,5 @@ impl From<FileError> for Error {
                 _ => Self::Away(error.to_string()),
             },
         }
-    }
-}
-
-fn of_sqlite(error: &sqlx::Error) -> Error {
-    match Fault::of(error) {
-        Fault::Busy => Error::Locked,
-        Fault::ReadOnly => Error::ReadOnly,
-        Fault::Full => Error::Full,
-        Fault::Forbidden => Error::Forbidden(error.to_string()),
-        Fault::Statement | Fault::Broken | Fault::Foreign => Error::Broken(error.to_string()),
-        Fault::Disk | Fault::Other => Error::Away(error.to_string()),
-    }
-}
-
-fn of_postgres(code: &str, error: &sqlx::Error) -> Error {
-    match code {
-        "57014" => Error::Late,
-        // A lock took too long; others went first.
-        "55P03" | "40001" | "40P01" => Error::Locked,
-        // A hot standby, or a database that was made read-only.
-        "25006" => Error::ReadOnly,
-        // Who we are, which database, what we may.
-        "3D000" | "42501" => Error::Forbidden(error.to_string()),
-        _ if code.starts_with("28") => Error::Forbidden(error.to_string()),
-        // Disk, memory, connections.
-        _ if code.starts_with("53") => Error::Full,
-        // Our tables are not as they should be.
-        _ if code.starts_with("42") || code.starts_with("22") => Error::Broken(error.to_string()),
-        _ => Error::Away(error.to_string()),
     }
 }

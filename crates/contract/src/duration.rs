@@ -6,6 +6,26 @@ use tollgate_limit::{Calendar, Period};
 
 use crate::snippet::quote;
 
+/// A length of time in nanoseconds, in the largest unit that divides it.
+pub fn shown(nanos: u64) -> String {
+    const UNITS: [(u64, &str); 7] = [
+        (86_400_000_000_000, "d"),
+        (3_600_000_000_000, "h"),
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ];
+    let unit = UNITS
+        .iter()
+        .find(|(unit, _)| nanos >= *unit && nanos.is_multiple_of(*unit));
+    unit.map_or_else(
+        || "0s".to_owned(),
+        |(unit, name)| format!("{}{name}", nanos / unit),
+    )
+}
+
 /// Reads a length of time, or says what to write.
 pub(crate) fn parse(text: &str) -> Result<Period, String> {
     match text {

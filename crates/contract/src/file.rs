@@ -3,7 +3,7 @@
 //! A file is read into raw types whose leaves are [`Text`]; each value is then checked by itself, and what is wrong is
 //! kept as a [`Problem`] until all of it can be shown at once.
 
-pub use crate::duration::PATTERN as DURATION_PATTERN;
+pub use crate::duration::{PATTERN as DURATION_PATTERN, shown as shown_nanos};
 pub use crate::nearest::hint;
 pub use crate::problems::{Problem, Problems};
 pub use crate::raw::{RawContract, RawPlan, RawPolicies, RawPolicy};

@@ -1,4 +1,5 @@
-//! A `SQLite` file that a process holds open: one way to do so for all who keep something in one.
+//! Databases of `SQLite` and `PostgreSQL`: one way to open them, to bring tables up to date and to read errors, for all
+//! who keep something in one.
 //!
 //! `SQLite` rolls back by itself after some errors (a full disk, a write that fails), and the driver's count of
 //! transactions is wrong from then on: so a connection is closed after any error ([`Held::run`]). A file that is
@@ -6,14 +7,18 @@
 //! the path is compared before each use ([`File::check`]), and what the connection still has is written to a new file
 //! there.
 //!
-//! Deliberately absent: tables, statements, and what an error means to the caller.
+//! Deliberately absent: tables, statements, pools, and what an error means to the caller.
 
 mod error;
 mod file;
 mod held;
 mod mark;
+mod migrate;
+mod open;
 pub mod private;
 
-pub use error::{Fault, FileError};
+pub use error::{Fault, FileError, why};
 pub use file::{File, Opened};
 pub use held::Held;
+pub use migrate::{MigrateError, Session, Steps, migrate};
+pub use open::{Address, file_options};

@@ -6,6 +6,7 @@
 //!
 //! Deliberately absent: when not to ask (`tollgate-store`), what is answered instead, settings files.
 
+mod failure;
 mod fold;
 mod form;
 mod ledger;
@@ -13,6 +14,7 @@ mod postgres;
 mod sqlite;
 mod sweep;
 
-pub use postgres::{Postgres, PostgresConfig, failure_of};
+pub use failure::of as failure_of;
+pub use postgres::{Postgres, PostgresConfig};
 pub use sqlite::{Sqlite, SqliteConfig};
 pub use sweep::Sweep;

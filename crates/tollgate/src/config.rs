@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use tollgate_admin::{Key, KeyError};
+use tollgate_contract::file::shown_nanos as length;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX, Unmatched};
 use tollgate_limit::{OnLimit, Period};
 use tollgate_node::countable;
@@ -286,26 +287,6 @@ fn period(period: &Period) -> String {
         Period::Fixed(nanos) => length(*nanos),
         Period::Calendar(calendar) => calendar.name().to_owned(),
     }
-}
-
-/// A length of time in the largest unit that divides it.
-fn length(nanos: u64) -> String {
-    const UNITS: [(u64, &str); 7] = [
-        (86_400_000_000_000, "d"),
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "m"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "us"),
-        (1, "ns"),
-    ];
-    let unit = UNITS
-        .iter()
-        .find(|(unit, _)| nanos >= *unit && nanos.is_multiple_of(*unit));
-    unit.map_or_else(
-        || "0s".to_owned(),
-        |(unit, name)| format!("{}{name}", nanos / unit),
-    )
 }
 
 fn plural(count: usize, word: &str) -> String {

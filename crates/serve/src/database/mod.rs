@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
+use tollgate_sqlite::{Address, MigrateError, Steps};
 use tollgate_store::Failure;
 use tollgate_store_sql::failure_of;
 
@@ -36,24 +37,24 @@ impl From<sqlx::Error> for DatabaseError {
     }
 }
 
-/// How the database is reached.
-pub(crate) fn options(settings: &DatabaseSettings) -> Result<PgConnectOptions, DatabaseError> {
-    let url = settings.url.secret();
-    // What is wrong with it might show the password.
-    let wrong = |_| Failure::Forbidden("the address of the database is malformed".to_owned());
-    let mut options: PgConnectOptions = url
-        .parse()
-        .map_err(|error: sqlx::Error| DatabaseError::Failure(wrong(error)))?;
-    if let Some(path) = &settings.ca_file {
-        options = options.ssl_root_cert(path);
-        if !url.contains("sslmode=") {
-            options = options.ssl_mode(PgSslMode::VerifyFull);
+impl From<MigrateError> for DatabaseError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Sql(error) => error.into(),
+            MigrateError::Later { found, known } => Self::Later { found, known },
         }
     }
-    Ok(options
-        .application_name("tollgate")
-        .options(LIMITS)
-        .disable_statement_logging())
+}
+
+/// How the database is reached.
+pub(crate) fn options(settings: &DatabaseSettings) -> Result<PgConnectOptions, DatabaseError> {
+    let address = Address {
+        url: settings.url.secret(),
+        ca: settings.ca_file.as_deref(),
+        identity: None,
+    };
+    let options = address.options().map_err(Failure::Forbidden);
+    Ok(options.map_err(DatabaseError::Failure)?.options(LIMITS))
 }
 
 /// A connection to a database whose tables are up to date.
@@ -70,61 +71,26 @@ pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
 
 /// Brings the tables up to date, all or nothing. Where they are, nothing is written.
 async fn migrate(connection: &mut PgConnection) -> Result<(), DatabaseError> {
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    let found = version(connection).await?;
-    if found > known {
-        return Err(DatabaseError::Later { found, known });
-    }
-    if found == known {
-        return Ok(());
-    }
-    let mut transaction = connection.begin().await?;
-    let turn = sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATING);
-    turn.execute(&mut *transaction).await?;
-    // Somebody else may have had the turn before.
-    let found = version(&mut transaction).await?;
-    let has_schema: bool = sqlx::query_scalar("SELECT to_regnamespace('tollgate') IS NOT NULL")
-        .fetch_one(&mut *transaction)
-        .await?;
-    if !has_schema {
-        // Who may not make one can be given it.
-        let make = sqlx::raw_sql("CREATE SCHEMA tollgate");
-        make.execute(&mut *transaction).await?;
-    }
-    if found == 0 {
-        let make = "CREATE TABLE tollgate.migration (version BIGINT PRIMARY KEY, applied TIMESTAMPTZ NOT NULL)";
-        sqlx::raw_sql(make).execute(&mut *transaction).await?;
-    }
-    for (version, migration) in (1..)
-        .zip(MIGRATIONS)
-        .filter(|(version, _)| *version > found)
-    {
-        sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
-        sqlx::query("INSERT INTO tollgate.migration VALUES ($1, now())")
-            .bind::<i64>(version)
-            .execute(&mut *transaction)
-            .await?;
-    }
-    transaction.commit().await?;
-    Ok(())
+    let steps = Steps {
+        is_noted:
+            "SELECT count(*) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+                   WHERE nspname = 'tollgate' AND relname = 'migration'",
+        last: "SELECT coalesce(max(version), 0) FROM tollgate.migration",
+        begin: BEGIN,
+        note: "INSERT INTO tollgate.migration VALUES ({}, now())",
+        each: MIGRATIONS.iter().map(ToString::to_string).collect(),
+    };
+    Ok(tollgate_sqlite::migrate(connection, &steps).await?)
 }
 
-/// The version of the tables; 0 where there are none.
-async fn version(connection: &mut PgConnection) -> Result<i64, DatabaseError> {
-    // Asked of the catalogue itself: what a name stands for may be remembered from before our turn.
-    const IS_THERE: &str = "
-        SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-                       WHERE nspname = 'tollgate' AND relname = 'migration')";
-    let is_there: bool = sqlx::query_scalar(IS_THERE)
-        .fetch_one(&mut *connection)
-        .await?;
-    if !is_there {
-        return Ok(0);
-    }
-    let newest = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM tollgate.migration");
-    Ok(newest.fetch_one(connection).await?)
-}
-
+/// All who bring the tables up to date at once take turns by this number. Who may not make a schema can be given it.
+const BEGIN: &str = "
+    BEGIN;
+    SELECT pg_advisory_xact_lock(1953459309);
+    DO $$ BEGIN
+        IF to_regnamespace('tollgate') IS NULL THEN CREATE SCHEMA tollgate; END IF;
+    END $$;
+    CREATE TABLE IF NOT EXISTS tollgate.migration (version BIGINT PRIMARY KEY, applied TIMESTAMPTZ NOT NULL)";
 /// How long a connection may take, migrations included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long the database may take for a statement, and for a lock within it. To compile one takes longer than to run
@@ -134,5 +100,3 @@ const LIMITS: [(&str, &str); 3] = [
     ("lock_timeout", "5s"),
     ("jit", "off"),
 ];
-/// All who bring the tables up to date at once take turns by this number.
-const MIGRATING: i64 = 0x746f_6c6d;

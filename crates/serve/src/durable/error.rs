@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tollgate_sqlite::{Fault, FileError};
+use tollgate_sqlite::{Fault, FileError, MigrateError};
 use tollgate_store::Failure;
 
 use crate::database::DatabaseError;
@@ -175,7 +175,18 @@ impl From<sqlx::Error> for StoreError {
             Fault::Foreign => Self::Foreign(PathBuf::new()),
             Fault::Full => Self::Full,
             Fault::Disk => Self::Disk(error),
-            Fault::Statement | Fault::Other => Self::Database(error),
+            Fault::Statement | Fault::Late | Fault::Starting | Fault::Other => {
+                Self::Database(error)
+            }
+        }
+    }
+}
+
+impl From<MigrateError> for StoreError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Sql(error) => error.into(),
+            MigrateError::Later { found, known } => Self::Later { found, known },
         }
     }
 }

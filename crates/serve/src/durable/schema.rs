@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use tollgate_sqlite::{Steps, file_options};
 
 use super::StoreError;
 
@@ -59,14 +59,9 @@ const MIGRATIONS: &[&str] = &["
 /// the disk, and the log back into the database, is left to `settle.rs`; only a log that outgrows it is written back in
 /// a commit.
 pub(super) fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Normal)
-        .busy_timeout(BUSY)
+    file_options(path, false, BUSY)
         .pragma("journal_size_limit", WAL_BYTES.to_string())
         .pragma("wal_autocheckpoint", WAL_PAGES.to_string())
-        .disable_statement_logging()
 }
 
 /// Brings a database up to date, unless another program made it.
@@ -80,44 +75,21 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Sto
     if ours != APPLICATION && tables > 0 {
         return Err(StoreError::Foreign(PathBuf::new()));
     }
-    migrate(connection).await
+    let steps = Steps {
+        is_noted: "SELECT count(*) FROM sqlite_schema WHERE name = 'migration'",
+        last: "SELECT coalesce(max(version), 0) FROM migration",
+        begin: BEGIN,
+        note: "INSERT INTO migration VALUES ({}, CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+        each: MIGRATIONS.iter().map(ToString::to_string).collect(),
+    };
+    Ok(tollgate_sqlite::migrate(connection, &steps).await?)
 }
 
-async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let mut transaction = connection.begin().await?;
-    sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
-        "PRAGMA application_id = {APPLICATION}"
-    )))
-    .execute(&mut *transaction)
-    .await?;
-    sqlx::raw_sql(
-        "CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT",
-    )
-    .execute(&mut *transaction)
-    .await?;
-    let found: i64 = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM migration")
-        .fetch_one(&mut *transaction)
-        .await?;
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    if found > known {
-        return Err(StoreError::Later { found, known });
-    }
-    for (version, migration) in (1..)
-        .zip(MIGRATIONS)
-        .filter(|(version, _)| *version > found)
-    {
-        sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
-        sqlx::query(
-            "INSERT INTO migration VALUES (?, CAST(unixepoch('subsec') * 1000 AS INTEGER))",
-        )
-        .bind::<i64>(version)
-        .execute(&mut *transaction)
-        .await?;
-    }
-    transaction.commit().await?;
-    Ok(())
-}
-
+/// Marks the file as ours, too.
+const BEGIN: &str = "
+    BEGIN IMMEDIATE;
+    PRAGMA application_id = 1953459308;
+    CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT";
 /// How long somebody else may keep the database locked, as a backup does.
 const BUSY: Duration = Duration::from_secs(5);
 /// The log of changes is cut down to this many bytes once it has been written back.

@@ -1,28 +1,11 @@
 //! What is counted of durable counts. One thread writes, once a flush.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
+use parking_lot::Mutex;
 use tollgate_limit::Instant;
 
 /// What is counted of durable counts.
 #[derive(Debug, Default)]
-pub struct DurableMeter {
-    is_on: AtomicBool,
-    flushes: AtomicU64,
-    failures: AtomicU64,
-    rows: AtomicU64,
-    loaded: AtomicU64,
-    broken: AtomicU64,
-    /// When everything charged before had been written, in nanoseconds.
-    flushed_at: AtomicU64,
-    /// Nanoseconds the last flush took.
-    took: AtomicU64,
-    /// Cells that wait to be written.
-    waiting: AtomicU64,
-    refused: AtomicU64,
-    inherited: AtomicU64,
-    reads: [AtomicU64; 4],
-}
+pub struct DurableMeter(Mutex<DurableFigures>);
 
 /// How durable counts stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,79 +52,61 @@ pub struct Reads {
 impl DurableMeter {
     /// There is a store, which held so many cells and rows that could not be read.
     pub fn opened(&self, loaded: u64, broken: u64, now: Instant) {
-        self.loaded.store(loaded, Relaxed);
-        self.broken.store(broken, Relaxed);
-        self.flushed_at.store(now.as_nanos(), Relaxed);
-        self.is_on.store(true, Relaxed);
+        let mut figures = self.0.lock();
+        figures.is_on = true;
+        figures.loaded = loaded;
+        figures.broken = broken;
+        figures.flushed_at = now;
     }
 
     /// Everything charged before `begun` was written.
     pub fn flushed(&self, rows: u64, begun: Instant, took_ns: u64) {
-        self.flushes.fetch_add(1, Relaxed);
-        self.rows.fetch_add(rows, Relaxed);
-        self.flushed_at.store(begun.as_nanos(), Relaxed);
-        self.took.store(took_ns, Relaxed);
-        self.waiting.store(0, Relaxed);
+        let mut figures = self.0.lock();
+        figures.flushes += 1;
+        figures.rows += rows;
+        figures.flushed_at = begun;
+        figures.took_ns = took_ns;
+        figures.waiting = 0;
     }
 
     /// A flush failed, and so many cells wait for the next.
     pub fn failed(&self, waiting: u64) {
-        self.failures.fetch_add(1, Relaxed);
-        self.waiting.store(waiting, Relaxed);
+        let mut figures = self.0.lock();
+        figures.failures += 1;
+        figures.waiting = waiting;
     }
 
     /// A flush was refused, as another process has the seat.
     pub fn refused(&self) {
-        self.refused.fetch_add(1, Relaxed);
+        self.0.lock().refused += 1;
     }
 
     /// Cells of a node that is gone are counted here: so many, and so many that made no sense.
     pub fn inherited(&self, cells: u64, broken: u64) {
-        self.inherited.fetch_add(cells, Relaxed);
-        self.broken.fetch_add(broken, Relaxed);
+        let mut figures = self.0.lock();
+        figures.inherited += cells;
+        figures.broken += broken;
     }
 
     /// Rows of keys were looked for: so many were there, and so many not.
     pub fn read(&self, found: u64, new: u64) {
-        self.reads[FOUND].fetch_add(found, Relaxed);
-        self.reads[NEW].fetch_add(new, Relaxed);
+        let mut figures = self.0.lock();
+        figures.reads.found += found;
+        figures.reads.new += new;
     }
 
     /// Rows of so many keys could not be looked for.
     pub fn read_failed(&self, keys: u64) {
-        self.reads[FAILED].fetch_add(keys, Relaxed);
+        self.0.lock().reads.failed += keys;
     }
 
     /// The rows of so many keys were not there in time.
     pub fn read_late(&self, keys: u64) {
-        self.reads[LATE].fetch_add(keys, Relaxed);
+        self.0.lock().reads.late += keys;
     }
 
     /// How durable counts stand.
     pub fn figures(&self) -> DurableFigures {
-        DurableFigures {
-            is_on: self.is_on.load(Relaxed),
-            flushes: self.flushes.load(Relaxed),
-            failures: self.failures.load(Relaxed),
-            rows: self.rows.load(Relaxed),
-            loaded: self.loaded.load(Relaxed),
-            broken: self.broken.load(Relaxed),
-            flushed_at: Instant::from_nanos(self.flushed_at.load(Relaxed)),
-            took_ns: self.took.load(Relaxed),
-            waiting: self.waiting.load(Relaxed),
-            refused: self.refused.load(Relaxed),
-            inherited: self.inherited.load(Relaxed),
-            reads: Reads {
-                found: self.reads[FOUND].load(Relaxed),
-                new: self.reads[NEW].load(Relaxed),
-                failed: self.reads[FAILED].load(Relaxed),
-                late: self.reads[LATE].load(Relaxed),
-            },
-        }
+        *self.0.lock()
     }
 }
-
-const FOUND: usize = 0;
-const NEW: usize = 1;
-const FAILED: usize = 2;
-const LATE: usize = 3;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_contract::nearest;
 
-use super::draft::Draft;
+use super::draft::{Draft, Files};
 use super::{Settings, Tokens, setting};
 
 /// What is said outside the file.
@@ -135,10 +135,10 @@ impl Overrides {
             draft.settings.tokens = Tokens::default();
         }
         if says(xds) {
-            draft.xds = Default::default();
+            draft.xds = Files::default();
         }
         if says(upstream) {
-            draft.upstream_files = Default::default();
+            draft.upstream_files = Files::default();
         }
         for setting in setting::all() {
             if let Some(Said { by, text }) = self.said.get(setting.path) {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{Problem, Text, choice, nanos_of, quote, switch, whole};
+use tollgate_contract::file::{Problem, Text, choice, nanos_of, quote, shown_nanos, switch, whole};
 
 use super::draft::Draft;
 use super::slot::{Items, Named, Slot, Typed};
@@ -265,7 +265,10 @@ impl Setting {
         let shown = match self.kind {
             Kind::Whole(_, _, at) => at(draft).get().map(|number| number.to_string()),
             Kind::Size(_, _, at) => at(draft).get().map(size::shown),
-            Kind::Length(_, at) => at(draft).get().map(shown_length),
+            Kind::Length(_, at) => {
+                let nanos = at(draft).get()?.as_nanos();
+                u64::try_from(nanos).ok().map(shown_nanos)
+            }
             Kind::Switch(names, at) => {
                 let is_on = at(draft).get()?;
                 Some(names[usize::from(is_on)].to_owned())
@@ -312,26 +315,13 @@ fn place(names: &[&str], text: &str) -> Result<usize, String> {
 fn length(text: &str, least: u64) -> Result<Duration, String> {
     let nanos = nanos_of(text)?;
     if nanos < least {
-        let least = shown_length(Duration::from_nanos(least));
+        let least = shown_nanos(least);
         return Err(format!(
             "{} is too short; the least is {least}",
             quote(text)
         ));
     }
     Ok(Duration::from_nanos(nanos))
-}
-
-/// A length of time in the largest unit that divides it.
-fn shown_length(length: Duration) -> String {
-    let millis = length.as_millis();
-    let unit = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    let unit = unit
-        .into_iter()
-        .find(|(each, _)| millis >= *each && millis.is_multiple_of(*each));
-    unit.map_or_else(
-        || format!("{millis}ms"),
-        |(each, name)| format!("{}{name}", millis / each),
-    )
 }
 
 /// The table of all settings.

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use tollgate_store::{Failure, LedgerId, Loaded, Swap, Swapped, Version};
 
 use super::pool::{Pool, Taken, create};
-use super::{GIVE_UP, failure, judged};
+use super::{GIVE_UP, judged};
+use crate::failure;
 use crate::ledger::{loaded, number, row_id, seconds};
 use crate::sweep::PAGE;
 

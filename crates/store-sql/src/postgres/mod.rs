@@ -10,7 +10,6 @@
 
 mod clock;
 mod decide;
-mod failure;
 mod group;
 mod ledger;
 mod pool;
@@ -21,14 +20,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::time::Instant;
+use tollgate_sqlite::Address;
 use tollgate_store::{Ask, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped};
 
-pub use failure::of as failure_of;
 use group::{Group, grouped};
 use pool::Pool;
 
+use crate::failure;
 use crate::sweep::Sweep;
 
 /// Where the database is, and how many connections to keep.
@@ -73,11 +72,13 @@ const GIVE_UP: Duration = Duration::from_secs(5);
 impl Postgres {
     /// An engine that connects soon, or when it is first asked, and whenever it must again.
     pub fn new(config: &PostgresConfig) -> Result<Self, Failure> {
-        let options: PgConnectOptions = config
-            .url
-            .parse()
-            .map_err(|_| Failure::Forbidden("the address of the database is malformed".into()))?;
-        let options = secured(options, config)?;
+        let identity = config.identity.as_ref();
+        let address = Address {
+            url: &config.url,
+            ca: config.ca.as_deref(),
+            identity: identity.map(|(certificate, key)| (&**certificate, &**key)),
+        };
+        let options = address.options().map_err(Failure::Forbidden)?;
         let pool = Arc::new(Pool::new(options, config.connections));
         if let Some(sweep) = config.sweep {
             sweep::start(&pool, sweep);
@@ -85,32 +86,6 @@ impl Postgres {
         clock::start(&pool);
         Ok(Self { pool })
     }
-}
-
-/// With certificates there is no way back: neither in clear, nor to whoever is there instead.
-fn secured(
-    mut options: PgConnectOptions,
-    config: &PostgresConfig,
-) -> Result<PgConnectOptions, Failure> {
-    if let Some(ca) = &config.ca {
-        options = options.ssl_root_cert(ca);
-    }
-    if let Some((certificate, key)) = &config.identity {
-        options = options.ssl_client_cert(certificate).ssl_client_key(key);
-    }
-    if config.ca.is_none() && config.identity.is_none() {
-        return Ok(options);
-    }
-    Ok(match options.get_ssl_mode() {
-        PgSslMode::Disable => {
-            let why = "sslmode=disable, and certificates are given";
-            return Err(Failure::Forbidden(why.into()));
-        }
-        PgSslMode::Allow | PgSslMode::Prefer => options.ssl_mode(PgSslMode::VerifyFull),
-        // As other clients read it: who is named is meant.
-        PgSslMode::Require if config.ca.is_some() => options.ssl_mode(PgSslMode::VerifyCa),
-        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => options,
-    })
 }
 
 impl Engine for Postgres {

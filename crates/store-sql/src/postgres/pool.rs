@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tollgate_store::{Clock, Failure};
 
-use super::failure;
 use super::group::Group;
+use crate::failure;
 use crate::sweep::Now;
 
 /// Asks that wait for a connection.
@@ -88,7 +88,7 @@ impl DerefMut for Taken {
 impl Pool {
     pub(super) fn new(options: PgConnectOptions, connections: usize) -> Self {
         Self {
-            options: options.options(LIMITS).disable_statement_logging(),
+            options: options.options(LIMITS),
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(connections.max(1))),
             waiting: AtomicUsize::new(0),

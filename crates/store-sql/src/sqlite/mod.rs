@@ -11,13 +11,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, Row};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Row};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tollgate_sqlite::{Fault, File, FileError, Held};
+use tollgate_sqlite::{File, FileError, Held, file_options};
 use tollgate_store::{Ask, Engine, Failure, LedgerId, Loaded, Name, Said, Swap, Swapped};
 
+use crate::failure;
 use crate::fold::{Change, Stored, fold};
 use crate::form;
 use crate::sweep::Sweep;
@@ -86,19 +87,11 @@ const BUSY: Duration = Duration::from_secs(5);
 impl Sqlite {
     /// Opens the database; its task ends with the last ask after this is dropped.
     pub async fn open(config: &SqliteConfig) -> Result<Self, Failure> {
-        let synchronous = if config.sync {
-            SqliteSynchronous::Full
-        } else {
-            SqliteSynchronous::Normal
-        };
-        let options = SqliteConnectOptions::new()
-            .filename(&config.path)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(synchronous)
-            .busy_timeout(BUSY)
-            .disable_statement_logging();
+        let options = file_options(&config.path, config.sync, BUSY);
         let mut held = Held::new(File::shared(options));
-        held.ready(migrate).await.map_err(|error| failure(&error))?;
+        held.ready(migrate)
+            .await
+            .map_err(|error| failure::of_file(&error))?;
         let (jobs, queue) = mpsc::channel(JOBS_MAX);
         let file = Arc::clone(held.file());
         tokio::spawn(work(held, queue, config.sweep));
@@ -254,7 +247,7 @@ async fn together(held: &mut Held, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
         Ok(_) => held.run(done).await.unwrap_or_else(|| Ok(Vec::new())),
     };
     done.unwrap_or_else(|error: FileError| {
-        let failure = failure(&error);
+        let failure = failure::of_file(&error);
         jobs.iter().map(|_| Err(failure.clone())).collect()
     })
 }
@@ -374,18 +367,4 @@ async fn write(
         }
     }
     Ok(())
-}
-
-fn failure(error: &FileError) -> Failure {
-    let FileError::Sql(of) = error else {
-        return Failure::Unreachable(error.to_string());
-    };
-    match Fault::of(of) {
-        Fault::Busy => Failure::Late,
-        Fault::ReadOnly => Failure::ReadOnly,
-        Fault::Full => Failure::Full,
-        Fault::Forbidden => Failure::Forbidden(error.to_string()),
-        Fault::Broken | Fault::Foreign => Failure::Broken(error.to_string()),
-        Fault::Statement | Fault::Disk | Fault::Other => Failure::Unreachable(error.to_string()),
-    }
 }

@@ -1,0 +1,48 @@
+//! What an error of a database means to whoever asked.
+
+use sqlx::Error;
+use tollgate_sqlite::{Fault, FileError, why};
+use tollgate_store::Failure;
+
+/// The failure that an error is.
+pub fn of(error: &Error) -> Failure {
+    match Fault::of(error) {
+        Fault::Starting => Failure::Starting,
+        Fault::Late | Fault::Busy => Failure::Late,
+        Fault::ReadOnly => Failure::ReadOnly,
+        Fault::Full => Failure::Full,
+        Fault::Forbidden => Failure::Forbidden(why(error)),
+        Fault::Broken | Fault::Foreign => Failure::Broken(why(error)),
+        Fault::Statement | Fault::Disk | Fault::Other => Failure::Unreachable(why(error)),
+    }
+}
+
+/// The same of a file.
+pub(crate) fn of_file(error: &FileError) -> Failure {
+    match error {
+        FileError::Sql(error) => of(error),
+        error => Failure::Unreachable(error.to_string()),
+    }
+}
+
+/// Whether trying again may help at once: others went first.
+pub(crate) fn is_worth_retrying(error: &Error) -> bool {
+    code(error).is_some_and(|code| matches!(code.as_str(), "40001" | "40P01"))
+}
+
+/// Whether the connection is as good as before.
+pub(crate) fn is_of_a_statement(error: &Error) -> bool {
+    code(error).is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
+}
+
+/// Whether our tables or functions are not there.
+pub(crate) fn is_of_the_schema(error: &Error) -> bool {
+    code(error).is_some_and(|code| matches!(code.as_str(), "42P01" | "42883"))
+}
+
+fn code(error: &Error) -> Option<String> {
+    let Error::Database(error) = error else {
+        return None;
+    };
+    Some(error.code()?.into_owned())
+}
