@@ -28,7 +28,7 @@ pub use codec::{AHEAD_NS_MAX, FRAME_BYTES_MAX, Header, SEQUENCE_MAX, latest};
 pub use home::collectors;
 pub use kind::Kind;
 pub use machine::{Exchange, Machine, UsedUp, move_time};
-pub use part::Gossip;
+pub use part::{Begin, CustomDesign, Gossip};
 pub use replica::{Design, Replica};
 pub use setup::{Knobs, Ratio, Setup};
 pub use tollgate_mode::{

@@ -46,14 +46,10 @@ pub trait Exchange: Debug + marker::Send {
     }
 
     /// How many keys are known.
-    fn keys_count(&self) -> usize {
-        self.keys().len()
-    }
+    fn keys_count(&self) -> usize;
 
     /// Whether something is known of a key.
-    fn knows(&self, key: Key) -> bool {
-        self.keys().binary_search(&key).is_ok()
-    }
+    fn knows(&self, key: Key) -> bool;
 
     /// Forgets one key to make room: of a few, the one that has most left; `false` where none may go.
     fn evict(&mut self, _: Instant) -> bool {

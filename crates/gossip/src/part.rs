@@ -4,6 +4,7 @@
 //! Not here: how nodes agree, which is in the designs.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
@@ -16,7 +17,7 @@ use tollgate_mode::{
 use crate::bucket::Bucket;
 use crate::kind::Kind;
 use crate::machine::{Machine, move_time};
-use crate::replica::Replica;
+use crate::replica::{Design, Replica};
 use crate::setup::{Knobs, Setup};
 use crate::windows::{Bounds, Shape, Window, WindowReplica};
 
@@ -25,6 +26,26 @@ use crate::windows::{Bounds, Shape, Window, WindowReplica};
 pub struct Gossip {
     /// What may be tuned.
     pub knobs: Knobs,
+    /// A design in the place of those that contracts name.
+    pub custom: Option<CustomDesign>,
+}
+
+/// Begins a node's part in a design.
+pub type Begin = dyn Fn(&Setup) -> Box<dyn Design> + std::marker::Send + Sync;
+
+/// A design that contracts cannot name.
+#[derive(Clone)]
+pub struct CustomDesign {
+    /// What it is called.
+    pub name: &'static str,
+    /// How a node's part in it begins.
+    pub begin: Arc<Begin>,
+}
+
+impl fmt::Debug for CustomDesign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 impl ModeKind for Gossip {
@@ -42,7 +63,10 @@ impl ModeKind for Gossip {
 
     fn tag(&self, tag: &mut Tag, policy: &NamedPolicy, nodes: u64) {
         let config = policy.policy.config();
-        tag.text(kind(policy, nodes).name());
+        tag.text(match &self.custom {
+            Some(custom) => custom.name,
+            None => kind(policy, nodes).name(),
+        });
         tag.number(config.limit);
         tag.number(config.burst.unwrap_or(0));
         tag.number(config.period.nanos());
@@ -66,6 +90,7 @@ impl ModeKind for Gossip {
         let (bucket, window) = counted(config)?;
         let recipe = Recipe {
             kind: kind(build.policy, build.numbers.planned),
+            custom: self.custom.clone(),
             bucket,
             window,
             leaks: config.algorithm == Algorithm::LeakyBucket,
@@ -100,6 +125,7 @@ struct Part {
 #[derive(Debug)]
 struct Recipe {
     kind: Kind,
+    custom: Option<CustomDesign>,
     /// What it counts by; a window looks at no bucket.
     bucket: Bucket,
     window: Option<Window>,
@@ -124,10 +150,11 @@ impl Recipe {
                 ..self.knobs.clone()
             },
         };
-        match &self.window {
-            Some(window) => Box::new(WindowReplica::new(window.clone(), &setup)),
-            None if self.leaks => Box::new(Replica::leaking(self.kind, &setup)),
-            None => Box::new(Replica::new(self.kind, &setup)),
+        match (&self.window, &self.custom) {
+            (Some(window), _) => Box::new(WindowReplica::new(window.clone(), &setup)),
+            (None, Some(custom)) => Box::new(Replica::of((custom.begin)(&setup), &setup)),
+            (None, None) if self.leaks => Box::new(Replica::leaking(self.kind, &setup)),
+            (None, None) => Box::new(Replica::new(self.kind, &setup)),
         }
     }
 }
@@ -174,7 +201,8 @@ impl Mode for Part {
     by_machine!();
 
     fn design(&self) -> &'static str {
-        self.recipe.kind.name()
+        let custom = self.recipe.custom.as_ref();
+        custom.map_or(self.recipe.kind.name(), |custom| custom.name)
     }
 
     fn sort(&self, frame: &[u8]) -> Option<Sort> {

@@ -33,6 +33,8 @@ pub enum Contender {
     Home,
     /// `segments` where that sends less, else `home`.
     Auto,
+    /// Every node has the whole bucket, and tells the key's centre now and then what it spent.
+    Sync,
     /// Somebody else decides or lends.
     Lent(Lent),
 }
@@ -56,6 +58,16 @@ impl Contender {
         Self::Auto,
     ];
 
+    /// Ways to agree that are no designs of gossip.
+    pub const OTHERS: [Self; 6] = [
+        Self::Sync,
+        Self::Lent(Lent::Lease),
+        Self::Lent(Lent::Owner),
+        Self::Lent(Lent::Store),
+        Self::Lent(Lent::Supply),
+        Self::Lent(Lent::Split),
+    ];
+
     /// Every design, the central bucket first.
     pub fn all() -> Vec<Self> {
         [&[Self::Central], Self::DESIGNS.as_slice()].concat()
@@ -75,17 +87,15 @@ impl Contender {
             Self::Segments => Kind::Segments.name(),
             Self::Home => Kind::Home.name(),
             Self::Auto => Kind::Auto.name(),
+            Self::Sync => "sync",
             Self::Lent(lent) => lent.name(),
         }
     }
 
     /// The contender of that name.
     pub fn named(name: &str) -> Result<Self, UnknownContender> {
-        let lent = Lent::ALL.into_iter().map(Self::Lent);
-        let found = Self::all()
-            .into_iter()
-            .chain(lent)
-            .find(|own| own.name() == name);
+        let mut every = Self::all().into_iter().chain(Self::OTHERS);
+        let found = every.find(|own| own.name() == name);
         found.ok_or_else(|| UnknownContender(name.to_owned()))
     }
 

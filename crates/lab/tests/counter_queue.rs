@@ -8,8 +8,10 @@
 )]
 
 use proptest::prelude::*;
-use tollgate_gossip::{Bucket, Key, Knobs, Machine, Malformed, NodeId, Setup, Verdict, Writer};
-use tollgate_lab::{Contender, Frequency, machine};
+use tollgate_gossip::{
+    Bucket, Key, Knobs, Machine, Malformed, NodeId, Replica, Setup, Verdict, Writer,
+};
+use tollgate_lab::{Contender, Frequency, design};
 use tollgate_limit::{Instant, Span};
 
 const SECOND: u64 = 1_000_000_000;
@@ -27,15 +29,12 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(1_000 * SECOND + nanos)
 }
 
-fn begin(name: &str, setup: Setup) -> Box<dyn Machine> {
-    machine(
-        Contender::named(name).unwrap(),
-        Frequency::default(),
-        &setup,
-    )
+fn begin(name: &str, setup: &Setup) -> Replica {
+    let contender = Contender::named(name).unwrap();
+    Replica::of(design(contender, Frequency::default(), setup), setup)
 }
 
-fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Box<dyn Machine> {
+fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Replica {
     let setup = Setup {
         bucket,
         me: NodeId(me),
@@ -47,12 +46,12 @@ fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Box<dyn Machine> 
         wait_max: Span::ZERO,
         knobs: Knobs::default(),
     };
-    begin(name, setup)
+    begin(name, &setup)
 }
 
 /// Nodes whose messages arrive at once.
 struct Cluster {
-    nodes: Vec<Box<dyn Machine>>,
+    nodes: Vec<Replica>,
     frames: Vec<Vec<u8>>,
 }
 
@@ -91,13 +90,9 @@ impl Cluster {
 
     /// Lets rounds pass until `end`, or until nobody has anything to say.
     fn run(&mut self, end: Instant) {
-        while let Some(next) = self
-            .nodes
-            .iter()
-            .filter_map(|node| node.poll_timeout())
-            .min()
+        while let Some(next) = self.nodes.iter().filter_map(Machine::poll_timeout).min()
             && next <= end
-            && !self.nodes.iter().all(|node| node.is_quiet())
+            && !self.nodes.iter().all(Machine::is_quiet)
         {
             for node in &mut self.nodes {
                 node.handle_timeout(next);
@@ -160,7 +155,7 @@ proptest! {
             }
             let later = at(now + 60 * SECOND);
             cluster.run(later);
-            prop_assert!(cluster.nodes.iter().all(|node| node.is_quiet()), "{name}");
+            prop_assert!(cluster.nodes.iter().all(Machine::is_quiet), "{name}");
             prop_assert!(cluster.nodes.iter().all(|node| node.footprint().extra == 0));
             let mut peeks = cluster.nodes.iter_mut().map(|node| node.handle_request(KEY, 0, later));
             let first = peeks.next();
@@ -182,7 +177,7 @@ proptest! {
             let mut node = replica(name, bucket, 0, 3);
             let _ = node.handle_request(KEY, 2, at(0));
             for frame in [&bytes, &framed] {
-                check_frame(&mut *node, frame)?;
+                check_frame(&mut node, frame)?;
             }
         }
     }
@@ -209,15 +204,15 @@ proptest! {
                         *byte = value;
                     }
                 }
-                check_frame(&mut *node, &changed)?;
-                check_frame(&mut *node, frame.get(..cut).unwrap_or(frame))?;
+                check_frame(&mut node, &changed)?;
+                check_frame(&mut node, frame.get(..cut).unwrap_or(frame))?;
             }
         }
     }
 }
 
 /// A refused frame leaves no trace; any other leaves a node that still decides.
-fn check_frame(node: &mut dyn Machine, frame: &[u8]) -> Result<(), TestCaseError> {
+fn check_frame(node: &mut Replica, frame: &[u8]) -> Result<(), TestCaseError> {
     let before = format!("{node:?}");
     if node.handle_frame(NodeId(1), frame, at(3 * SECOND)).is_err() {
         prop_assert_eq!(format!("{node:?}"), before);
@@ -327,7 +322,7 @@ fn a_restarted_node_hides_as_much_as_it_had_unless_boots_are_told_apart() {
         cluster.run(at(SECOND));
         cluster.nodes[0] = begin(
             name,
-            Setup {
+            &Setup {
                 bucket,
                 me: NodeId(0),
                 writer: Writer(200),

@@ -33,7 +33,7 @@ pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Kept, Ledger, Lend, Lent,
     Membership, Outgoing, Peer, PolicyGossip, PolicyStatus, Roster, Said, Share, Steady,
-    Uncountable, Waker, countable,
+    Uncountable, Waker, countable, shared_key,
 };
 pub use durable::{RestoreError, Row, WrittenBy, WrittenCell};
 pub use gubernator::{

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Key, Knobs, NodeId, collectors};
+use tollgate_gossip::{Bucket, Key, Knobs};
 use tollgate_limit::Span;
 
 use super::plan::{Cell, Variant};
@@ -12,7 +12,7 @@ use super::told;
 use crate::contender::Contender;
 use crate::report::{Reported, Source};
 use crate::sets::{Set, set};
-use crate::world::{Cluster, Fault};
+use crate::world::{Cluster, Fault, collectors_of};
 
 /// The three sets of one user that is limited.
 pub(super) const LIMITED: [(&str, &str); 3] = [
@@ -164,18 +164,27 @@ pub(super) const fn outage(node: u16, at: Span, outage: Span) -> Fault {
     }
 }
 
-/// The home and the standby of a user among that many nodes.
-pub(super) fn collectors_of(key: Key, nodes: u16) -> (u16, u16) {
-    let members: Vec<NodeId> = (0..nodes).map(NodeId).collect();
-    let (home, standby) = collectors(key, &members);
-    let number = |node: Option<NodeId>| node.map_or(0, |node| node.0);
-    (number(home), number(standby))
+/// A user whose home and standby are far apart in the ring of 30 nodes, as those of most users are.
+pub(super) fn apart() -> Key {
+    known(|home, standby| (2..=28).contains(&home.abs_diff(standby)))
 }
 
-/// A user whose home and standby are far apart in the ring of 30 nodes, as those of most users are.
-pub(super) const APART: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdf1);
 /// One whose home comes right after its standby.
-pub(super) const BESIDE: Key = Key(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+pub(super) fn beside() -> Key {
+    known(|home, standby| home == (standby + 1) % 30)
+}
+
+/// The first user whose home and standby among 30 nodes are as wanted.
+fn known(is_wanted: impl Fn(u16, u16) -> bool) -> Key {
+    let fits = |key: &Key| {
+        let (home, standby) = collectors_of(*key, 30);
+        is_wanted(home, standby)
+    };
+    (1..KNOWN_MAX).map(Key).find(fits).unwrap_or_default()
+}
+
+/// One in thirty has what is wanted.
+const KNOWN_MAX: u128 = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -183,9 +192,9 @@ mod tests {
 
     #[test]
     fn the_known_users_are_where_the_faults_expect_them() {
-        let (home, standby) = collectors_of(APART, 30);
+        let (home, standby) = collectors_of(apart(), 30);
         assert!((2..=28).contains(&home.abs_diff(standby)));
-        let (home, standby) = collectors_of(BESIDE, 30);
+        let (home, standby) = collectors_of(beside(), 30);
         assert_eq!(home, (standby + 1) % 30);
     }
 }

@@ -4,13 +4,13 @@
 
 use tollgate_gossip::Key;
 
-use super::cells::{APART, BESIDE, LIMITED, Making, collectors_of, crash, delay, ms, outage};
+use super::cells::{LIMITED, Making, apart, beside, crash, delay, ms, outage};
 use super::plan::{Cell, Plan, Variant};
 use super::sweeps::reordering;
 use super::thesis::usual;
 use super::told_faults::FAULTS;
 use crate::contender::Contender::{self, Counter, Home, QueueFreq, Segments};
-use crate::world::{Fault, Routing};
+use crate::world::{Fault, Routing, collectors_of};
 
 /// A fault by name.
 pub(super) struct Trouble {
@@ -29,7 +29,7 @@ fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
         faults,
         routing: Routing::Hash,
         kills_home: false,
-        key: APART,
+        key: apart(),
     }
 }
 
@@ -57,8 +57,8 @@ pub(super) fn on_the_way() -> Vec<Trouble> {
 pub(super) fn in_nodes() -> Vec<Trouble> {
     let five = [(3, 10), (9, 20), (15, 30), (21, 40), (27, 50)];
     let many = five.into_iter().map(|(node, at_s)| crash(node, at_s));
-    let (home, standby) = collectors_of(APART, 30);
-    let (next_home, next_standby) = collectors_of(BESIDE, 30);
+    let (home, standby) = collectors_of(apart(), 30);
+    let (next_home, next_standby) = collectors_of(beside(), 30);
     let down = |node, at_s: u64| outage(node, ms(at_s * 1000), ms(20_000));
     vec![
         trouble("one crash", vec![delay(5), crash(7, 30)]),
@@ -74,7 +74,7 @@ pub(super) fn in_nodes() -> Vec<Trouble> {
         ),
         // What one of them kept to itself must not be copied to the other.
         Trouble {
-            key: BESIDE,
+            key: beside(),
             ..trouble(
                 "home and standby, neighbours, down 20 s",
                 vec![delay(5), down(next_home, 20), down(next_standby, 25)],

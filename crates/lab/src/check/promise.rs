@@ -47,7 +47,7 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
     };
     match contender {
         // Judged by other means; nothing that is checked here is promised.
-        Contender::Lent(_) => Promises::default(),
+        Contender::Sync | Contender::Lent(_) => Promises::default(),
         Contender::Central => Promises {
             exact: true,
             no_false_rejection: true,

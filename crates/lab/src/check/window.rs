@@ -2,13 +2,13 @@
 //!
 //! Not here: calendars, and buckets.
 
-use tollgate_gossip::{BadWindow, Key, Shape, Window};
+use tollgate_gossip::Key;
 use tollgate_limit::Span;
 
 use crate::check::{Finding, TIDY_NS, findings, window_promises};
 use crate::dice::{Dice, Purpose};
 use crate::truth::Judgement;
-use crate::world::{BadWorld, Cluster, Request, Watch, simulate_window};
+use crate::world::{BadWorld, Cluster, Request, Watch, simulate_policy};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -41,7 +41,6 @@ pub fn check_window(
     trace: &[Request],
     seed: u64,
 ) -> Result<Vec<Finding>, BadWorld> {
-    let window = law.window().map_err(BadWorld::Window)?;
     let promised = window_promises(cluster, trace);
     let drain = Span::from_nanos(2 * u128::from(law.period_ns) + TIDY_NS);
     let watched = Cluster {
@@ -51,7 +50,7 @@ pub fn check_window(
         },
         ..cluster.clone()
     };
-    let (answers, mut outcome) = simulate_window(&watched, &window, trace, seed)?;
+    let (answers, mut outcome) = simulate_policy(&watched, &law.policy(), trace, seed)?;
     outcome.judged = law.judge(&answers);
     Ok(findings(&outcome, promised))
 }
@@ -72,15 +71,17 @@ pub fn random_window(seed: u64) -> WindowLaw {
 }
 
 impl WindowLaw {
-    fn window(self) -> Result<Window, BadWindow> {
-        let period = Span::from_nanos(u128::from(self.period_ns));
-        let offset = Span::ZERO;
-        let shape = match self.counts {
-            Counts::Current => Shape::Fixed { period, offset },
-            Counts::Slices(slices) => Shape::Counters { period, slices },
-            Counts::Weighted => Shape::Weighted { period },
+    /// The same as contract files have it.
+    fn policy(self) -> String {
+        let algorithm = match self.counts {
+            Counts::Current => "fixed-window".to_owned(),
+            Counts::Slices(slices) => format!("sliding-counters, slices: {slices}"),
+            Counts::Weighted => "sliding-weighted".to_owned(),
         };
-        Window::new(self.limit, shape)
+        let Self {
+            limit, period_ns, ..
+        } = self;
+        format!("coordination: gossip, limit: {limit}, per: {period_ns}ns, algorithm: {algorithm}")
     }
 
     /// Compares answers with those of one window that sees everything.

@@ -78,6 +78,14 @@ impl Exchange for Alone {
         }
     }
 
+    fn keys_count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.ends.contains_key(&key)
+    }
+
     fn keys(&self) -> Vec<Key> {
         self.ends.keys().copied().collect()
     }

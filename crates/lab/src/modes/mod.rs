@@ -9,7 +9,9 @@ mod counter;
 mod queue;
 mod rounds;
 
-use tollgate_gossip::{Design, Machine, Replica, Setup};
+use std::sync::Arc;
+
+use tollgate_gossip::{CustomDesign, Design, Gossip, Knobs, Setup};
 use tollgate_limit::Span;
 
 use crate::contender::Contender;
@@ -32,10 +34,24 @@ impl Default for Frequency {
     }
 }
 
+/// The mode of a contender that contracts cannot name.
+pub(crate) fn mode(contender: Contender, frequency: Frequency, knobs: &Knobs) -> Option<Gossip> {
+    if contender.kind().is_some() || contender == Contender::Sync {
+        return None;
+    }
+    Some(Gossip {
+        knobs: knobs.clone(),
+        custom: Some(CustomDesign {
+            name: contender.name(),
+            begin: Arc::new(move |setup| design(contender, frequency, setup)),
+        }),
+    })
+}
+
 /// A node's part in what is put to the test.
-pub fn machine(contender: Contender, frequency: Frequency, setup: &Setup) -> Box<dyn Machine> {
+pub fn design(contender: Contender, frequency: Frequency, setup: &Setup) -> Box<dyn Design> {
     let queue = |freq: bool, linf| queue::build(setup, freq.then_some(frequency), linf);
-    let design: Box<dyn Design> = match contender {
+    match contender {
         Contender::Counter => counter::build(setup, false),
         Contender::CounterFixed => counter::build(setup, true),
         Contender::Queue => queue(false, false),
@@ -46,6 +62,5 @@ pub fn machine(contender: Contender, frequency: Frequency, setup: &Setup) -> Box
             Some(kind) => kind.build(setup),
             None => alone::build(setup),
         },
-    };
-    Box::new(Replica::of(design, setup))
+    }
 }

@@ -104,6 +104,8 @@ pub struct Net<M: Member> {
     /// What was sent, by who sent it and whom it was for; all of it; and when that was last.
     links: BTreeMap<(u16, u16), Sent>,
     total: Sent,
+    /// Messages whose receiver did not run.
+    missed: u64,
     last_sent: u64,
     hash: EventHash,
 }
@@ -132,6 +134,7 @@ impl<M: Member> Net<M> {
             wake_gap: 1_000,
             links: BTreeMap::new(),
             total: Sent::default(),
+            missed: 0,
             last_sent: start,
             hash: EventHash::new(),
         }
@@ -157,6 +160,11 @@ impl<M: Member> Net<M> {
         self.total
     }
 
+    /// How many messages came to members that did not run.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
     /// When a message was sent last.
     pub fn last_sent(&self) -> u64 {
         self.last_sent
@@ -169,7 +177,7 @@ impl<M: Member> Net<M> {
 
     /// Counts what is sent anew.
     pub fn forget_sent(&mut self) {
-        (self.links, self.total) = (BTreeMap::new(), Sent::default());
+        (self.links, self.total, self.missed) = (BTreeMap::new(), Sent::default(), 0);
     }
 
     /// Cuts a member off from all others, and heals every other such cut.
@@ -187,9 +195,12 @@ impl<M: Member> Net<M> {
         };
         let member = self.nodes.get_mut(usize::from(to));
         let Some(member) = member.filter(|member| member.is_up()) else {
-            return Some(match event {
-                Event::Message { .. } => Happened::Member,
-                Event::Wake { .. } | Event::Plan(_) => Happened::Nothing,
+            let is_message = matches!(event, Event::Message { .. });
+            self.missed += u64::from(is_message);
+            return Some(if is_message {
+                Happened::Member
+            } else {
+                Happened::Nothing
             });
         };
         let gap = match &event {

@@ -1,26 +1,133 @@
-//! What every node of a world enforces: a bucket in one of the designs, or a window.
+//! What every node of a world enforces, as its contract says, and what it is told at its start.
 //!
-//! Not here: what it does, which is the daemon's own machine.
+//! Not here: what a node does with it.
 
-use tollgate_gossip::{Machine, Setup, Window, WindowReplica};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use tollgate_contract::Contracts;
+use tollgate_gossip::{Bucket, Gossip, Key, Knobs, NodeId, Writer, collectors};
+use tollgate_limit::Instant;
+use tollgate_node::{Membership, Node, NodeConfig, shared_key};
+use tollgate_table::Seed;
+
+use super::links::nanos;
+use super::router::hashed;
+use super::{BadWorld, Cluster};
 use crate::contender::Contender;
-use crate::modes::{self, Frequency};
+use crate::modes;
+use crate::nodes::Whole;
 
 /// What every node of a world enforces.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Limit<'a> {
-    /// The cluster's bucket, in that design.
-    Bucket(Contender),
-    Window(&'a Window),
+#[derive(Debug)]
+pub(crate) struct Limit {
+    contracts: Contracts,
+    /// The mode of a design that contracts cannot name.
+    mode: Option<Gossip>,
+    knobs: Knobs,
+    planned: u64,
+    bytes_max: u64,
 }
 
-impl Limit<'_> {
-    /// A node that has just started.
-    pub(crate) fn boot(self, frequency: Frequency, setup: &Setup) -> Box<dyn Machine> {
-        match self {
-            Self::Bucket(design) => modes::machine(design, frequency, setup),
-            Self::Window(window) => Box::new(WindowReplica::new(window.clone(), setup)),
+/// A start of a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Boot {
+    pub(crate) place: usize,
+    pub(crate) writer: Writer,
+    pub(crate) was: Option<Writer>,
+    pub(crate) seed: u64,
+    /// What its clock shows.
+    pub(crate) clock: Instant,
+}
+
+impl Limit {
+    /// A design in a cluster, for that many requests. Whoever sets a cluster up chooses for all: nodes that start late
+    /// see other members, and would choose otherwise.
+    pub(crate) fn bucket(
+        cluster: &Cluster,
+        design: Contender,
+        requests: usize,
+    ) -> Result<Self, BadWorld> {
+        let design = design.resolve(cluster.bucket.burst(), u64::from(cluster.nodes));
+        let how = match (design, design.kind()) {
+            (Contender::Sync, _) => {
+                let interval = nanos(cluster.knobs.interval).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
+                format!("coordination: sync, interval: {interval}ns")
+            }
+            (_, Some(kind)) => format!("coordination: gossip, design: {kind}"),
+            (_, None) => "coordination: gossip".to_owned(),
+        };
+        let how = format!("{how}, {}", numbers(cluster.bucket));
+        Ok(Self {
+            mode: modes::mode(design, cluster.frequency, &cluster.knobs),
+            ..Self::policy(cluster, &how, requests)?
+        })
+    }
+
+    /// A policy in a cluster, as contract files have it.
+    pub(crate) fn policy(cluster: &Cluster, how: &str, requests: usize) -> Result<Self, BadWorld> {
+        let text = format!(
+            "contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, {how} }}] }}]"
+        );
+        Ok(Self {
+            contracts: Contracts::parse(&text).map_err(|_| BadWorld::Contract)?,
+            mode: None,
+            knobs: cluster.knobs.clone(),
+            planned: u64::from(cluster.nodes),
+            bytes_max: BYTES_MIN + requests as u64 * REQUEST_BYTES,
+        })
+    }
+
+    /// A node that has just started and knows of no other.
+    pub(crate) fn boot(&self, boot: &Boot, began: u64) -> Whole {
+        let me = Whole::number(boot.place);
+        let membership = Membership {
+            was: boot.was,
+            seed: boot.seed,
+            planned: Some(self.planned),
+            knobs: self.knobs.clone(),
+            modes: match &self.mode {
+                Some(mode) => vec![Arc::new(mode.clone())],
+                None => Vec::new(),
+            },
+            ..Membership::alone(me, boot.writer, boot.clock)
+        };
+        let config = NodeConfig {
+            bytes_max: self.bytes_max,
+            ..NodeConfig::default()
+        };
+        let contracts = self.contracts.clone();
+        let node = Node::with_company(contracts, config, Seed::new(SEED), membership);
+        Whole {
+            node: Arc::new(node),
+            id: (me, boot.writer),
+            name: String::new(),
+            began,
+            disk: BTreeMap::new(),
+            is_up: true,
         }
     }
 }
+
+/// The home and the standby of a user among that many nodes.
+pub(crate) fn collectors_of(key: Key, nodes: u16) -> (u16, u16) {
+    let members: Vec<NodeId> = (0..usize::from(nodes)).map(Whole::number).collect();
+    let shared = shared_key(Seed::new(SEED).word(hashed(key)));
+    let (home, standby) = collectors(shared, &members);
+    let place = |node: Option<NodeId>| node.map_or(0, Whole::address);
+    (place(home), place(standby))
+}
+
+/// A bucket as contract files have it: tokens regained in a time, and how many it holds.
+fn numbers(bucket: Bucket) -> String {
+    let (limit, per, burst) = (bucket.refilled(1), bucket.grains(1), bucket.burst());
+    format!("limit: {limit}, per: {per}ns, burst: {burst}")
+}
+
+/// How often nodes may tell what they spent.
+const INTERVAL_NS: (u64, u64) = (50_000_000, 60_000_000_000);
+/// By which nodes tell keys apart.
+const SEED: [u64; 2] = [7, 9];
+/// Memory of a node: enough for its tables, and for what each request may leave behind. Nothing makes room here.
+const BYTES_MIN: u64 = 1 << 24;
+const REQUEST_BYTES: u64 = 4 << 10;

@@ -3,8 +3,8 @@
 //! Not here: curves that follow from the answers alone.
 
 use crate::world::Request;
-use crate::world::node::Node;
 use crate::world::outcome::Curves;
+use crate::world::player::Player;
 
 /// The finest grid.
 const STEP_NS_MIN: u64 = 100_000_000;
@@ -93,7 +93,7 @@ impl Record {
     }
 
     /// Samples whatever is due before `now`; nothing happened since the last call.
-    pub(crate) fn pass(&mut self, now: u64, nodes: &[Node], sent_bytes: u64) {
+    pub(crate) fn pass(&mut self, now: u64, nodes: &[Player], sent_bytes: u64) {
         while self.state_grid.take_before(now.min(self.end)) {
             self.state.add(nodes);
         }
@@ -110,14 +110,14 @@ impl Record {
     }
 
     /// Samples once more, so that curves end with what happened last.
-    pub(crate) fn close(&mut self, nodes: &[Node], sent_bytes: u64) {
+    pub(crate) fn close(&mut self, nodes: &[Player], sent_bytes: u64) {
         if let Some(grid) = &mut self.curve_grid {
             grid.take();
             self.sample(nodes, sent_bytes);
         }
     }
 
-    fn sample(&mut self, nodes: &[Node], sent_bytes: u64) {
+    fn sample(&mut self, nodes: &[Player], sent_bytes: u64) {
         let mut held = Sum::default();
         held.add(nodes);
         self.curves.state_bytes.push(held.all());
@@ -136,14 +136,11 @@ pub(crate) struct Sum {
 
 impl Sum {
     /// Adds what all running nodes hold now.
-    pub(crate) fn add(&mut self, nodes: &[Node]) {
-        for node in nodes.iter().filter(|node| node.is_up) {
-            if let Some(replica) = &node.replica {
-                let held = replica.footprint();
-                self.local += u128::from(held.local);
-                self.all += u128::from(held.local.saturating_add(held.extra));
-                self.nodes += 1;
-            }
+    pub(crate) fn add(&mut self, nodes: &[Player]) {
+        for held in nodes.iter().filter_map(Player::footprint) {
+            self.local += u128::from(held.local);
+            self.all += u128::from(held.local.saturating_add(held.extra));
+            self.nodes += 1;
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use tollgate_gossip::{BadWindow, Bucket, Key, Knobs, Window};
+use tollgate_gossip::{Bucket, Key, Knobs};
 use tollgate_limit::{Instant, Span};
 
 use crate::contender::Contender;
@@ -18,14 +18,15 @@ mod lent;
 mod limit;
 mod links;
 mod meter;
-mod node;
 mod outcome;
+mod player;
 mod router;
 mod sim;
 
 pub use fault::Fault;
 pub use lent::Lent;
 use limit::Limit;
+pub(crate) use limit::collectors_of;
 pub use outcome::{Curves, Outcome, Probe, Traffic};
 pub use router::places;
 use sim::World;
@@ -119,14 +120,14 @@ pub enum BadWorld {
         /// How many there are.
         nodes: u16,
     },
-    /// There is no such window.
-    Window(BadWindow),
+    /// No contract can say what nodes should enforce.
+    Contract,
     /// Something befalls nodes that those who lend or decide for others are not put through here.
     Lent,
 }
 
-/// The most nodes a world has: writers are two bytes on the wire, and every boot needs a new one.
-pub const NODES_MAX: u16 = 10_000;
+/// The most nodes a world has: numbers of nodes are two bytes on the wire, and each has some to change to.
+pub const NODES_MAX: u16 = 6_500;
 
 impl fmt::Display for BadWorld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,9 +139,9 @@ impl fmt::Display for BadWorld {
             Self::NoSuchNode { node, nodes } => {
                 write!(f, "node {node} is named, but nodes are 0 to {}", nodes - 1)
             }
-            Self::Window(why) => why.fmt(f),
+            Self::Contract => f.write_str("no contract can say that: smaller numbers, or a shorter period"),
             Self::Lent => f.write_str(
-                "lease, sync, owner, store, supply and split know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
+                "lease, owner, store, supply and split know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
             ),
         }
     }
@@ -159,14 +160,20 @@ pub fn simulate(
 ) -> Result<Outcome, BadWorld> {
     cluster.check(trace)?;
     Ok(match contender {
-        Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed),
+        Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed)?,
         Contender::Lent(lent) => lent::run(cluster, lent, trace, seed)?,
-        design => run(cluster, design, trace, seed),
+        design => run(cluster, design, trace, seed)?,
     })
 }
 
-fn run(cluster: &Cluster, design: Contender, trace: &[Request], seed: u64) -> Outcome {
-    let mut world = World::new(cluster, cluster.limit(design), trace, seed);
+fn run(
+    cluster: &Cluster,
+    design: Contender,
+    trace: &[Request],
+    seed: u64,
+) -> Result<Outcome, BadWorld> {
+    let limit = Limit::bucket(cluster, design, trace.len())?;
+    let mut world = World::new(cluster, &limit, trace, seed);
     let (answered, admitted): (Vec<_>, Vec<_>) = answers(&mut world, trace).into_iter().unzip();
     let quiet_s = world.settle();
     let probes = if cluster.watch.probes {
@@ -181,7 +188,7 @@ fn run(cluster: &Cluster, design: Contender, trace: &[Request], seed: u64) -> Ou
     if cluster.watch.curves {
         outcome.curves.follow(cluster.bucket, &answered, &admitted);
     }
-    outcome
+    Ok(outcome)
 }
 
 /// The answers of one design to one trace, in order, for whoever judges them by other means. Requests that nobody
@@ -193,19 +200,22 @@ pub fn answers_of(
     seed: u64,
 ) -> Result<Vec<(Request, bool)>, BadWorld> {
     cluster.check(trace)?;
-    let mut world = World::new(cluster, cluster.limit(design), trace, seed);
+    let limit = Limit::bucket(cluster, design, trace.len())?;
+    let mut world = World::new(cluster, &limit, trace, seed);
     Ok(answers(&mut world, trace))
 }
 
-/// Runs windows in the place of buckets: the answers, and an outcome in which nothing is judged.
-pub(crate) fn simulate_window(
+/// Runs a policy in the place of the cluster's bucket, as contract files have it: the answers, and an outcome in which
+/// nothing is judged.
+pub(crate) fn simulate_policy(
     cluster: &Cluster,
-    window: &Window,
+    policy: &str,
     trace: &[Request],
     seed: u64,
 ) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
     cluster.check(trace)?;
-    let mut world = World::new(cluster, Limit::Window(window), trace, seed);
+    let limit = Limit::policy(cluster, policy, trace.len())?;
+    let mut world = World::new(cluster, &limit, trace, seed);
     let answers = answers(&mut world, trace);
     let quiet_s = world.settle();
     Ok((answers, world.finish(quiet_s)))
@@ -236,12 +246,6 @@ impl Cluster {
         falls.map_or(Ok(()), |index| {
             Err(BadWorld::OutOfOrder { index: index + 1 })
         })
-    }
-
-    /// A design in this cluster. Whoever sets a cluster up chooses for all; nodes that start late see other members, and
-    /// would choose otherwise.
-    fn limit(&self, design: Contender) -> Limit<'static> {
-        Limit::Bucket(design.resolve(self.bucket.burst(), u64::from(self.nodes)))
     }
 
     /// The same with one node, whom nothing befalls.

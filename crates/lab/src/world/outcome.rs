@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use tollgate_gossip::{Bucket, Key};
 
+use crate::nodes::{Member, Net};
 use crate::truth::{self, Judgement};
 use crate::world::Request;
 use crate::world::meter::Grid;
@@ -69,6 +70,33 @@ pub struct Traffic {
     pub copies: u64,
     /// Frames their receiver could not read, though it knew the sender.
     pub malformed: u64,
+}
+
+impl Traffic {
+    /// What was counted on a network.
+    pub(crate) fn of<M: Member>(net: &Net<M>) -> Self {
+        let mut each = vec![(0, 0); net.nodes.len()];
+        for ((from, to), sent) in net.links() {
+            if let Some(own) = each.get_mut(usize::from(*from)) {
+                own.0 += sent.bytes;
+            }
+            if let Some(own) = each.get_mut(usize::from(*to)) {
+                own.1 += sent.bytes_arrived;
+            }
+        }
+        let most = |pick: fn(&(u64, u64)) -> u64| each.iter().map(pick).max().unwrap_or(0);
+        let (sent, missed) = (net.sent(), net.missed());
+        Self {
+            bytes: sent.bytes,
+            messages: sent.messages,
+            busiest_bytes: most(|own| own.0 + own.1),
+            busiest_sent_bytes: most(|own| own.0),
+            received: (sent.messages + sent.copies).saturating_sub(sent.lost + missed),
+            lost: sent.lost + missed,
+            copies: sent.copies,
+            malformed: 0,
+        }
+    }
 }
 
 /// What is plotted, one value per step of the time grid.

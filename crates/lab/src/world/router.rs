@@ -50,6 +50,6 @@ pub fn places(cluster: &Cluster, trace: &[Request], seed: u64) -> Result<Vec<u16
 
 /// A key's own number, the same everywhere.
 #[allow(clippy::cast_possible_truncation, reason = "in halves")]
-fn hashed(key: Key) -> u64 {
+pub(crate) fn hashed(key: Key) -> u64 {
     scramble(key.0 as u64 ^ scramble((key.0 >> 64) as u64))
 }

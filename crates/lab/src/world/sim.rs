@@ -1,116 +1,95 @@
-//! The world at work: brings requests, frames, timeouts and faults to the nodes in order of time.
+//! The world at work: brings requests to the nodes in order of time, with everything that is due before.
 //!
 //! Everything due at or before a request happens first, so that an instant message arrives before the next request even
-//! of the same millisecond. Not here: single events, which `drive` carries out.
+//! of the same millisecond. Nodes are up for a while before the first request, and know of each other. Not here: how
+//! nodes come and go, which `drive` carries out.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Key, NodeId, Verdict};
-use tollgate_limit::Instant;
-use tollgate_sim::{Clock, Sim};
+use tollgate_gossip::{Bucket, Key};
+use tollgate_limit::{Cost, Instant, Verdict};
+use tollgate_node::{Answer, Key as NodeKey};
+use tollgate_sim::Clock;
 
 use crate::dice::{Dice, Purpose};
+use crate::nodes::{Happened, Net};
 use crate::truth::Leaky;
 use crate::world::fault::Fault;
-use crate::world::hash::EventHash;
 use crate::world::limit::Limit;
 use crate::world::links::{links, nanos};
 use crate::world::meter::{Record, Sum, seconds};
-use crate::world::node::Node;
 use crate::world::outcome::{Outcome, Probe, Traffic};
-use crate::world::router::Router;
+use crate::world::player::Player;
+use crate::world::router::{Router, hashed};
 use crate::world::{Cluster, Request};
 
+/// For so long nodes are up before the first request: all have asked all for what they know.
+const WARM_NS: u64 = 2_000_000_000;
 /// How long after the last request a world that does not fall quiet is cut off.
 const QUIET_NS_MAX: u64 = 300_000_000_000;
+/// A node that was woken is not woken again before that, however often it asks.
+const WAKE_NS_MIN: u64 = 1_000_000;
 /// The most keys that are probed.
 const PROBES_MAX: usize = 256;
-
-/// What is planned.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Plan {
-    /// The fault of that number begins.
-    Begin { fault: u32 },
-    /// The node that the fault of that number took comes back.
-    Return { fault: u32 },
-    /// The failure detector of a node says who is alive.
-    Tell { node: u16 },
-}
 
 /// A world under way.
 pub(crate) struct World<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) limit: Limit<'a>,
+    pub(crate) limit: &'a Limit,
     pub(crate) seed: u64,
-    pub(crate) sim: Sim<Arc<[u8]>, Plan, Dice>,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) hash: EventHash,
-    pub(crate) traffic: Traffic,
+    pub(crate) net: Net<Player>,
     /// Boots so far; each gets a writer of its own.
     pub(crate) boots: u16,
     pub(crate) detector: Dice,
-    pub(crate) last_sent_at: u64,
-    /// Counted only once no more requests come.
-    pub(crate) loud: Option<usize>,
+    /// Messages that were under way when the first request came.
+    under_way: u64,
     router: Router,
     record: Record,
 }
 
 impl<'a> World<'a> {
-    /// A world whose nodes have just started, at the time of the first request.
+    /// A world at the time of the first request.
     pub(crate) fn new(
         cluster: &'a Cluster,
-        limit: Limit<'a>,
+        limit: &'a Limit,
         trace: &[Request],
         seed: u64,
     ) -> Self {
-        let start = trace.first().map_or(0, |request| request.at.as_nanos());
+        let first = trace.first().map_or(0, |request| request.at.as_nanos());
+        let start = first.saturating_sub(WARM_NS);
+        let mut net = Net::on(start, links(&cluster.faults, seed, first));
+        net.wake_gap = WAKE_NS_MIN;
+        net.nodes = (0..cluster.nodes).map(|_| Player::default()).collect();
+        for (node, clock) in (0..).zip(clocks(cluster, seed)) {
+            net.sim.set_clock(node, clock);
+        }
         let mut world = Self {
             cluster,
             limit,
             seed,
-            sim: Sim::new(start, links(&cluster.faults, seed, start)),
-            nodes: (0..cluster.nodes).map(|_| Node::new()).collect(),
-            hash: EventHash::new(),
-            traffic: Traffic::default(),
+            net,
             boots: 0,
             detector: Dice::new(seed, Purpose::Detector),
-            last_sent_at: 0,
-            loud: None,
+            under_way: 0,
             router: Router::new(cluster, seed),
             record: Record::new(trace, cluster.watch.curves),
         };
-        for (node, clock) in (0..).zip(clocks(cluster, seed)) {
-            world.sim.set_clock(node, clock);
-        }
-        world.plan_faults(start);
+        world.plan_faults(first);
         world.boot_all();
+        if start < first {
+            world.run_until(first - 1);
+            world.forget_traffic();
+        }
         world
     }
 
-    fn plan_faults(&mut self, start: u64) {
-        for (number, fault) in (0_u32..).zip(&self.cluster.faults) {
-            if let Some(at) = fault.begins() {
-                let at = start.saturating_add(nanos(at));
-                self.sim.plan(at, Plan::Begin { fault: number });
-            }
+    /// Begins to count. What is under way counts as sent.
+    fn forget_traffic(&mut self) {
+        for player in &mut self.net.nodes {
+            (player.received, player.malformed) = (0, 0);
         }
-    }
-
-    fn boot_all(&mut self) {
-        let late = |node: u16| {
-            let joins =
-                |fault: &Fault| matches!(fault, Fault::Join { node: who, .. } if *who == node);
-            self.cluster.faults.iter().any(joins)
-        };
-        let first: Vec<u16> = (0..self.cluster.nodes)
-            .filter(|&node| !late(node))
-            .collect();
-        let members: Vec<NodeId> = first.iter().copied().map(NodeId).collect();
-        for node in first {
-            self.boot(node, members.clone());
-        }
+        self.net.forget_sent();
+        self.under_way = self.net.sim.flying();
     }
 
     /// Answers one request, after everything that is due by then; `None` when all nodes are down.
@@ -118,73 +97,88 @@ impl<'a> World<'a> {
         let at = request.at.as_nanos();
         self.run_until(at);
         self.advance(at);
-        let node = self.route(request)?;
-        self.decide(node, request)
+        let place = usize::from(self.route(request)?);
+        let answer = self.ask(place, request.key, request.cost)?;
+        self.net.note(at);
+        self.net
+            .note((place as u64) << 1 | u64::from(answer.is_allowed()));
+        self.net.follow_up(place);
+        Some(answer.is_allowed())
     }
 
     /// The node that gets a request: the one it is meant for or the next that is up; `None` when all are down.
     fn route(&mut self, request: &Request) -> Option<u16> {
         let first = self.router.meant(request);
-        let ring = (first..self.cluster.nodes).chain(0..first);
-        let is_up = |node: &u16| {
-            self.nodes
-                .get(usize::from(*node))
-                .is_some_and(|it| it.is_up)
-        };
-        ring.into_iter().find(is_up)
+        let mut ring = (first..self.cluster.nodes).chain(0..first);
+        ring.find(|&node| self.is_up(node))
+    }
+
+    pub(crate) fn is_up(&self, node: u16) -> bool {
+        let player = self.net.nodes.get(usize::from(node));
+        player.is_some_and(|player| player.running().is_some())
+    }
+
+    /// Asks a node, by its own clock.
+    fn ask(&self, place: usize, key: Key, cost: u64) -> Option<Answer> {
+        let whole = self.net.nodes.get(place)?.running()?;
+        let cost = Cost::new(cost).unwrap_or(Cost::MAX);
+        let now = Instant::from_nanos(self.net.clock(place));
+        Some(whole.check(NodeKey::Word(hashed(key)), cost, now))
     }
 
     /// Does everything due at `until` or before.
     pub(crate) fn run_until(&mut self, until: u64) {
-        while let Some(event) = self.sim.next(until) {
-            self.advance(self.sim.now());
-            self.happen(event);
+        while self.step(until).is_some() {}
+    }
+
+    /// Does what is due next, at `until` or before; `None` where nothing is.
+    fn step(&mut self, until: u64) -> Option<()> {
+        let at = self.net.sim.next_at().filter(|at| *at <= until)?;
+        self.advance(at);
+        if let Some(Happened::Plan(plan)) = self.net.step(until) {
+            self.carry_out(plan);
         }
+        Some(())
     }
 
     /// Lets time pass up to `at`, sampling on the way.
     fn advance(&mut self, at: u64) {
-        self.record.pass(at, &self.nodes, self.traffic.bytes);
-        self.sim.pass(at);
+        self.record.pass(at, &self.net.nodes, self.net.sent().bytes);
+        self.net.sim.pass(at);
     }
 
     /// Runs on until nothing is left to say; when that was, or `None` if it was cut off.
     pub(crate) fn settle(&mut self) -> Option<f64> {
-        let last = self.sim.now();
+        let last = self.net.sim.now();
         self.run_until(last);
-        self.count_loud();
         let limit = last.saturating_add(QUIET_NS_MAX);
-        while self.loud != Some(0) || self.sim.flying() > 0 {
-            let event = self.sim.next(limit)?;
-            self.advance(self.sim.now());
-            self.happen(event);
+        let mut loud = 0;
+        while self.net.sim.flying() > 0 || self.is_loud(&mut loud) {
+            self.step(limit)?;
         }
-        Some(seconds(self.last_sent_at.saturating_sub(last)))
+        Some(seconds(self.net.last_sent().saturating_sub(last)))
     }
 
-    fn count_loud(&mut self) {
-        let mut loud = 0;
-        for node in &mut self.nodes {
-            let is_quiet = node.running().is_none_or(|replica| replica.is_quiet());
-            node.is_quiet = is_quiet;
-            loud += usize::from(!is_quiet);
-        }
-        self.loud = Some(loud);
+    /// Whether any node has something left to say; that which had before is asked first.
+    fn is_loud(&self, loud: &mut usize) -> bool {
+        let count = self.net.nodes.len();
+        let is_loud = |place: &usize| {
+            let player = self.net.nodes.get(*place);
+            player.is_some_and(|player| !player.is_quiet())
+        };
+        let found = (*loud..count).chain(0..*loud).find(is_loud);
+        *loud = found.unwrap_or(0);
+        found.is_some()
     }
 
     /// Asks every running node what is left of each key. `truth` has what everything that was admitted fills.
     pub(crate) fn probe(&mut self, truth: &BTreeMap<Key, Leaky>) -> Vec<Probe> {
-        let (bucket, now) = (self.cluster.bucket, self.sim.now());
+        let (bucket, now) = (self.cluster.bucket, self.net.sim.now());
         let mut probes = Vec::new();
         for (&key, level) in truth.iter().take(PROBES_MAX) {
-            let mut beliefs = Vec::new();
-            for (number, node) in (0..).zip(&mut self.nodes) {
-                let clock = Instant::from_nanos(self.sim.local(number));
-                if let Some(replica) = node.running() {
-                    let verdict = replica.handle_request(key, 0, clock);
-                    beliefs.push(left(bucket, verdict));
-                }
-            }
+            let places = 0..self.net.nodes.len();
+            let answers = places.filter_map(|place| self.ask(place, key, 0));
+            let beliefs: Vec<i64> = answers.map(|answer| left(bucket, &answer)).collect();
             probes.push(Probe {
                 key,
                 truth: level.left(bucket, now),
@@ -197,24 +191,19 @@ impl<'a> World<'a> {
 
     /// Runs on for as long as the watch says, and reports.
     pub(crate) fn finish(mut self, quiet_s: Option<f64>) -> Outcome {
-        let busiest = |pick: &dyn Fn(&Node) -> u64| self.nodes.iter().map(pick).max().unwrap_or(0);
-        let traffic = Traffic {
-            busiest_bytes: busiest(&|node| node.sent_bytes + node.received_bytes),
-            busiest_sent_bytes: busiest(&|node| node.sent_bytes),
-            ..self.traffic
-        };
-        self.record.close(&self.nodes, self.traffic.bytes);
+        let traffic = self.traffic();
+        self.record.close(&self.net.nodes, self.net.sent().bytes);
         let drain = nanos(self.cluster.watch.drain);
         if drain > 0 {
-            let end = self.sim.now().saturating_add(drain);
+            let end = self.net.sim.now().saturating_add(drain);
             self.run_until(end);
             self.advance(end);
         }
         let mut left = Sum::default();
-        left.add(&self.nodes);
+        left.add(&self.net.nodes);
         Outcome {
             seed: self.seed,
-            hash: self.hash.value(),
+            hash: self.net.hash(),
             traffic,
             state_bytes: self.record.state.all(),
             local_bytes: self.record.state.local(),
@@ -222,6 +211,18 @@ impl<'a> World<'a> {
             left_bytes: left.bytes(),
             curves: self.record.curves,
             ..Outcome::default()
+        }
+    }
+
+    /// What is under way at the beginning counts as made then.
+    fn traffic(&self) -> Traffic {
+        let traffic = Traffic::of(&self.net);
+        let sum = |pick: fn(&Player) -> u64| self.net.nodes.iter().map(pick).sum();
+        Traffic {
+            received: sum(|player| player.received),
+            copies: traffic.copies + self.under_way,
+            malformed: sum(|player| player.malformed),
+            ..traffic
         }
     }
 }
@@ -245,14 +246,13 @@ pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<Clock> {
 }
 
 /// Whole tokens left, as far as an answer to a peek tells.
-fn left(bucket: Bucket, verdict: Verdict) -> i64 {
-    match verdict {
-        Verdict::Allow { remaining, .. } => i64::try_from(remaining).unwrap_or(i64::MAX),
+fn left(bucket: Bucket, answer: &Answer) -> i64 {
+    match answer.verdict {
         Verdict::Deny { retry_after } => {
             let short = retry_after.as_nanos().saturating_mul(bucket.refilled(1));
             let debt = short.saturating_sub(bucket.grains(1));
             i64::try_from(debt.div_ceil(bucket.grains(1))).map_or(i64::MIN, |debt| -debt)
         }
-        Verdict::Never => 0,
+        _ => i64::try_from(answer.remaining).unwrap_or(i64::MAX),
     }
 }

@@ -49,6 +49,7 @@ pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Peer, Roster};
 pub(crate) use self::seat::Seat;
 pub use self::status::{CompanyGossip, PolicyGossip, PolicyStatus, Said};
+pub use self::tag::key as shared_key;
 pub use self::uncounted::{Uncountable, countable};
 pub use self::union::{Admitted, Journal, Kept, Share, Steady};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_contract::Coordination;
 use tollgate_limit::Instant;
-use tollgate_mode::{Figure, Value};
+use tollgate_mode::{Figure, Footprint, Value};
 use tollgate_table::Print;
 
 use super::seat::Talked;
@@ -188,6 +188,22 @@ impl Node {
             }
         }
         all
+    }
+
+    /// Bytes of state of all policies that are counted together, and whether nothing waits to be told to any other node.
+    pub fn gossip_state(&self) -> (Footprint, bool) {
+        let (node, mut sum, mut is_quiet) = (self.newest(), Footprint::default(), true);
+        let Some(company) = node.company() else {
+            return (sum, is_quiet);
+        };
+        for seat in node.seats().values() {
+            let mut held = seat.hold(company);
+            let Footprint { local, extra } = held.machine().footprint();
+            sum.local += local;
+            sum.extra += extra;
+            is_quiet &= held.machine().is_quiet();
+        }
+        (sum, is_quiet)
     }
 
     /// What all of them have in common; nothing where the node counts alone.

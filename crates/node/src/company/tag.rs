@@ -10,7 +10,7 @@ use tollgate_mode::Key;
 use tollgate_table::Print;
 
 /// The key of a print, between nodes.
-pub(crate) fn key(print: Print) -> Key {
+pub fn key(print: Print) -> Key {
     let upper = mix(print.0.wrapping_add(1));
     let lower = mix(print.0 ^ 0x5851_f42d_4c95_7f2d);
     Key(u128::from(upper) << 64 | u128::from(lower))

@@ -4,7 +4,7 @@
 
 use tollgate_gossip::{Bucket, Ratio};
 use tollgate_kit::gcd;
-use tollgate_lab::{Contender, Lent};
+use tollgate_lab::Contender;
 use tollgate_limit::Span;
 
 /// Tokens regained in so many nanoseconds.
@@ -165,14 +165,8 @@ pub fn designs(text: &str) -> Result<Designs, String> {
 }
 
 fn unknown_design(name: &str) -> String {
-    let all = Contender::all();
-    let lent = Lent::ALL.map(Lent::name);
-    let names: Vec<&str> = all
-        .iter()
-        .map(|design| design.name())
-        .chain(lent)
-        .chain(["all"])
-        .collect();
+    let designs = Contender::all().into_iter().chain(Contender::OTHERS);
+    let names: Vec<&str> = designs.map(Contender::name).chain(["all"]).collect();
     let near =
         nearest(name, &names).map_or_else(String::new, |near| format!("did you mean {near}? "));
     format!(

@@ -217,6 +217,14 @@ impl Exchange for Counter {
         self.footprint
     }
 
+    fn keys_count(&self) -> usize {
+        self.tallies.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.tallies.contains_key(&key)
+    }
+
     fn keys(&self) -> Vec<Key> {
         self.tallies.keys().copied().collect()
     }

@@ -382,6 +382,14 @@ impl Exchange for Queue {
         }
     }
 
+    fn keys_count(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn knows(&self, key: Key) -> bool {
+        self.lines.contains_key(&key)
+    }
+
     fn keys(&self) -> Vec<Key> {
         self.lines.keys().copied().collect()
     }

@@ -1,8 +1,8 @@
-//! Requests of a trace decided by others or from what others lend: leases, copies synchronised now and then, an owner,
-//! a store, nodes that divide the limit.
+//! Requests of a trace decided by others or from what others lend: leases, an owner, a store, nodes that divide the
+//! limit.
 //!
-//! Every key has a home, the node that lends, decides or keeps count; a store is none of the nodes. Where a limit is
-//! divided, whole nodes do it. Not here: nodes that count together, and failures of nodes.
+//! Every key has a home, the node that lends or decides; a store is none of the nodes. Where a limit is divided, whole
+//! nodes do it. Not here: nodes that count together, and failures of nodes.
 
 mod desk;
 mod sim;
@@ -16,8 +16,6 @@ use crate::truth;
 pub enum Lent {
     /// Leases of the key's home.
     Lease,
-    /// Every node has the whole bucket and tells the key's home now and then what it spent.
-    Sync,
     /// The key's home decides.
     Owner,
     /// A store decides.
@@ -30,9 +28,8 @@ pub enum Lent {
 
 impl Lent {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 5] = [
         Self::Lease,
-        Self::Sync,
         Self::Owner,
         Self::Store,
         Self::Supply,
@@ -43,7 +40,6 @@ impl Lent {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lease => "lease",
-            Self::Sync => "sync",
             Self::Owner => "owner",
             Self::Store => "store",
             Self::Supply => "supply",
@@ -120,7 +116,11 @@ mod tests {
     }
 
     fn run(lent: Lent) -> Outcome {
-        simulate(&cluster(), Contender::Lent(lent), &trace(), 7).unwrap()
+        simulated(Contender::Lent(lent))
+    }
+
+    fn simulated(contender: Contender) -> Outcome {
+        simulate(&cluster(), contender, &trace(), 7).unwrap()
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let central = lease.requests - lease.judged.central_rejected;
         assert_eq!(admitted(&owner), central);
         assert!(admitted(&lease) <= central + 5 && admitted(&lease) * 100 > central * 95);
-        assert!(run(Lent::Sync).judged.over > 20);
+        assert!(simulated(Contender::Sync).judged.over > 20);
         assert!(lease.traffic.messages * 4 < owner.traffic.messages);
         assert!(owner.traffic.messages < run(Lent::Store).traffic.messages);
         assert_eq!(run(Lent::Store).traffic.messages, 2 * 20_000);

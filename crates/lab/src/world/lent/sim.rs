@@ -6,17 +6,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tollgate_gossip::Key;
 use tollgate_lease::{
-    Answer, Centre, Grant, Keep, Lessee, Limits, Message, Nudge, Pool, Question, Replica, Rules,
-    Setup, SyncConfig, encode,
+    Answer, Grant, Lessee, Limits, Message, Nudge, Pool, Question, Rules, Setup, encode,
 };
 use tollgate_limit::Instant;
 use tollgate_sim::{Event, Sim};
 
-use super::desk::{Body, Desk, Middle, Side};
+use super::desk::{Desk, Side};
 use super::{AFTER_NS, Lent};
 use crate::dice::{Dice, scramble};
 use crate::world::hash::EventHash;
-use crate::world::links::{links, nanos};
+use crate::world::links::links;
 use crate::world::meter::{Record, seconds};
 use crate::world::outcome::{Outcome, Traffic};
 use crate::world::router::Router;
@@ -35,8 +34,6 @@ enum What {
     Ask(At, Box<Question>),
     Grant(At, Box<Grant>),
     Nudge(At),
-    Spent(At, u64),
-    Level(At, i128),
     /// A request, by its place in the trace and cost.
     One(At, usize, u64),
     Said(usize, bool),
@@ -141,10 +138,7 @@ impl<'a> World<'a> {
             return *desk;
         }
         let now = Instant::from_nanos(self.now());
-        let middle = match self.lent {
-            Lent::Sync => Middle::Centre(Centre::new(self.sync(), now)),
-            _ => Middle::Pool(Box::new(Pool::new(self.limits, Rules::default(), 1, now))),
-        };
+        let pool = Box::new(Pool::new(self.limits, Rules::default(), 1, now));
         let nodes = u128::from(self.cluster.nodes.max(1));
         let spread = u128::from(scramble(u64::try_from(key.0 >> 64).unwrap_or(0))) ^ key.0;
         let home = match self.lent {
@@ -154,25 +148,16 @@ impl<'a> World<'a> {
         self.desks.push(Desk {
             key,
             home,
-            middle,
+            pool,
             nodes: BTreeMap::new(),
         });
         self.keys.insert(key, self.desks.len() - 1);
         self.desks.len() - 1
     }
 
-    fn sync(&self) -> SyncConfig {
-        SyncConfig {
-            limits: self.limits,
-            interval_ns: nanos(self.cluster.knobs.interval).max(1),
-            keep: Keep::Debt,
-        }
-    }
-
     /// What a node has of a key, which begins when it is first asked.
     fn side(&mut self, at: At) -> Option<&mut Side> {
-        let (clock, sync) = (self.clock(at.node), self.sync());
-        let (lent, trip) = (self.lent, 2 * self.sim.links.weather.delay_max);
+        let (clock, trip) = (self.clock(at.node), 2 * self.sim.links.weather.delay_max);
         let desk = self.desks.get_mut(at.desk)?;
         let usual = Setup::new(at.node.into(), 1, desk.key);
         let setup = Setup {
@@ -181,12 +166,8 @@ impl<'a> World<'a> {
             ..usual
         };
         Some(desk.nodes.entry(at.node).or_insert_with(|| Side {
-            body: match lent {
-                Lent::Sync => Body::Replica(Replica::new(sync, clock)),
-                _ => Body::Lessee(Box::new(Lessee::new(setup, clock))),
-            },
+            lessee: Box::new(Lessee::new(setup, clock)),
             timer: u64::MAX,
-            asked: 0,
             waiting: VecDeque::new(),
         }))
     }
@@ -196,22 +177,18 @@ impl<'a> World<'a> {
     }
 
     fn check(&mut self, at: At, number: usize, cost: u64) {
-        let (clock, now) = (self.clock(at.node), self.now());
+        let clock = self.clock(at.node);
         let Some(side) = self.side(at) else {
             return;
         };
-        side.asked = now;
-        let is_allowed = match &mut side.body {
-            Body::Replica(replica) => replica.check(cost, clock),
-            Body::Lessee(lessee) => match lessee.check(cost, clock) {
-                Answer::Allow(_) | Answer::Delay { .. } => true,
-                Answer::Deny { .. } => false,
-                Answer::Failed { is_allowed } => is_allowed,
-                Answer::Wait(ticket) => {
-                    side.waiting.push_back((ticket, number));
-                    false
-                }
-            },
+        let is_allowed = match side.lessee.check(cost, clock) {
+            Answer::Allow(_) | Answer::Delay { .. } => true,
+            Answer::Deny { .. } => false,
+            Answer::Failed { is_allowed } => is_allowed,
+            Answer::Wait(ticket) => {
+                side.waiting.push_back((ticket, number));
+                false
+            }
         };
         self.answer(number, is_allowed);
         self.drain(at);
@@ -228,34 +205,20 @@ impl<'a> World<'a> {
     /// Carries out what a node wants, and comes back when it says.
     fn drain(&mut self, at: At) {
         let (clock, now, home) = (self.clock(at.node), self.now(), self.home(at.desk));
-        let interval = nanos(self.cluster.knobs.interval);
         let (mut out, mut decided) = (Vec::new(), Vec::new());
         let Some(side) = self.side(at) else {
             return;
         };
-        let next = match &mut side.body {
-            Body::Replica(replica) => {
-                if let Some(spent) = replica.poll_spent(clock) {
-                    out.push((SHORT_BYTES, What::Spent(at, spent)));
-                }
-                // Who is not asked any more has nothing to tell.
-                let is_busy = now.saturating_sub(side.asked) <= interval;
-                is_busy.then(|| replica.poll_timeout())
-            }
-            Body::Lessee(lessee) => {
-                while let Some(question) = lessee.poll_send() {
-                    let bytes = encode(&Message::Question(question)).len() as u64;
-                    out.push((bytes, What::Ask(at, Box::new(question))));
-                }
-                while let Some(one) = lessee.poll_decided() {
-                    let found = side.waiting.iter().position(|(own, _)| *own == one.number);
-                    let found = found.and_then(|place| side.waiting.remove(place));
-                    decided.extend(found.map(|(_, number)| (number, one.is_allowed)));
-                }
-                lessee.poll_timeout()
-            }
-        };
-        if let Some(next) = next {
+        while let Some(question) = side.lessee.poll_send() {
+            let bytes = encode(&Message::Question(question)).len() as u64;
+            out.push((bytes, What::Ask(at, Box::new(question))));
+        }
+        while let Some(one) = side.lessee.poll_decided() {
+            let found = side.waiting.iter().position(|(own, _)| *own == one.number);
+            let found = found.and_then(|place| side.waiting.remove(place));
+            decided.extend(found.map(|(_, number)| (number, one.is_allowed)));
+        }
+        if let Some(next) = side.lessee.poll_timeout() {
             let time = now.saturating_add(next.nanos_since(clock).max(1));
             if side.timer <= now || time < side.timer {
                 side.timer = time;
@@ -315,14 +278,6 @@ impl<'a> World<'a> {
     fn happen(&mut self, event: What) {
         match event {
             What::Ask(at, question) => self.lend(at, &question),
-            What::Spent(at, spent) => {
-                let (now, home) = (Instant::from_nanos(self.now()), self.home(at.desk));
-                let middle = self.desks.get_mut(at.desk).map(|desk| &mut desk.middle);
-                if let Some(Middle::Centre(centre)) = middle {
-                    let level = centre.handle_spent(spent, now);
-                    self.post(home, at.node, SHORT_BYTES, What::Level(at, level));
-                }
-            }
             What::One(at, number, cost) => {
                 let (now, home) = (self.now(), self.home(at.desk));
                 let desk = self.desks.get_mut(at.desk);
@@ -330,15 +285,14 @@ impl<'a> World<'a> {
                 self.post(home, at.node, SHORT_BYTES, What::Said(number, is_allowed));
             }
             What::Said(number, is_allowed) => self.answer(number, is_allowed),
-            What::Grant(at, _) | What::Nudge(at) | What::Level(at, _) => self.tell(at, &event),
+            What::Grant(at, _) | What::Nudge(at) => self.tell(at, &event),
             What::Timer(at) => self.tick(at),
         }
     }
 
     fn lend(&mut self, at: At, question: &Question) {
         let (now, home) = (Instant::from_nanos(self.now()), self.home(at.desk));
-        let middle = self.desks.get_mut(at.desk).map(|desk| &mut desk.middle);
-        let Some(Middle::Pool(pool)) = middle else {
+        let Some(pool) = self.desks.get_mut(at.desk).map(|desk| &mut desk.pool) else {
             return;
         };
         let grant = pool.handle_question(question, now);
@@ -362,10 +316,9 @@ impl<'a> World<'a> {
         let Some(side) = self.side(at) else {
             return;
         };
-        match (&mut side.body, event) {
-            (Body::Lessee(lessee), What::Grant(_, grant)) => lessee.handle_grant(grant, clock),
-            (Body::Lessee(lessee), What::Nudge(_)) => lessee.handle_nudge(clock),
-            (Body::Replica(replica), What::Level(_, level)) => replica.handle_level(*level, clock),
+        match event {
+            What::Grant(_, grant) => side.lessee.handle_grant(grant, clock),
+            What::Nudge(_) => side.lessee.handle_nudge(clock),
             _ => {}
         }
         self.drain(at);
@@ -377,9 +330,7 @@ impl<'a> World<'a> {
             return;
         };
         side.timer = u64::MAX;
-        if let Body::Lessee(lessee) = &mut side.body {
-            lessee.handle_timeout(clock);
-        }
+        side.lessee.handle_timeout(clock);
         self.drain(at);
     }
 

@@ -56,7 +56,7 @@ pub(super) fn run(
     let outcome = Outcome {
         seed,
         hash: world.hash(),
-        traffic: traffic(&world, cluster.nodes),
+        traffic: Traffic::of(&world),
         state_bytes: all,
         local_bytes: local,
         quiet_s: Some(seconds(world.last_sent().saturating_sub(quiet_from))),
@@ -132,25 +132,4 @@ fn state(world: &World) -> (f64, f64) {
     }
     let nodes = world.nodes.len().max(1) as f64;
     (local as f64 / nodes, (local + extra) as f64 / nodes)
-}
-
-fn traffic(world: &World, nodes: u16) -> Traffic {
-    let (mut traffic, mut each) = (Traffic::default(), vec![(0, 0); usize::from(nodes)]);
-    for ((from, to), sent) in world.links() {
-        let (bytes, arrived) = (sent.bytes, sent.bytes_arrived);
-        traffic.bytes += bytes;
-        traffic.messages += sent.messages;
-        traffic.lost += sent.lost;
-        traffic.copies += sent.copies;
-        traffic.received += sent.messages - sent.lost + sent.copies;
-        if let Some(own) = each.get_mut(usize::from(*from)) {
-            own.0 += bytes;
-        }
-        if let Some(own) = each.get_mut(usize::from(*to)) {
-            own.1 += arrived;
-        }
-    }
-    traffic.busiest_bytes = each.iter().map(|own| own.0 + own.1).max().unwrap_or(0);
-    traffic.busiest_sent_bytes = each.iter().map(|own| own.0).max().unwrap_or(0);
-    traffic
 }
