@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_contract::{Contract, Coordination, Design, NamedPolicy};
 use tollgate_limit::{Algorithm, Calendar, Instant, Period, PolicyConfig, Span};
 use tollgate_mode::{
     Build, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Numbers, Saved, Send, Settlement,
@@ -15,6 +15,7 @@ use tollgate_mode::{
 
 use crate::bucket::Bucket;
 use crate::kind::Kind;
+use crate::links;
 use crate::machine::{Machine, move_time};
 use crate::replica::Replica;
 use crate::setup::{Knobs, Setup};
@@ -42,7 +43,9 @@ impl ModeKind for Gossip {
 
     fn tag(&self, tag: &mut Tag, policy: &NamedPolicy, nodes: u64) {
         let config = policy.policy.config();
-        tag.text(kind(policy, nodes).name());
+        let is_links = policy.design() == Design::Links;
+        let kind = kind(policy, nodes);
+        tag.text(if is_links { "links" } else { kind.name() });
         tag.number(config.limit);
         tag.number(config.burst.unwrap_or(0));
         tag.number(config.period.nanos());
@@ -64,6 +67,19 @@ impl ModeKind for Gossip {
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
         let config = build.policy.policy.config();
         let (bucket, window) = counted(config)?;
+        if build.policy.design() == Design::Links {
+            let limit = match window {
+                Some(window) => links::Limit::Window(window),
+                None => links::Limit::Bucket {
+                    bucket,
+                    leaks: config.algorithm == Algorithm::LeakyBucket,
+                    wait_max: wait_max(config),
+                },
+            };
+            let mut part = links::build(limit, build.numbers, &self.knobs, build.start);
+            part.handle_event(&Event::Join, build.start);
+            return Ok(part);
+        }
         let recipe = Recipe {
             kind: kind(build.policy, build.numbers.planned),
             bucket,

@@ -1,0 +1,608 @@
+//! One link: what another node has of this node's frames, and what is sent to it again.
+//!
+//! A link on which nothing gets through is *suspended*: what it has not acknowledged is repeated, and what is reported
+//! from then on waits, merged by key, until it answers. Not here: what frames say, and what came from it (`stream`).
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tollgate_limit::{Instant, Span};
+use tollgate_mode::{Keyed, Weigh, Writer, planted};
+
+use super::law::{Entry, Seg, What};
+use super::stream::Stream;
+use super::wire::{Ack, BODY_BYTES, Report, bodies};
+
+/// A numbered frame as it is sent, but for its head.
+pub(super) type Logged = Report<Arc<[u8]>>;
+
+/// Frames that were sent to everybody, by ascending numbers without gaps.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    frames: VecDeque<Logged>,
+    bytes: u64,
+}
+
+/// A frame is remembered so long,
+const LOG_FOR_NS: u64 = 10_000_000_000;
+/// and only as far as all of them take so many bytes.
+const LOG_BYTES_MAX: u64 = 1 << 20;
+/// What a frame takes in memory besides its body.
+const LOGGED_BYTES: u64 = 96;
+
+impl Log {
+    pub(super) fn push(&mut self, frame: Logged, now: Instant) {
+        self.bytes += LOGGED_BYTES + frame.entries.len() as u64;
+        self.frames.push_back(frame);
+        let is_old = |frame: &Logged| now.nanos_since(frame.time) > LOG_FOR_NS;
+        while self.bytes > LOG_BYTES_MAX || self.frames.front().is_some_and(is_old) {
+            let Some(old) = self.frames.pop_front() else {
+                break;
+            };
+            self.bytes -= LOGGED_BYTES + old.entries.len() as u64;
+        }
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn get(&self, number: u64) -> Option<&Logged> {
+        let first = self.frames.front()?.number;
+        let place = usize::try_from(number.checked_sub(first)?).ok()?;
+        self.frames.get(place)
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.frames.front().map(|frame| frame.number)
+    }
+}
+
+/// What waits for a suspended link, by key.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    keys: Keyed<Waiting>,
+    /// There was too much of it.
+    is_lost: bool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    segs: Vec<Seg>,
+    refund: Option<Seg>,
+    reset: Option<Instant>,
+}
+
+impl Weigh for Waiting {
+    fn heap_bytes(&self) -> u64 {
+        (self.segs.capacity() * size_of::<Seg>()) as u64
+    }
+}
+
+/// Keys that wait for one link at most.
+const WAITING_MAX: usize = 1 << 16;
+
+impl Backlog {
+    fn merge(&mut self, entries: &[Entry], merge: Merge<'_>) {
+        for entry in entries {
+            if self.is_lost || self.keys.len() >= WAITING_MAX {
+                self.drop_all();
+                return;
+            }
+            let waiting = self.keys.get_or_insert_with(entry.key, Waiting::default);
+            match &entry.what {
+                What::Report(segs) => merge(&mut waiting.segs, segs),
+                What::Refund(more) => {
+                    let before = waiting.refund.map_or(0, |refund| refund.n);
+                    let n = before.saturating_add(more.n);
+                    waiting.refund = Some(Seg { n, ..*more });
+                }
+                What::Reset(at) => {
+                    *waiting = Waiting {
+                        reset: Some(*at),
+                        ..Waiting::default()
+                    };
+                }
+            }
+        }
+    }
+
+    fn drop_all(&mut self) {
+        *self = Self {
+            is_lost: true,
+            ..Self::default()
+        };
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(self.keys.len());
+        for (key, waiting) in self.keys.iter() {
+            let mut add = |what: What| entries.push(Entry { key, what });
+            if let Some(at) = waiting.reset {
+                add(What::Reset(at));
+            }
+            if !waiting.segs.is_empty() {
+                add(What::Report(waiting.segs.clone()));
+            }
+            if let Some(refund) = waiting.refund {
+                add(What::Refund(refund));
+            }
+        }
+        entries
+    }
+}
+
+/// How tokens that wait are added to others.
+pub(super) type Merge<'a> = &'a dyn Fn(&mut Vec<Seg>, &[Seg]);
+
+/// How long things take on a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// An acknowledgement may wait that long.
+    pub(super) ack: Span,
+    /// The way there and back, and a little.
+    pub(super) trip: Span,
+}
+
+/// A link is suspended after so long without an answer.
+const SUSPECT: Span = Span::from_nanos(1_000_000_000);
+/// On a suspended link the oldest frame is repeated so often.
+const REPEAT: Span = Span::from_nanos(500_000_000);
+/// A node that starts must say what it has within that time.
+const AWAIT: Span = Span::from_nanos(4_000_000_000);
+/// Frames that are sent again at once.
+const RESENT_MAX: usize = 32;
+/// Former boots of a node that are remembered.
+const FORMER_MAX: usize = 8;
+
+/// A link to one node.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    pub(super) is_alive: bool,
+    /// The boot that is there, and those that were before.
+    pub(super) boot: Option<Writer>,
+    former: VecDeque<Writer>,
+    /// Since when it has yet to say what it has of this node's frames.
+    awaits: Option<Instant>,
+    /// What it has, and up to which number frames were sent to it.
+    cum: u64,
+    window: u64,
+    sent: u64,
+    /// Frames that are for it alone, by their numbers.
+    special: BTreeMap<u64, Logged>,
+    /// When it last got further, when to send again, and how often that was in vain.
+    progress: Instant,
+    again: Instant,
+    tries: u32,
+    /// When gaps were last filled, and up to which number.
+    filled: Instant,
+    filled_to: u64,
+    /// What it lacked when it was heard of again: sent again up to the first number, of all up to the second.
+    replayed: u64,
+    replay_to: u64,
+    /// What waits while the link is suspended.
+    backlog: Option<Backlog>,
+    /// What came of its stream, and of that of the boot before.
+    pub(super) streams: [Option<Stream>; 2],
+    /// When to acknowledge at the latest.
+    pub(super) ack_at: Option<Instant>,
+    pub(super) acked_at: Instant,
+}
+
+/// What becomes of a frame that was just made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Send,
+    Wait,
+}
+
+impl Link {
+    /// A link to a node that was heard of after `number` frames were sent.
+    pub(super) fn new(number: u64, now: Instant) -> Self {
+        let mut link = Self::default();
+        if number > 0 {
+            link.skip(0, number, now);
+            (link.progress, link.again) = (now, now);
+        }
+        link
+    }
+
+    pub(super) const fn is_suspended(&self) -> bool {
+        self.backlog.is_some()
+    }
+
+    /// Whether something that was sent may not have arrived.
+    pub(super) const fn is_outstanding(&self) -> bool {
+        self.cum < self.sent
+    }
+
+    /// Whether nothing waits to be sent or acknowledged.
+    pub(super) fn is_quiet(&self) -> bool {
+        let waits = self.awaits.is_some() || self.is_outstanding() || self.is_suspended();
+        self.ack_at.is_none() && !(self.is_alive && waits)
+    }
+
+    /// Hears from a boot: whether it is one that was not known, or `None` where it is a former one.
+    pub(super) fn meet(&mut self, writer: Writer, number: u64, now: Instant) -> Option<bool> {
+        if self.boot == Some(writer) {
+            return Some(false);
+        }
+        if self.former.contains(&writer) {
+            return None;
+        }
+        if let Some(before) = self.boot.replace(writer) {
+            self.former.push_front(before);
+            self.former.truncate(FORMER_MAX);
+            self.streams[1] = self.streams[0].take();
+            self.begin_again(number, now);
+        }
+        Some(true)
+    }
+
+    /// Nothing is known of what it has; it says so by its first acknowledgement.
+    pub(super) fn begin_again(&mut self, number: u64, now: Instant) {
+        self.special.clear();
+        self.backlog = None;
+        (self.cum, self.window, self.sent) = (0, 0, number);
+        self.awaits = Some(now);
+        (self.tries, self.filled_to) = (0, 0);
+    }
+
+    /// This node goes on under another writer: nobody has anything of that.
+    pub(super) fn restart(&mut self) {
+        self.special.clear();
+        self.backlog = None;
+        self.awaits = None;
+        (self.cum, self.window, self.sent) = (0, 0, 0);
+        (self.tries, self.filled_to) = (0, 0);
+    }
+
+    /// The stream of a writer, as far as it is listened to.
+    pub(super) fn stream(&mut self, writer: Writer) -> Option<&mut Stream> {
+        if self.boot == Some(writer) {
+            return Some(self.streams[0].get_or_insert_with(|| Stream::new(writer)));
+        }
+        let before = self.streams[1].as_mut();
+        before.filter(|stream| stream.ack().writer == writer)
+    }
+
+    /// What it is to be told of what came from it.
+    pub(super) fn receipt(&self) -> Option<Ack> {
+        let stream = self.streams[0].as_ref().map(Stream::ack);
+        let nothing = |writer| Stream::new(writer).ack();
+        stream.or_else(|| self.boot.map(nothing))
+    }
+
+    /// What becomes of the frame of that number, which was just made.
+    pub(super) fn offer(
+        &mut self,
+        number: u64,
+        entries: &[Entry],
+        merge: Merge<'_>,
+        pace: Pace,
+        now: Instant,
+    ) -> Fate {
+        if let Some(backlog) = &mut self.backlog {
+            backlog.merge(entries, merge);
+            return Fate::Wait;
+        }
+        if !self.is_outstanding() {
+            self.progress = now;
+            self.again = now.saturating_add(first_wait(pace));
+        }
+        self.sent = number;
+        if self.awaits.is_some() {
+            Fate::Wait
+        } else {
+            Fate::Send
+        }
+    }
+
+    /// Hears what it has. `None` where it cannot have that; else what to send at once.
+    pub(super) fn take_ack(
+        &mut self,
+        ack: Ack,
+        log: &Log,
+        ours: Ours,
+        now: Instant,
+    ) -> Option<Vec<Logged>> {
+        let highest = ack.cum + u64::from(u64::BITS - ack.window.leading_zeros());
+        if planted!("links-any-ack", highest > ours.number, false) {
+            return None;
+        }
+        let was_awaited = self.awaits.take().is_some();
+        let is_further = ack.cum > self.cum;
+        if is_further {
+            let by = u32::try_from(ack.cum - self.cum).unwrap_or(u32::MAX);
+            self.window = self.window.checked_shr(by).unwrap_or(0);
+            self.cum = ack.cum;
+        }
+        let is_more = ack.cum == self.cum && ack.window & !self.window > 0;
+        if ack.cum == self.cum {
+            self.window |= ack.window;
+        }
+        let (cum, window) = (self.cum, self.window);
+        self.special
+            .retain(|number, _| *number > cum && !has(cum, window, *number));
+        self.overtake();
+        if is_further || is_more || was_awaited {
+            self.progress = now;
+            self.tries = 0;
+        }
+        if is_further || was_awaited {
+            self.again = now.saturating_add(first_wait(ours.pace));
+        }
+        if self.is_suspended() {
+            return Some(self.recover(is_further || is_more, log, ours, now));
+        }
+        if was_awaited {
+            (self.replayed, self.replay_to) = (self.cum, self.sent);
+        }
+        if (is_further || was_awaited) && self.cum < self.replay_to {
+            return Some(self.replay(log, now));
+        }
+        Some(self.fill_gaps(log, ours.pace, now))
+    }
+
+    /// It has frames that it got from elsewhere, so what waits may be among them.
+    fn overtake(&mut self) {
+        if self.cum > self.sent {
+            self.sent = self.cum;
+            if let Some(backlog) = &mut self.backlog {
+                backlog.drop_all();
+            }
+        }
+    }
+
+    /// Something gets through again.
+    fn recover(&mut self, is_progress: bool, log: &Log, ours: Ours, now: Instant) -> Vec<Logged> {
+        if !self.is_outstanding() {
+            return self.heal(ours, now);
+        }
+        if is_progress {
+            return self.missing(log, self.cum + 1, now);
+        }
+        Vec::new()
+    }
+
+    /// Goes on with what it lacks, as far as it can take that in.
+    fn replay(&mut self, log: &Log, now: Instant) -> Vec<Logged> {
+        let missing = self.missing(log, self.replayed.max(self.cum) + 1, now);
+        self.replayed = missing.last().map_or(self.replayed, |frame| frame.number);
+        missing
+    }
+
+    /// What waited goes out, in frames that stand for all that were not sent.
+    pub(super) fn heal(&mut self, ours: Ours, now: Instant) -> Vec<Logged> {
+        let Some(backlog) = self.backlog.take() else {
+            return Vec::new();
+        };
+        let (lo, number) = (self.sent, ours.number);
+        if lo == number {
+            return Vec::new();
+        }
+        if backlog.is_lost {
+            self.skip(lo, number, now);
+        } else {
+            self.catch_up(&backlog.entries(), number, now);
+        }
+        self.progress = now;
+        self.again = now.saturating_add(first_wait(ours.pace));
+        let first: Vec<Logged> = self.special.values().take(RESENT_MAX).cloned().collect();
+        self.replayed = first.last().map_or(0, |frame| frame.number);
+        self.replay_to = number;
+        first
+    }
+
+    fn catch_up(&mut self, entries: &[Entry], number: u64, now: Instant) {
+        let lo = self.sent;
+        let parts_max = usize::try_from(number - lo).unwrap_or(usize::MAX);
+        let mut bytes = BODY_BYTES;
+        let mut parts = bodies(entries, now, bytes);
+        while parts.len() > parts_max {
+            bytes *= 2;
+            parts = bodies(entries, now, bytes);
+        }
+        if parts.is_empty() {
+            return self.skip(lo, number, now);
+        }
+        let last = parts.len() as u64;
+        for (body, place) in parts.into_iter().zip(1..) {
+            // All but the last are plain frames; that one stands for every number that is left.
+            let is_last = place == last;
+            let number = if is_last { number } else { lo + place };
+            let lo = is_last.then(|| lo + place - 1);
+            let frame = Logged {
+                number,
+                lo,
+                time: now,
+                entries: body,
+            };
+            self.special.insert(number, frame);
+        }
+        self.sent = number;
+    }
+
+    /// Numbers that will never come; it should ask what they said.
+    fn skip(&mut self, lo: u64, number: u64, now: Instant) {
+        let frame = Logged {
+            number,
+            lo: Some(lo),
+            time: now,
+            entries: Arc::from([]),
+        };
+        self.special.insert(number, frame);
+        self.sent = self.sent.max(number);
+    }
+
+    /// Frames from a number on that it lacks and can take in, the oldest first.
+    fn missing(&mut self, log: &Log, from: u64, now: Instant) -> Vec<Logged> {
+        let mut missing = Vec::new();
+        let mut number = from;
+        let last = self.sent.min(self.cum + u64::from(u64::BITS));
+        while number <= last && missing.len() < RESENT_MAX {
+            if has(self.cum, self.window, number) {
+                number += 1;
+                continue;
+            }
+            let special = self.special.range(number..).next();
+            let special = special.map(|(_, frame)| frame);
+            let special = special.filter(|it| it.lo.unwrap_or(it.number - 1) < number);
+            let Some(frame) = special.or_else(|| log.get(number)) else {
+                // It is not remembered any more.
+                let known = self.special.range(number..).next().map(|(_, it)| it);
+                let known = known.map(|it| it.lo.map_or(it.number, |lo| lo + 1));
+                let logged = log.first().filter(|first| *first > number);
+                let next = known.into_iter().chain(logged).min();
+                let end = next.map_or(self.sent, |next| next - 1);
+                self.skip(number - 1, end, now);
+                continue;
+            };
+            number = frame.number + 1;
+            missing.push(frame.clone());
+        }
+        missing
+    }
+
+    /// It has later frames and lacks earlier ones: those are sent again, but not more often than they can arrive.
+    fn fill_gaps(&mut self, log: &Log, pace: Pace, now: Instant) -> Vec<Logged> {
+        if self.window == 0 {
+            return Vec::new();
+        }
+        let highest = self.cum + u64::from(u64::BITS - self.window.leading_zeros());
+        let is_again = self.filled.saturating_add(pace.trip) <= now;
+        let from = if is_again { 0 } else { self.filled_to };
+        let mut missing = self.missing(log, from.max(self.cum) + 1, now);
+        missing.retain(|frame| frame.number < highest);
+        if !missing.is_empty() {
+            self.filled = now;
+            self.filled_to = highest;
+        }
+        missing
+    }
+
+    /// When something is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let sends = self.is_alive && (self.is_outstanding() || self.awaits.is_some());
+        let suspect = self.progress.saturating_add(SUSPECT);
+        let sends = sends.then(|| match self.awaits {
+            Some(since) => since.saturating_add(AWAIT),
+            None if self.is_suspended() => self.again,
+            None => self.again.min(suspect),
+        });
+        self.ack_at.into_iter().chain(sends).min()
+    }
+
+    /// Does what is due but acknowledging; what to send.
+    pub(super) fn handle_timeout(&mut self, log: &Log, ours: Ours, now: Instant) -> Vec<Logged> {
+        if !self.is_alive {
+            return Vec::new();
+        }
+        if self
+            .awaits
+            .is_some_and(|since| since.saturating_add(AWAIT) <= now)
+        {
+            // It never said what it has: it is taken for one that has nothing.
+            self.awaits = None;
+            self.sent = ours.number;
+            (self.progress, self.again) = (now, now);
+        }
+        if self.awaits.is_some() || !self.is_outstanding() {
+            return Vec::new();
+        }
+        if !self.is_suspended() && self.progress.saturating_add(SUSPECT) <= now {
+            self.suspend(log, now);
+        }
+        if self.again > now {
+            return Vec::new();
+        }
+        if self.is_suspended() {
+            self.again = now.saturating_add(REPEAT);
+            let oldest = self.missing(log, self.cum + 1, now).into_iter();
+            return oldest.take(1).collect();
+        }
+        let wait = ours.pace.trip.as_nanos() << self.tries.min(2);
+        self.again = now.saturating_add(Span::from_nanos(wait));
+        self.tries += 1;
+        let mut missing = self.missing(log, self.cum + 1, now);
+        missing.retain(|frame| frame.time.saturating_add(ours.pace.trip) <= now);
+        missing
+    }
+
+    /// Nothing gets through: what is outstanding is set aside, and what comes waits.
+    pub(super) fn suspend(&mut self, log: &Log, now: Instant) {
+        if self.is_suspended() {
+            return;
+        }
+        let first = log.first().unwrap_or(u64::MAX);
+        let mut number = first.max(self.cum + 1);
+        while self.awaits.is_none() && number <= self.sent {
+            if let Some(frame) = log
+                .get(number)
+                .filter(|_| !has(self.cum, self.window, number))
+            {
+                let covers = self.special.range(number..).next().map(|(_, it)| it);
+                if covers.is_none_or(|it| it.lo.unwrap_or(it.number - 1) >= number) {
+                    self.special.insert(number, frame.clone());
+                }
+            }
+            number += 1;
+        }
+        self.awaits = None;
+        self.backlog = Some(Backlog::default());
+        self.again = now;
+    }
+
+    /// Gives up what waits, to make room.
+    pub(super) fn drop_backlog(&mut self) -> bool {
+        let backlog = self.backlog.as_mut().filter(|it| !it.keys.is_empty());
+        backlog.map(Backlog::drop_all).is_some()
+    }
+
+    /// Keys that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.backlog.as_ref().map_or(0, |it| it.keys.len())
+    }
+
+    /// Bytes of memory that are for it alone.
+    pub(super) fn held(&self) -> u64 {
+        let backlog = self.backlog.as_ref().map_or(0, |it| it.keys.held());
+        let special = self.special.len() as u64 * LOGGED_BYTES;
+        backlog + special + size_of::<Self>() as u64
+    }
+
+    /// The clock was set.
+    pub(super) fn shift(&mut self, from: Instant, to: Instant) {
+        self.ack_at = self.ack_at.map(|_| to);
+        self.awaits = self.awaits.map(|_| to);
+        for at in [
+            &mut self.progress,
+            &mut self.again,
+            &mut self.filled,
+            &mut self.acked_at,
+        ] {
+            *at = at.shifted(from, to).min(to);
+        }
+    }
+}
+
+/// What a link must know of this node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ours {
+    /// The number of its last frame.
+    pub(super) number: u64,
+    pub(super) pace: Pace,
+}
+
+/// Whether a number is among those received.
+const fn has(cum: u64, window: u64, number: u64) -> bool {
+    match number.checked_sub(cum + 1) {
+        None => true,
+        Some(ahead) => ahead < 64 && window & (1 << ahead) > 0,
+    }
+}
+
+/// A frame that nobody acknowledges is sent again after that.
+fn first_wait(pace: Pace) -> Span {
+    Span::from_nanos(pace.ack.as_nanos() + pace.trip.as_nanos())
+}
