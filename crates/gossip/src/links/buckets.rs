@@ -7,7 +7,7 @@ use tollgate_mode::{Probe, Standing, Verdict, planted};
 
 use crate::bucket::Mark;
 
-use super::cell::Cell;
+use super::cell::{Cell, add};
 use super::interval::{Interval, Intervals};
 use super::law::{Age, Law, Marks, Seg, Told};
 use super::level::Buckets;
@@ -127,15 +127,14 @@ impl Law for Buckets {
         let start = record.view.map_or(now, |view| view.start);
         let first = record.own.partition_point(|own| own.at < start);
         let running = record.own.split_off(first);
-        if let Some(&Seg { at, .. }) = running.first() {
+        if let Some(first) = running.first() {
             let n = running.iter().map(|own| own.n);
             let n = n.fold(0, u64::saturating_add);
-            record.own.push(Seg { at, n });
+            record.own.push(Seg::new(first.at, n));
         }
         let segs = core::mem::take(&mut record.own);
         for seg in &segs {
-            let work = self.bucket.grains(seg.n);
-            record.told.push(self.bucket, seg.at, work);
+            record.told.push(self.bucket, *seg);
         }
         record.secret = 0;
         record.heard = now;
@@ -174,8 +173,7 @@ impl Law for Buckets {
             Cell::Silent {
                 at, faded, tokens, ..
             } if *tokens > 0 && *faded > now => {
-                let n = u64::from(*tokens);
-                vec![Seg { at: *at, n }]
+                vec![Seg::new(*at, u64::from(*tokens))]
             }
             Cell::Silent { .. } | Cell::Told { .. } => Vec::new(),
         }
@@ -186,7 +184,7 @@ impl Law for Buckets {
         let reset = record.reset;
         for seg in segs.iter().filter(|seg| seg.at >= reset) {
             let at = seg.at.min(now);
-            record.add(Seg { at, n: seg.n }, self.segs_max);
+            add(&mut record.own, Seg::new(at, seg.n), self.segs_max, false);
             record.secret = record.secret.saturating_add(self.bucket.grains(seg.n));
         }
         record.look(self.bucket);
@@ -243,17 +241,14 @@ impl Law for Buckets {
 
     fn told(&self, cell: &Cell, now: Instant) -> Vec<Told> {
         let last = match cell {
-            Cell::Silent { .. } => None,
-            Cell::Told { start, .. } => Some(Interval {
-                start: *start,
-                end: self.end(cell),
-            }),
+            Cell::Silent { .. } | Cell::Told { .. } => self.interval(cell),
             Cell::Busy(record) => record.told.last(),
         };
         let running = last.filter(|last| last.end > self.mark(now));
         let told = running.map(|last| Told {
             at: last.start,
             amount: last.end.since(self.mark(last.start)),
+            is_loose: last.is_loose,
         });
         told.into_iter().collect()
     }
@@ -268,7 +263,13 @@ impl Law for Buckets {
             }
             let record = self.record(cell, now);
             if start >= record.reset {
-                record.told.raise(self.bucket, Interval { start, end });
+                let is_loose = known.is_loose || known.at > now;
+                let known = Interval {
+                    start,
+                    end,
+                    is_loose,
+                };
+                record.told.raise(self.bucket, known);
                 record.heard = now;
                 record.look(self.bucket);
             }
@@ -319,13 +320,18 @@ impl Law for Buckets {
 
     fn merge(&self, waiting: &mut Vec<Seg>, more: &[Seg]) {
         for seg in more {
-            match waiting.first_mut() {
-                Some(first) => {
-                    first.at = first.at.min(seg.at);
-                    first.n = first.n.saturating_add(seg.n);
+            let is_loose = planted!("links-merge-tight", true, false);
+            add(waiting, *seg, self.segs_max, is_loose);
+            // Tokens that keep the bucket busy until others came are one with them.
+            waiting.dedup_by(|later, first| {
+                let end = self.mark(first.at).plus(self.bucket.grains(first.n));
+                let is_one = end >= self.mark(later.at);
+                if is_one {
+                    first.n = first.n.saturating_add(later.n);
+                    first.is_loose |= later.is_loose;
                 }
-                None => waiting.push(*seg),
-            }
+                is_one
+            });
         }
     }
 

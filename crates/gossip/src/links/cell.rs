@@ -27,6 +27,7 @@ pub(super) enum Cell {
         end: Instant,
         /// Grains from `end` to the end of the interval.
         rest: u32,
+        is_loose: bool,
     },
     /// Anything else.
     Busy(Box<Record>),
@@ -81,7 +82,7 @@ impl Record {
         }
         let mut all = self.told.clone();
         for seg in &self.own {
-            all.push(bucket, seg.at, bucket.grains(seg.n));
+            all.push(bucket, *seg);
         }
         self.view = all.last();
     }
@@ -91,23 +92,25 @@ impl Record {
         let tokens = self.own.iter().map(|seg| seg.n);
         tokens.fold(0, u64::saturating_add)
     }
+}
 
-    /// Adds own tokens, and joins the two closest segments where there are too many.
-    pub(super) fn add(&mut self, seg: Seg, segs_max: usize) {
-        let place = self.own.partition_point(|own| own.at <= seg.at);
-        if self.own.is_empty() {
-            self.own.reserve_exact(1);
-        }
-        self.own.insert(place, seg);
-        if self.own.len() > segs_max.max(1) {
-            let apart = |pair: &[Seg]| pair[1].at.nanos_since(pair[0].at);
-            let pairs = self.own.windows(2).enumerate();
-            let closest = pairs.min_by_key(|(_, pair)| apart(pair));
-            let place = closest.map_or(0, |(place, _)| place);
-            let later = self.own.remove(place + 1);
-            let joined = &mut self.own[place];
-            joined.n = joined.n.saturating_add(later.n);
-        }
+/// Adds tokens to a list in ascending order. Where there are too many of them, the two that are closest are taken as if
+/// both had come at the earlier instant; whether that is loose is up to who else knows them.
+pub(super) fn add(list: &mut Vec<Seg>, seg: Seg, segs_max: usize, is_loose: bool) {
+    let place = list.partition_point(|own| own.at <= seg.at);
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.insert(place, seg);
+    if list.len() > segs_max.max(1) {
+        let apart = |pair: &[Seg]| pair[1].at.nanos_since(pair[0].at);
+        let pairs = list.windows(2).enumerate();
+        let closest = pairs.min_by_key(|(_, pair)| apart(pair));
+        let place = closest.map_or(0, |(place, _)| place);
+        let later = list.remove(place + 1);
+        let joined = &mut list[place];
+        joined.n = joined.n.saturating_add(later.n);
+        joined.is_loose |= later.is_loose || is_loose;
     }
 }
 

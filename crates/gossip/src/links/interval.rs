@@ -10,11 +10,16 @@ use tollgate_mode::planted;
 
 use crate::bucket::{Bucket, Mark};
 
+use super::law::Seg;
+
 /// A time in which the bucket was not full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) start: Instant,
     pub(super) end: Mark,
+    /// Some of its work is known here as earlier than elsewhere: its end is not beyond the true one, but the others may
+    /// have seen the bucket full somewhere inside it, so nothing is carried over it.
+    pub(super) is_loose: bool,
 }
 
 /// Intervals in ascending order, with time between them.
@@ -34,16 +39,27 @@ impl Intervals {
         }
     }
 
-    /// Fills the first `work` grains of idle time from `at` on.
-    pub(super) fn push(&mut self, bucket: Bucket, at: Instant, work: u128) {
-        if work == 0 {
+    /// Fills the first idle time from the instant of the tokens on.
+    pub(super) fn push(&mut self, bucket: Bucket, seg: Seg) {
+        let Seg { at, n, is_loose } = seg;
+        if n == 0 {
             return;
         }
-        let mark = bucket.mark(at);
+        let (mark, work) = (bucket.mark(at), bucket.grains(n));
         let place = self.list.partition_point(|it| it.end < mark);
         match self.list.get_mut(place).filter(|it| it.start <= at) {
-            Some(it) => it.end = it.end.plus(work),
-            None => self.insert(place, at, mark.plus(work)),
+            Some(it) => {
+                it.end = it.end.plus(work);
+                it.is_loose |= is_loose;
+            }
+            None => self.insert(
+                place,
+                Interval {
+                    start: at,
+                    end: mark.plus(work),
+                    is_loose,
+                },
+            ),
         }
         while let Some(next) = self.list.get(place + 1).copied() {
             let it = &mut self.list[place];
@@ -53,6 +69,7 @@ impl Intervals {
             }
             let carried = next.end.plus(it.end.since(start));
             it.end = planted!("links-no-carry-over", carried, next.end.max(it.end));
+            it.is_loose |= next.is_loose;
             self.list.remove(place + 1);
         }
         if self.list.len() > INTERVALS_MAX {
@@ -66,15 +83,24 @@ impl Intervals {
         if known.end <= last {
             return;
         }
-        let mut start = known.start;
+        let Interval {
+            mut start,
+            end,
+            mut is_loose,
+        } = known;
         while let Some(last) = self.last()
             && last.end >= bucket.mark(start)
         {
             start = start.min(last.start);
+            is_loose |= last.is_loose;
             self.list.pop();
         }
-        let end = known.end;
-        self.insert(self.list.len(), start, end);
+        let all = Interval {
+            start,
+            end,
+            is_loose,
+        };
+        self.insert(self.list.len(), all);
     }
 
     /// The last interval.
@@ -125,10 +151,10 @@ impl Intervals {
         (self.list.capacity() * size_of::<Interval>()) as u64
     }
 
-    fn insert(&mut self, place: usize, start: Instant, end: Mark) {
+    fn insert(&mut self, place: usize, interval: Interval) {
         if self.list.is_empty() {
             self.list.reserve_exact(1);
         }
-        self.list.insert(place, Interval { start, end });
+        self.list.insert(place, interval);
     }
 }

@@ -13,6 +13,20 @@ use tollgate_mode::{Key, Probe, Standing, Weigh};
 pub(super) struct Seg {
     pub(super) at: Instant,
     pub(super) n: u64,
+    /// They waited for a link together although the bucket may have been full between them: whoever gets them so knows
+    /// it as busy for longer than the others do.
+    pub(super) is_loose: bool,
+}
+
+impl Seg {
+    /// Tokens as everybody is told of them.
+    pub(super) const fn new(at: Instant, n: u64) -> Self {
+        Self {
+            at,
+            n,
+            is_loose: false,
+        }
+    }
 }
 
 /// What was told of a key, for a node that starts: an interval of a bucket in grains, a slice of a window in tokens.
@@ -20,6 +34,8 @@ pub(super) struct Seg {
 pub(super) struct Told {
     pub(super) at: Instant,
     pub(super) amount: u128,
+    /// As with tokens.
+    pub(super) is_loose: bool,
 }
 
 /// What a frame says of one key.

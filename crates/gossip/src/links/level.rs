@@ -10,7 +10,7 @@ use tollgate_mode::planted;
 use crate::bucket::{Bucket, Mark};
 use crate::setup::Ratio;
 
-use super::cell::{Cell, Record};
+use super::cell::{Cell, Record, add};
 use super::interval::{Interval, Intervals};
 use super::law::{Age, Seg};
 
@@ -49,6 +49,26 @@ impl Buckets {
 
     pub(super) fn mark(&self, at: Instant) -> Mark {
         self.bucket.mark(at)
+    }
+
+    /// What a calm key is told of.
+    pub(super) fn interval(&self, cell: &Cell) -> Option<Interval> {
+        let Cell::Told {
+            start, is_loose, ..
+        } = *cell
+        else {
+            return None;
+        };
+        Some(Interval {
+            start,
+            end: self.end(cell),
+            is_loose,
+        })
+    }
+
+    fn intervals(&self, cell: &Cell) -> Intervals {
+        self.interval(cell)
+            .map_or_else(Intervals::default, Intervals::of)
     }
 
     pub(super) fn tokens(&self, tokens: u32) -> u128 {
@@ -150,15 +170,11 @@ impl Buckets {
                 tokens,
                 marks,
             } if tokens > 0 && faded > now => {
-                let n = u64::from(tokens);
-                record.own = vec![Seg { at, n }];
+                record.own = vec![Seg::new(at, u64::from(tokens))];
                 record.secret = self.secret(tokens, faded, now);
                 record.marks = marks;
             }
-            Cell::Told { start, .. } => {
-                let end = self.end(cell);
-                record.told = Intervals::of(Interval { start, end });
-            }
+            Cell::Told { .. } => record.told = self.intervals(cell),
             Cell::Silent { .. } | Cell::Busy(_) => {}
         }
         record.look(self.bucket);
@@ -174,7 +190,8 @@ impl Buckets {
             // Silent tokens in an interval that others saw drain fill the idle time after it. Others may have
             // forgotten the interval by now.
             let around = record.told.around(self.bucket, seg.at);
-            let Some(around) = around.filter(|it| it.end <= self.mark(now)) else {
+            let is_over = |it: &Interval| it.end <= self.mark(now) && !it.is_loose;
+            let Some(around) = around.filter(is_over) else {
                 continue;
             };
             let to = planted!("links-no-carry", self.floor(around.end), seg.at);
@@ -212,7 +229,7 @@ impl Buckets {
                 view.end = view.end.plus(work);
             }
             _ => {
-                record.add(Seg { at: now, n: cost }, self.segs_max);
+                add(&mut record.own, Seg::new(now, cost), self.segs_max, false);
                 record.look(self.bucket);
             }
         }
@@ -224,15 +241,28 @@ impl Buckets {
         let last = told.last().filter(|_| told.len() == 1)?;
         let end = self.floor(last.end);
         let rest = u32::try_from(last.end.since(self.mark(end))).ok()?;
-        let start = last.start;
-        Some(Cell::Told { start, end, rest })
+        Some(Cell::Told {
+            start: last.start,
+            end,
+            rest,
+            is_loose: last.is_loose,
+        })
     }
 
     /// Takes a report into intervals, within a bound.
     pub(super) fn push(&self, told: &mut Intervals, seg: Seg, cap: Mark, now: Instant) {
         let before = told.last().map_or(Mark(0), |last| last.end);
+        // A clock that is ahead says that tokens came later than they did.
+        let is_loose = seg.is_loose || seg.at > now;
         let at = seg.at.min(now);
-        told.push(self.bucket, at, self.bucket.grains(seg.n));
+        told.push(
+            self.bucket,
+            Seg {
+                at,
+                is_loose,
+                ..seg
+            },
+        );
         let end = told.last().map_or(Mark(0), |last| last.end);
         let bound = cap.max(before);
         if end > bound {
@@ -244,10 +274,7 @@ impl Buckets {
     pub(super) fn learn_calm(&self, cell: &mut Cell, seg: Seg, cap: Mark, now: Instant) -> bool {
         let mut told = match *cell {
             Cell::Silent { tokens: 0, .. } => Intervals::default(),
-            Cell::Told { start, .. } => {
-                let end = self.end(cell);
-                Intervals::of(Interval { start, end })
-            }
+            Cell::Told { .. } => self.intervals(cell),
             _ => return false,
         };
         self.push(&mut told, seg, cap, now);
@@ -273,7 +300,14 @@ impl Buckets {
             let is_enough = last.end >= self.mark(record.heard) || is_over(record.heard);
             return self.as_told(&record.told).filter(|_| is_enough);
         }
-        let &[Seg { at, n }] = record.own.as_slice() else {
+        let &[
+            Seg {
+                at,
+                n,
+                is_loose: false,
+            },
+        ] = record.own.as_slice()
+        else {
             return None;
         };
         let tokens = u32::try_from(n).ok().filter(|_| record.told.is_empty())?;

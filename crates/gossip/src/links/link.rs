@@ -11,7 +11,7 @@ use tollgate_mode::{Keyed, Weigh, Writer, planted};
 
 use super::law::{Entry, Seg, What};
 use super::stream::Stream;
-use super::wire::{Ack, BODY_BYTES, Report, bodies};
+use super::wire::{Ack, Hello, Report, bodies};
 
 /// A numbered frame as it is sent, but for its head.
 pub(super) type Logged = Report<Arc<[u8]>>;
@@ -80,7 +80,7 @@ impl Weigh for Waiting {
 }
 
 /// Keys that wait for one link at most.
-const WAITING_MAX: usize = 1 << 16;
+const WAITING_MAX: usize = 1 << 15;
 
 impl Backlog {
     fn merge(&mut self, entries: &[Entry], merge: Merge<'_>) {
@@ -150,8 +150,10 @@ const SUSPECT: Span = Span::from_nanos(1_000_000_000);
 const REPEAT: Span = Span::from_nanos(500_000_000);
 /// A node that starts must say what it has within that time.
 const AWAIT: Span = Span::from_nanos(4_000_000_000);
+/// A link is suspended, too, with so many frames outstanding.
+const OUTSTANDING_MAX: u64 = 1 << 9;
 /// Frames that are sent again at once.
-const RESENT_MAX: usize = 32;
+const RESENT_MAX: usize = 64;
 /// Former boots of a node that are remembered.
 const FORMER_MAX: usize = 8;
 
@@ -161,6 +163,7 @@ pub(super) struct Link {
     pub(super) is_alive: bool,
     /// The boot that is there, and those that were before.
     pub(super) boot: Option<Writer>,
+    start: Instant,
     former: VecDeque<Writer>,
     /// Since when it has yet to say what it has of this node's frames.
     awaits: Option<Instant>,
@@ -182,11 +185,25 @@ pub(super) struct Link {
     replay_to: u64,
     /// What waits while the link is suspended.
     backlog: Option<Backlog>,
-    /// What came of its stream, and of that of the boot before.
-    pub(super) streams: [Option<Stream>; 2],
+    /// What came of its stream.
+    pub(super) stream: Option<Stream>,
+    /// New frames that are not acknowledged.
+    pub(super) unacked: u32,
     /// When to acknowledge at the latest.
     pub(super) ack_at: Option<Instant>,
     pub(super) acked_at: Instant,
+    /// How often it was suspended.
+    pub(super) suspensions: u64,
+}
+
+/// A frame that was just made, and what it says where it has to wait.
+#[derive(Clone, Copy)]
+pub(super) struct Made<'a> {
+    pub(super) number: u64,
+    pub(super) entries: &'a [Entry],
+    pub(super) merge: Merge<'a>,
+    pub(super) log: &'a Log,
+    pub(super) pace: Pace,
 }
 
 /// What becomes of a frame that was just made.
@@ -222,20 +239,33 @@ impl Link {
         self.ack_at.is_none() && !(self.is_alive && waits)
     }
 
-    /// Hears from a boot: whether it is one that was not known, or `None` where it is a former one.
-    pub(super) fn meet(&mut self, writer: Writer, number: u64, now: Instant) -> Option<bool> {
-        if self.boot == Some(writer) {
+    /// Hears from a boot: whether it is one that was not known, or `None` where it is not the one that is there. A boot
+    /// takes the place of another by a greeting: other frames of unknown boots are late.
+    pub(super) fn meet(
+        &mut self,
+        writer: Writer,
+        hello: Option<Hello>,
+        number: u64,
+        now: Instant,
+    ) -> Option<bool> {
+        let Some(before) = self.boot else {
+            self.boot = Some(writer);
+            self.start = hello.map_or(self.start, |hello| hello.start);
+            return Some(true);
+        };
+        if before == writer {
             return Some(false);
         }
-        if self.former.contains(&writer) {
+        let hello = hello.filter(|_| !self.former.contains(&writer))?;
+        if hello.was != Some(before) && hello.start <= self.start {
             return None;
         }
-        if let Some(before) = self.boot.replace(writer) {
-            self.former.push_front(before);
-            self.former.truncate(FORMER_MAX);
-            self.streams[1] = self.streams[0].take();
-            self.begin_again(number, now);
-        }
+        self.former.push_front(before);
+        self.former.truncate(FORMER_MAX);
+        self.boot = Some(writer);
+        self.start = hello.start;
+        self.stream = None;
+        self.begin_again(number, now);
         Some(true)
     }
 
@@ -257,31 +287,31 @@ impl Link {
         (self.tries, self.filled_to) = (0, 0);
     }
 
-    /// The stream of a writer, as far as it is listened to.
-    pub(super) fn stream(&mut self, writer: Writer) -> Option<&mut Stream> {
-        if self.boot == Some(writer) {
-            return Some(self.streams[0].get_or_insert_with(|| Stream::new(writer)));
-        }
-        let before = self.streams[1].as_mut();
-        before.filter(|stream| stream.ack().writer == writer)
+    /// The stream of the boot that is there.
+    pub(super) fn stream(&mut self) -> Option<&mut Stream> {
+        let writer = self.boot?;
+        Some(self.stream.get_or_insert_with(|| Stream::new(writer)))
     }
 
     /// What it is to be told of what came from it.
     pub(super) fn receipt(&self) -> Option<Ack> {
-        let stream = self.streams[0].as_ref().map(Stream::ack);
+        let stream = self.stream.as_ref().map(Stream::ack);
         let nothing = |writer| Stream::new(writer).ack();
         stream.or_else(|| self.boot.map(nothing))
     }
 
     /// What becomes of the frame of that number, which was just made.
-    pub(super) fn offer(
-        &mut self,
-        number: u64,
-        entries: &[Entry],
-        merge: Merge<'_>,
-        pace: Pace,
-        now: Instant,
-    ) -> Fate {
+    pub(super) fn offer(&mut self, made: &Made<'_>, now: Instant) -> Fate {
+        let Made {
+            number,
+            entries,
+            merge,
+            log,
+            pace,
+        } = *made;
+        if self.awaits.is_none() && self.sent - self.cum >= OUTSTANDING_MAX {
+            self.suspend(log, now);
+        }
         if let Some(backlog) = &mut self.backlog {
             backlog.merge(entries, merge);
             return Fate::Wait;
@@ -352,6 +382,12 @@ impl Link {
                 backlog.drop_all();
             }
         }
+        // Some of a range came from elsewhere: the rest of it cannot be told from that.
+        for frame in self.special.values_mut() {
+            if frame.lo.is_some_and(|lo| lo < self.cum) {
+                frame.entries = Arc::from([]);
+            }
+        }
     }
 
     /// Something gets through again.
@@ -388,38 +424,22 @@ impl Link {
         }
         self.progress = now;
         self.again = now.saturating_add(first_wait(ours.pace));
-        let first: Vec<Logged> = self.special.values().take(RESENT_MAX).cloned().collect();
-        self.replayed = first.last().map_or(0, |frame| frame.number);
-        self.replay_to = number;
-        first
+        self.special.values().cloned().collect()
     }
 
+    /// Everything that waited goes out in one frame: what other nodes hear of this one's numbers is then true of it, too.
     fn catch_up(&mut self, entries: &[Entry], number: u64, now: Instant) {
         let lo = self.sent;
-        let parts_max = usize::try_from(number - lo).unwrap_or(usize::MAX);
-        let mut bytes = BODY_BYTES;
-        let mut parts = bodies(entries, now, bytes);
-        while parts.len() > parts_max {
-            bytes *= 2;
-            parts = bodies(entries, now, bytes);
-        }
-        if parts.is_empty() {
+        let Some(entries) = bodies(entries, now, usize::MAX).pop() else {
             return self.skip(lo, number, now);
-        }
-        let last = parts.len() as u64;
-        for (body, place) in parts.into_iter().zip(1..) {
-            // All but the last are plain frames; that one stands for every number that is left.
-            let is_last = place == last;
-            let number = if is_last { number } else { lo + place };
-            let lo = is_last.then(|| lo + place - 1);
-            let frame = Logged {
-                number,
-                lo,
-                time: now,
-                entries: body,
-            };
-            self.special.insert(number, frame);
-        }
+        };
+        let frame = Logged {
+            number,
+            lo: Some(lo),
+            time: now,
+            entries,
+        };
+        self.special.insert(number, frame);
         self.sent = number;
     }
 
@@ -549,6 +569,7 @@ impl Link {
             number += 1;
         }
         self.awaits = None;
+        self.suspensions += 1;
         self.backlog = Some(Backlog::default());
         self.again = now;
     }

@@ -12,15 +12,17 @@ use super::keep::{KEY_BYTES, Keep};
 use super::law::{Age, DUE, Entry, Law, Marks, Seg, UNKEPT, What};
 use super::link::Logged;
 use super::post::Post;
-use super::wire::{BODY_BYTES, Frame, Head, Message, PAGE_BYTES, Page, Report, bodies, decode};
+use super::wire::{
+    BODY_BYTES, Frame, Head, Hello, Message, PAGE_BYTES, Page, Report, bodies, decode,
+};
 
 /// What a machine is made of.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) me: NodeId,
     pub(super) writer: Writer,
-    /// Whether it ran before under another writer.
-    pub(super) is_restart: bool,
+    /// The writer of the boot before, where there was one.
+    pub(super) was: Option<Writer>,
     pub(super) members: Vec<NodeId>,
     pub(super) seed: u64,
     pub(super) start: Instant,
@@ -52,6 +54,7 @@ pub(super) struct Machine<L: Law> {
     uncopied: usize,
     sweep_at: Option<Instant>,
     dice: Dice,
+    hello: Hello,
     nothing: L::Cell,
 }
 
@@ -93,10 +96,14 @@ impl<L: Law> Machine<L> {
             uncopied: 0,
             sweep_at: None,
             dice,
+            hello: Hello {
+                start: plan.start,
+                was: plan.was,
+            },
             nothing: L::Cell::default(),
         };
         machine.set_members(&plan.members, plan.start);
-        if plan.is_restart {
+        if plan.was.is_some() {
             machine.join(plan.start);
         }
         machine
@@ -182,7 +189,7 @@ impl<L: Law> Machine<L> {
         }
         let n = self.change(key, |law, cell| law.refund(cell, cost, now));
         if n > 0 {
-            let what = What::Refund(Seg { at: now, n });
+            let what = What::Refund(Seg::new(now, n));
             self.say(Entry { key, what });
         }
     }
@@ -263,13 +270,13 @@ impl<L: Law> Machine<L> {
             Message::Report(report) => self.take_report(from, writer, report, is_resent),
             Message::Ack => {}
             Message::Keep(copies) => {
-                let is_whole = self.post.has_exactly(from, writer, copies.number);
+                let is_whole = self.post.has_exactly(from, copies.number);
                 if planted!("links-keep-stale", is_whole, true) {
                     let law = &self.law;
                     self.keep.store(law, from, writer, copies.entries, now);
                 }
             }
-            Message::Hello => self.answer_hello(from, writer),
+            Message::Hello(_) => self.answer_hello(from, writer),
             Message::Return(part) => self.take_back(from, part),
             Message::Ask(place) => self.answer_ask(from, place),
             Message::Page(page) => self.take_page(from, &page),
@@ -283,7 +290,7 @@ impl<L: Law> Machine<L> {
         let is_lost = is_range && report.entries.is_empty();
         let is_late = is_range || report.time.saturating_add(LATE) < now;
         let age = if is_late { Age::Late } else { Age::Fresh };
-        let arrived = self.post.arrive(from, writer, report, is_resent, now);
+        let arrived = self.post.arrive(from, report, is_resent, now);
         let Some(entries) = arrived else { return };
         if is_lost {
             self.join.ask(from, now);
@@ -394,9 +401,11 @@ impl<L: Law> Machine<L> {
     fn go_on_joining(&mut self) {
         let now = self.now;
         let (calls, is_done) = self.join.handle_timeout(now);
+        self.post.is_mute = self.join.is_joining();
+        let hello = self.hello;
         for call in calls {
             match call {
-                Call::Hello(node) => self.post.send(node, Head::hello, now),
+                Call::Hello(node) => self.post.send(node, |head| head.hello(hello), now),
                 Call::Ask(node, place) => self.post.send(node, |head| head.ask(place), now),
             }
         }
@@ -435,6 +444,10 @@ impl<L: Law> Machine<L> {
         now: Instant,
     ) {
         self.leave(now);
+        self.hello = Hello {
+            start: self.now,
+            was: Some(self.post.writer),
+        };
         self.post.renumber(me, writer);
         self.set_members(members, now);
         self.join(now);

@@ -66,7 +66,7 @@ pub(crate) fn build(
     let plan = Plan {
         me: numbers.me,
         writer: numbers.writer,
-        is_restart: numbers.was.is_some(),
+        was: numbers.was,
         members: numbers.members.clone(),
         seed: numbers.seed,
         start,

@@ -145,6 +145,7 @@ impl<L: Law> Mode for Machine<L> {
         let suspended = self.post.links().filter(|link| link.is_suspended());
         let suspended = suspended.count() as u64;
         let waiting: usize = self.post.links().map(Link::waiting).sum();
+        let suspensions: u64 = self.post.links().map(|link| link.suspensions).sum();
         let copies = self.keep.len() as u64;
         vec![
             gauge("keys", self.keys().len() as u64, "Keys that are known."),
@@ -181,7 +182,7 @@ impl<L: Law> Mode for Machine<L> {
             ),
             counter(
                 "suspensions",
-                tally.suspended,
+                suspensions,
                 "How often a link was suspended.",
             ),
             counter(

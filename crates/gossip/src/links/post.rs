@@ -10,9 +10,9 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Malformed, NodeId, Send, Writer};
 
 use super::law::Entry;
-use super::link::{Fate, Link, Log, Logged, Merge, Ours, Pace};
+use super::link::{Fate, Link, Log, Logged, Made, Merge, Ours, Pace};
 use super::stream::Arrival;
-use super::wire::{Ack, BODY_BYTES, Frame, Head, Report, bodies};
+use super::wire::{Ack, BODY_BYTES, Frame, Head, Message, Report, bodies};
 
 /// What happened on all links.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,6 @@ pub(super) struct Tally {
     pub(super) resent: u64,
     pub(super) repeats: u64,
     pub(super) acks: u64,
-    pub(super) suspended: u64,
     pub(super) skipped: u64,
     /// Frames that waited to be drained for too long.
     pub(super) dropped: u64,
@@ -36,6 +35,8 @@ pub(super) struct Post {
     log: Log,
     links: BTreeMap<NodeId, Link>,
     out: VecDeque<Send>,
+    /// Nobody is told what came, as long as that may come from elsewhere.
+    pub(super) is_mute: bool,
     /// Who is to be acknowledged to now.
     acks: Vec<NodeId>,
     pace: Pace,
@@ -50,6 +51,8 @@ pub(super) struct Post {
 const ACK: Span = Span::from_nanos(200_000_000);
 /// Acknowledgements that may not wait are no closer than that.
 const ACK_APART: Span = Span::from_nanos(10_000_000);
+/// So many frames are acknowledged together at most.
+const UNACKED_MAX: u32 = 32;
 /// What an answer may take beside the way there and back.
 const SLACK_NS: u128 = 100_000_000;
 /// Frames that may wait to be drained; beyond that the oldest is lost, as on any network.
@@ -66,6 +69,7 @@ impl Post {
             log: Log::default(),
             links: BTreeMap::new(),
             out: VecDeque::new(),
+            is_mute: false,
             acks: Vec::new(),
             pace: Pace {
                 ack: ACK,
@@ -170,11 +174,18 @@ impl Post {
         let mut plain: Option<Arc<[u8]>> = None;
         let mut next = self.next;
         for (&to, link) in &mut self.links {
-            let fate = link.offer(frame.number, entries, merge, pace, now);
+            let made = Made {
+                number: frame.number,
+                entries,
+                merge,
+                log: &self.log,
+                pace,
+            };
+            let fate = link.offer(&made, now);
             if fate == Fate::Wait {
                 continue;
             }
-            let ack = take_ack(link, now);
+            let ack = take_ack(link, now).filter(|_| !self.is_mute);
             next = next.into_iter().chain(link.due()).min();
             let head = Head {
                 writer,
@@ -202,7 +213,7 @@ impl Post {
         let _ = take_ack(link, now);
         let head = Head {
             writer: self.writer,
-            ack: link.receipt(),
+            ack: link.receipt().filter(|_| !self.is_mute),
             is_resent: false,
         };
         self.out.push_back(Send {
@@ -249,7 +260,11 @@ impl Post {
             link.suspend(&Log::default(), now);
             link
         });
-        let Some(is_new) = link.meet(frame.writer, ours.number, now) else {
+        let hello = match frame.message {
+            Message::Hello(hello) => Some(hello),
+            _ => None,
+        };
+        let Some(is_new) = link.meet(frame.writer, hello, ours.number, now) else {
             return Ok(None);
         };
         let mut frames = Vec::new();
@@ -268,36 +283,33 @@ impl Post {
     pub(super) fn arrive(
         &mut self,
         from: NodeId,
-        writer: Writer,
         report: Report,
         is_resent: bool,
         now: Instant,
     ) -> Option<Vec<Entry>> {
         let link = self.links.get_mut(&from)?;
-        let is_current = link.boot == Some(writer);
-        let stream = link.stream(writer)?;
+        let stream = link.stream()?;
         let (arrival, entries) = stream.take(report);
-        let is_urgent = arrival != Arrival::New || is_resent || stream.has_gap();
+        let is_gap = arrival != Arrival::New || is_resent || stream.has_gap();
         self.tally.repeats += u64::from(arrival == Arrival::Repeat);
-        if is_current {
-            let at = if is_urgent {
-                link.acked_at.saturating_add(ACK_APART).max(now)
-            } else {
-                now.saturating_add(self.pace.ack)
-            };
-            link.ack_at = link.ack_at.into_iter().chain([at]).min();
-            if at <= now {
-                self.acks.push(from);
-            }
-            self.wake(from);
+        link.unacked += 1;
+        let at = if is_gap || link.unacked >= UNACKED_MAX {
+            link.acked_at.saturating_add(ACK_APART).max(now)
+        } else {
+            now.saturating_add(self.pace.ack)
+        };
+        link.ack_at = link.ack_at.into_iter().chain([at]).min();
+        if at <= now {
+            self.acks.push(from);
         }
+        self.wake(from);
         (arrival == Arrival::New).then_some(entries)
     }
 
     /// Whether everything that a boot had sent by a number has come, and nothing after.
-    pub(super) fn has_exactly(&mut self, from: NodeId, writer: Writer, number: u64) -> bool {
+    pub(super) fn has_exactly(&mut self, from: NodeId, number: u64) -> bool {
         let link = self.links.get_mut(&from);
-        let stream = link.and_then(|link| link.stream(writer));
+        let stream = link.and_then(Link::stream);
         stream.is_some_and(|stream| stream.ack().cum == number && !stream.has_gap())
     }
 
@@ -309,7 +321,7 @@ impl Post {
             window: 0,
         };
         let streams = self.links.iter().filter_map(|(node, link)| {
-            let stream = link.streams[0].as_ref()?;
+            let stream = link.stream.as_ref()?;
             Some((*node, stream.ack()))
         });
         std::iter::once((self.me, mine)).chain(streams).collect()
@@ -324,12 +336,8 @@ impl Post {
             let Some(link) = self.links.get_mut(node) else {
                 continue;
             };
-            if link.boot.is_none() {
-                let _ = link.meet(ack.writer, self.number, now);
-            }
-            if link.boot == Some(ack.writer)
-                && let Some(stream) = link.stream(ack.writer)
-            {
+            let is_there = link.meet(ack.writer, None, self.number, now).is_some();
+            if let Some(stream) = link.stream().filter(|_| is_there) {
                 stream.join(*ack);
             }
         }
@@ -380,10 +388,7 @@ impl Post {
         }
         let (ours, mut again) = (self.ours(), Vec::new());
         for (node, link) in &mut self.links {
-            let was_suspended = link.is_suspended();
             let frames = link.handle_timeout(&self.log, ours, now);
-            let is_suspended = link.is_suspended() && !was_suspended;
-            self.tally.suspended += u64::from(is_suspended);
             if !frames.is_empty() {
                 again.push((*node, frames));
             }
@@ -445,6 +450,6 @@ impl Post {
 /// What a link is to acknowledge, where that is due sooner or later; it is not due any more.
 fn take_ack(link: &mut Link, now: Instant) -> Option<Ack> {
     link.ack_at.take()?;
-    link.acked_at = now;
+    (link.acked_at, link.unacked) = (now, 0);
     link.receipt()
 }

@@ -29,12 +29,12 @@ impl Saved {
         encoder.count(self.silent.len() as u64);
         for seg in &self.silent {
             encoder.count(seg.at.as_nanos());
-            encoder.count(seg.n);
+            encoder.varint(u128::from(seg.n) * 2 + u128::from(seg.is_loose));
         }
         encoder.count(self.told.len() as u64);
         for told in &self.told {
             encoder.count(told.at.as_nanos());
-            encoder.varint(told.amount);
+            encoder.varint(told.amount * 2 + u128::from(told.is_loose));
         }
         encoder.finish().to_vec()
     }
@@ -49,13 +49,19 @@ impl Saved {
         let mut saved = Self::default();
         for _ in 0..rest.count()? {
             let at = instant(&mut rest, latest)?;
-            let n = rest.count()?;
-            saved.silent.push(Seg { at, n });
+            let n = rest.varint()?;
+            let is_loose = n % 2 > 0;
+            let n = u64::try_from(n / 2).map_err(|_| Malformed::Value)?;
+            saved.silent.push(Seg { at, n, is_loose });
         }
         for _ in 0..rest.count()? {
             let at = instant(&mut rest, latest)?;
             let amount = rest.varint()?;
-            saved.told.push(Told { at, amount });
+            saved.told.push(Told {
+                at,
+                amount: amount / 2,
+                is_loose: amount % 2 > 0,
+            });
         }
         if rest.is_empty() {
             Ok(saved)

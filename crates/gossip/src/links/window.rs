@@ -384,11 +384,7 @@ impl Law for Windows {
     fn silent(&self, cell: &mut Cell, now: Instant) -> Vec<Seg> {
         let live = self.live(cell, now).into_iter();
         let silent = live.filter(|slice| slice.own > 0);
-        let seg = |slice: Slice| Seg {
-            at: slice.at,
-            n: slice.own,
-        };
-        silent.map(seg).collect()
+        silent.map(|slice| Seg::new(slice.at, slice.own)).collect()
     }
 
     fn recall(&self, cell: &mut Cell, segs: &[Seg], now: Instant) {
@@ -439,6 +435,7 @@ impl Law for Windows {
         let told = told.map(|slice| Told {
             at: slice.at,
             amount: u128::from(slice.told),
+            is_loose: false,
         });
         told.collect()
     }

@@ -7,12 +7,13 @@
 //! return     part | time 8 | entries
 //! ask        place to go on from
 //! page       time 8 | next place, 0 for none | vector: count, (node 2, writer 2, all up to, window) each | keys
-//! ack, hello nothing
+//! hello      start 8 | 0, or 1 and the writer before 2
+//! ack        nothing
 //! entry      key 16 | 4 × count + 0, (age, tokens) each   or 1, age, tokens given back   or 2, age of a reset
 //! key        key 16 | count | (age, amount) each
 //! ```
 //!
-//! Numbers without a length have seven bits a byte; ages are nanoseconds before the time of the frame. Whatever a
+//! Tokens and amounts are twice what they are, and one more where they are loose. Numbers without a length have seven bits a byte; ages are nanoseconds before the time of the frame. Whatever a
 //! stranger sends, reading it ends in a value or in [`Malformed`]. Not here: what frames mean.
 
 use std::sync::Arc;
@@ -37,7 +38,7 @@ const IS_RESENT: u8 = 2;
 const IS_RANGE: u8 = 4;
 
 /// The longest frame that is read.
-const FRAME_BYTES_MAX: usize = 1 << 17;
+const FRAME_BYTES_MAX: usize = 1 << 22;
 /// Entries are packed up to that many bytes, so that a frame fits into a datagram.
 pub(super) const BODY_BYTES: usize = 1_100;
 /// Keys of a page are packed up to that many bytes; pages go by stream.
@@ -84,10 +85,19 @@ pub(super) enum Message {
     Report(Report),
     Ack,
     Keep(Report),
-    Hello,
+    Hello(Hello),
     Return(Report),
     Ask(u32),
     Page(Page),
+}
+
+/// A greeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hello {
+    /// When the boot began.
+    pub(super) start: Instant,
+    /// The writer of the boot before, where there was one.
+    pub(super) was: Option<Writer>,
 }
 
 /// A frame.
@@ -142,8 +152,14 @@ impl Head {
     }
 
     /// A greeting under a new writer.
-    pub(super) fn hello(self) -> Arc<[u8]> {
-        self.begin(HELLO, 0).finish()
+    pub(super) fn hello(self, hello: Hello) -> Arc<[u8]> {
+        let mut encoder = self.begin(HELLO, 0);
+        encoder.u64(hello.start.as_nanos());
+        encoder.u8(u8::from(hello.was.is_some()));
+        if let Some(was) = hello.was {
+            encoder.u16(was.0);
+        }
+        encoder.finish()
     }
 
     /// One of several parts of the copies that were kept for a node, by its number.
@@ -175,7 +191,7 @@ impl Head {
             encoder.count(told.len() as u64);
             for told in told {
                 encoder.count(page.time.nanos_since(told.at));
-                encoder.varint(told.amount);
+                encoder.varint(told.amount * 2 + u128::from(told.is_loose));
             }
         }
         encoder.finish()
@@ -217,7 +233,7 @@ fn put_entry(encoder: &mut Encoder, entry: &Entry, time: Instant) {
     encoder.key(entry.key);
     let seg = |encoder: &mut Encoder, seg: &Seg| {
         encoder.count(time.nanos_since(seg.at));
-        encoder.count(seg.n.min(TOKENS_MAX));
+        encoder.count(seg.n.min(TOKENS_MAX) * 2 + u64::from(seg.is_loose));
     };
     match &entry.what {
         What::Report(segs) => {
@@ -268,7 +284,7 @@ pub(super) fn decode(bytes: &[u8], now: Instant) -> Result<Frame, Malformed> {
         REPORT => Message::Report(take_report(&mut rest, flags, latest)?),
         ACK => Message::Ack,
         KEEP => Message::Keep(take_report(&mut rest, 0, latest)?),
-        HELLO => Message::Hello,
+        HELLO => Message::Hello(take_hello(&mut rest, latest)?),
         RETURN => Message::Return(take_report(&mut rest, 0, latest)?),
         ASK => Message::Ask(take_place(&mut rest)?),
         PAGE => Message::Page(take_page(&mut rest, latest)?),
@@ -305,6 +321,16 @@ fn take_time(rest: &mut Decoder<'_>, latest: Instant) -> Result<Instant, Malform
         return Err(Malformed::Value);
     }
     Ok(time)
+}
+
+fn take_hello(rest: &mut Decoder<'_>, latest: Instant) -> Result<Hello, Malformed> {
+    let start = take_time(rest, latest)?;
+    let was = match rest.u8()? {
+        0 => None,
+        1 => Some(Writer(rest.u16()?)),
+        _ => return Err(Malformed::Value),
+    };
+    Ok(Hello { start, was })
 }
 
 fn take_report(rest: &mut Decoder<'_>, flags: u8, latest: Instant) -> Result<Report, Malformed> {
@@ -356,10 +382,11 @@ fn length(rest: &Decoder<'_>, count: u64) -> Result<usize, Malformed> {
 fn take_seg(rest: &mut Decoder<'_>, time: Instant) -> Result<Seg, Malformed> {
     let at = take_age(rest, time)?;
     let n = rest.count()?;
+    let (n, is_loose) = (n / 2, n % 2 > 0);
     if n > TOKENS_MAX {
         return Err(Malformed::Value);
     }
-    Ok(Seg { at, n })
+    Ok(Seg { at, n, is_loose })
 }
 
 fn take_age(rest: &mut Decoder<'_>, time: Instant) -> Result<Instant, Malformed> {
@@ -387,7 +414,11 @@ fn take_page(rest: &mut Decoder<'_>, latest: Instant) -> Result<Page, Malformed>
         for _ in 0..length(rest, count)? {
             let at = take_age(rest, time)?;
             let amount = rest.varint()?;
-            told.push(Told { at, amount });
+            told.push(Told {
+                at,
+                amount: amount / 2,
+                is_loose: amount % 2 > 0,
+            });
         }
         keys.push((key, told));
     }

@@ -145,7 +145,7 @@ fn other_versions_kinds_and_batches_that_are_too_long_have_names() {
     // A million keys in one batch.
     let entry = |key| Entry {
         key: Key(key),
-        what: What::Report(vec![Seg { at: now, n: 1 }]),
+        what: What::Report(vec![Seg::new(now, 1)]),
     };
     let entries: Vec<_> = (0..1_000_000).map(entry).collect();
     let body = bodies(&entries, now, usize::MAX).remove(0);
@@ -169,7 +169,7 @@ fn clocks_may_be_an_hour_ahead_and_not_two_days() {
         let mut world = World::new(NUMBERS.law(), Make::calm(2));
         let now = world.instant();
         let at = Instant::from_nanos(world.now() + ahead);
-        let what = What::Report(vec![Seg { at, n: 30 }]);
+        let what = What::Report(vec![Seg::new(at, 30)]);
         let entries = [Entry { key: Key(1), what }];
         let report = Report {
             number: 1,

@@ -6,6 +6,7 @@ use tollgate_limit::Instant;
 use super::*;
 use crate::bucket::Mark;
 use crate::links::interval::{Interval, Intervals};
+use crate::links::law::Seg;
 
 fn numbers(dice: &mut Dice) -> Numbers {
     Numbers {
@@ -34,7 +35,7 @@ fn central(bucket: Bucket, arrivals: &[(u64, u64)]) -> Vec<(u64, u128)> {
 fn pushed(bucket: Bucket, arrivals: &[(u64, u64)]) -> Intervals {
     let mut all = Intervals::default();
     for &(at, n) in arrivals {
-        all.push(bucket, Instant::from_nanos(at), bucket.grains(n));
+        all.push(bucket, Seg::new(Instant::from_nanos(at), n));
     }
     all
 }
@@ -85,10 +86,9 @@ fn leaving_out_moving_earlier_dropping_and_lowering_never_raise_the_end() {
                 0 => continue,
                 1 => part.push(
                     bucket,
-                    Instant::from_nanos(at - dice.below(at + 1)),
-                    bucket.grains(n),
+                    Seg::new(Instant::from_nanos(at - dice.below(at + 1)), n),
                 ),
-                _ => part.push(bucket, Instant::from_nanos(at), bucket.grains(n)),
+                _ => part.push(bucket, Seg::new(Instant::from_nanos(at), n)),
             }
             match dice.below(12) {
                 0 => drop(part.drop_until(bucket.mark(Instant::from_nanos(dice.below(now))))),
@@ -137,12 +137,13 @@ fn intervals_are_bounded_and_the_earliest_goes() {
     let bucket = Bucket::new(10, 1, 1).unwrap();
     let mut all = Intervals::default();
     for at in 0..1_000 {
-        all.push(bucket, Instant::from_nanos(10 * at), 1);
+        all.push(bucket, Seg::new(Instant::from_nanos(10 * at), 1));
     }
     assert_eq!(all.len(), 256);
     let last = Interval {
         start: Instant::from_nanos(9_990),
         end: Mark(9_991),
+        is_loose: false,
     };
     assert_eq!(all.last(), Some(last));
 }

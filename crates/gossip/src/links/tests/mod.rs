@@ -136,6 +136,7 @@ pub(super) struct World<L: Law + Clone> {
     pub(super) sim: Sim<Arc<[u8]>, Step, Dice>,
     pub(super) nodes: Vec<Option<Machine<L>>>,
     boots: u16,
+    writers: BTreeMap<u16, Writer>,
     pub(super) bytes: u64,
     pub(super) frames: u64,
     /// Every frame with its sender and receiver, for tests that replay them.
@@ -151,6 +152,7 @@ impl<L: Law + Clone> World<L> {
             sim: Sim::new(START, Links::new(make.weather, dice)),
             nodes: Vec::new(),
             boots: 0,
+            writers: BTreeMap::new(),
             bytes: 0,
             frames: 0,
             sent: None,
@@ -164,10 +166,11 @@ impl<L: Law + Clone> World<L> {
 
     pub(super) fn boot(&mut self, node: u16, is_restart: bool) -> Machine<L> {
         self.boots += 1;
+        let was = self.writers.insert(node, Writer(1_000 + self.boots));
         let plan = Plan {
             me: NodeId(node),
             writer: Writer(1_000 + self.boots),
-            is_restart,
+            was: was.filter(|_| is_restart),
             members: (0..self.make.nodes).map(NodeId).collect(),
             seed: self.make.seed ^ u64::from(self.boots) << 32,
             start: Instant::from_nanos(self.sim.now()),

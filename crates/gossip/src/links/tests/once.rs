@@ -70,7 +70,7 @@ fn refunds_wait_for_their_place_in_the_stream() {
     let refund = |number| {
         let mut report = report(number, None, 1);
         let (at, n) = (Instant::default(), number);
-        report.entries[0].what = What::Refund(Seg { at, n });
+        report.entries[0].what = What::Refund(Seg::new(at, n));
         report
     };
     assert_eq!(stream.take(refund(3)).1.len(), 0);
@@ -116,7 +116,7 @@ impl Pair {
             return;
         };
         let is_empty = report.entries.is_empty();
-        let taken = post.arrive(from, frame.writer, report, frame.is_resent, now);
+        let taken = post.arrive(from, report, frame.is_resent, now);
         self.skipped |= is_empty && taken.is_some();
         for entry in taken.into_iter().flatten() {
             if let What::Report(segs) = entry.what {
@@ -155,14 +155,14 @@ fn every_report_counts_once_through_loss_copies_disorder_and_partitions() {
         let end = START + 25_000 * MS;
         let mut next_report = START;
         let gap = [3, 40, 400][dice.place(3)] * MS;
-        while sim.now() < end + 20_000 * MS {
+        while sim.now() < end + 30_000 * MS {
             let now = Instant::from_nanos(sim.now());
             if sim.now() >= next_report && sim.now() < end {
                 next_report = sim.now() + dice.below(2 * gap) + 1;
                 let key = Key(u128::from(dice.below(50)));
                 let n = 1 + dice.below(3);
                 *told.entry(key).or_default() += n;
-                let what = What::Report(vec![Seg { at: now, n }]);
+                let what = What::Report(vec![Seg::new(now, n)]);
                 pair.sender.report(&[Entry { key, what }], &add, now);
             }
             pair.sender.handle_timeout(now);
