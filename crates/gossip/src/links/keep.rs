@@ -16,6 +16,8 @@ pub(super) struct Keep<L: Law> {
     /// Time between two deliveries; `None` where there are no copies.
     every: Option<Span>,
     next: Instant,
+    /// Whether there is a node that takes copies.
+    has_taker: bool,
     /// Keys whose silent tokens have changed.
     unkept: Vec<Key>,
     wards: BTreeMap<NodeId, Ward<L::Cell>>,
@@ -40,13 +42,20 @@ impl<L: Law> Keep<L> {
         Self {
             every,
             next,
+            has_taker: false,
             unkept: Vec::new(),
             wards: BTreeMap::new(),
         }
     }
 
     pub(super) const fn is_on(&self) -> bool {
-        self.every.is_some()
+        self.every.is_some() && self.has_taker
+    }
+
+    /// Copies go to another node from now on, if there is one.
+    pub(super) fn begin_again(&mut self, has_taker: bool) {
+        self.has_taker = has_taker;
+        self.unkept.clear();
     }
 
     /// The silent tokens of a key have changed.

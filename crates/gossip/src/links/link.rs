@@ -7,142 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Keyed, Weigh, Writer, planted};
+use tollgate_mode::{Writer, planted};
 
-use super::law::{Entry, Seg, What};
+use super::law::Entry;
+use super::log::{Backlog, LOGGED_BYTES, Log, Logged};
+use super::ours::{Fate, Made, Ours, Pace};
 use super::stream::Stream;
-use super::wire::{Ack, Hello, Report, bodies};
-
-/// A numbered frame as it is sent, but for its head.
-pub(super) type Logged = Report<Arc<[u8]>>;
-
-/// Frames that were sent to everybody, by ascending numbers without gaps.
-#[derive(Debug, Default)]
-pub(super) struct Log {
-    frames: VecDeque<Logged>,
-    bytes: u64,
-}
-
-/// A frame is remembered so long,
-const LOG_FOR_NS: u64 = 10_000_000_000;
-/// and only as far as all of them take so many bytes.
-const LOG_BYTES_MAX: u64 = 1 << 20;
-/// What a frame takes in memory besides its body.
-const LOGGED_BYTES: u64 = 96;
-
-impl Log {
-    pub(super) fn push(&mut self, frame: Logged, now: Instant) {
-        self.bytes += LOGGED_BYTES + frame.entries.len() as u64;
-        self.frames.push_back(frame);
-        let is_old = |frame: &Logged| now.nanos_since(frame.time) > LOG_FOR_NS;
-        while self.bytes > LOG_BYTES_MAX || self.frames.front().is_some_and(is_old) {
-            let Some(old) = self.frames.pop_front() else {
-                break;
-            };
-            self.bytes -= LOGGED_BYTES + old.entries.len() as u64;
-        }
-    }
-
-    pub(super) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    fn get(&self, number: u64) -> Option<&Logged> {
-        let first = self.frames.front()?.number;
-        let place = usize::try_from(number.checked_sub(first)?).ok()?;
-        self.frames.get(place)
-    }
-
-    fn first(&self) -> Option<u64> {
-        self.frames.front().map(|frame| frame.number)
-    }
-}
-
-/// What waits for a suspended link, by key.
-#[derive(Debug, Default)]
-pub(super) struct Backlog {
-    keys: Keyed<Waiting>,
-    /// There was too much of it.
-    is_lost: bool,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    segs: Vec<Seg>,
-    refund: Option<Seg>,
-    reset: Option<Instant>,
-}
-
-impl Weigh for Waiting {
-    fn heap_bytes(&self) -> u64 {
-        (self.segs.capacity() * size_of::<Seg>()) as u64
-    }
-}
-
-/// Keys that wait for one link at most.
-const WAITING_MAX: usize = 1 << 15;
-
-impl Backlog {
-    fn merge(&mut self, entries: &[Entry], merge: Merge<'_>) {
-        for entry in entries {
-            if self.is_lost || self.keys.len() >= WAITING_MAX {
-                self.drop_all();
-                return;
-            }
-            let waiting = self.keys.get_or_insert_with(entry.key, Waiting::default);
-            match &entry.what {
-                What::Report(segs) => merge(&mut waiting.segs, segs),
-                What::Refund(more) => {
-                    let before = waiting.refund.map_or(0, |refund| refund.n);
-                    let n = before.saturating_add(more.n);
-                    waiting.refund = Some(Seg { n, ..*more });
-                }
-                What::Reset(at) => {
-                    *waiting = Waiting {
-                        reset: Some(*at),
-                        ..Waiting::default()
-                    };
-                }
-            }
-        }
-    }
-
-    fn drop_all(&mut self) {
-        *self = Self {
-            is_lost: true,
-            ..Self::default()
-        };
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        let mut entries = Vec::with_capacity(self.keys.len());
-        for (key, waiting) in self.keys.iter() {
-            let mut add = |what: What| entries.push(Entry { key, what });
-            if let Some(at) = waiting.reset {
-                add(What::Reset(at));
-            }
-            if !waiting.segs.is_empty() {
-                add(What::Report(waiting.segs.clone()));
-            }
-            if let Some(refund) = waiting.refund {
-                add(What::Refund(refund));
-            }
-        }
-        entries
-    }
-}
-
-/// How tokens that wait are added to others.
-pub(super) type Merge<'a> = &'a dyn Fn(&mut Vec<Seg>, &[Seg]);
-
-/// How long things take on a link.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    /// An acknowledgement may wait that long.
-    pub(super) ack: Span,
-    /// The way there and back, and a little.
-    pub(super) trip: Span,
-}
+use super::wire::{Ack, Hello, bodies};
 
 /// A link is suspended after so long without an answer.
 const SUSPECT: Span = Span::from_nanos(1_000_000_000);
@@ -152,6 +23,8 @@ const REPEAT: Span = Span::from_nanos(500_000_000);
 const AWAIT: Span = Span::from_nanos(4_000_000_000);
 /// A link is suspended, too, with so many frames outstanding.
 const OUTSTANDING_MAX: u64 = 1 << 9;
+/// What waits for a node that is gone is given up after that.
+const GONE: Span = Span::from_nanos(60_000_000_000);
 /// Frames that are sent again at once.
 const RESENT_MAX: usize = 64;
 /// Former boots of a node that are remembered.
@@ -194,23 +67,6 @@ pub(super) struct Link {
     pub(super) acked_at: Instant,
     /// How often it was suspended.
     pub(super) suspensions: u64,
-}
-
-/// A frame that was just made, and what it says where it has to wait.
-#[derive(Clone, Copy)]
-pub(super) struct Made<'a> {
-    pub(super) number: u64,
-    pub(super) entries: &'a [Entry],
-    pub(super) merge: Merge<'a>,
-    pub(super) log: &'a Log,
-    pub(super) pace: Pace,
-}
-
-/// What becomes of a frame that was just made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Send,
-    Wait,
 }
 
 impl Link {
@@ -318,7 +174,7 @@ impl Link {
         }
         if !self.is_outstanding() {
             self.progress = now;
-            self.again = now.saturating_add(first_wait(pace));
+            self.again = now.saturating_add(pace.first_wait());
         }
         self.sent = number;
         if self.awaits.is_some() {
@@ -360,7 +216,7 @@ impl Link {
             self.tries = 0;
         }
         if is_further || was_awaited {
-            self.again = now.saturating_add(first_wait(ours.pace));
+            self.again = now.saturating_add(ours.pace.first_wait());
         }
         if self.is_suspended() {
             return Some(self.recover(is_further || is_more, log, ours, now));
@@ -423,7 +279,7 @@ impl Link {
             self.catch_up(&backlog.entries(), number, now);
         }
         self.progress = now;
-        self.again = now.saturating_add(first_wait(ours.pace));
+        self.again = now.saturating_add(ours.pace.first_wait());
         self.special.values().cloned().collect()
     }
 
@@ -510,12 +366,17 @@ impl Link {
             None if self.is_suspended() => self.again,
             None => self.again.min(suspect),
         });
-        self.ack_at.into_iter().chain(sends).min()
+        let waits = !self.is_alive && self.waiting() > 0;
+        let gone = waits.then(|| self.progress.saturating_add(GONE));
+        self.ack_at.into_iter().chain(sends).chain(gone).min()
     }
 
     /// Does what is due but acknowledging; what to send.
     pub(super) fn handle_timeout(&mut self, log: &Log, ours: Ours, now: Instant) -> Vec<Logged> {
         if !self.is_alive {
+            if self.progress.saturating_add(GONE) <= now {
+                self.drop_backlog();
+            }
             return Vec::new();
         }
         if self
@@ -576,18 +437,18 @@ impl Link {
 
     /// Gives up what waits, to make room.
     pub(super) fn drop_backlog(&mut self) -> bool {
-        let backlog = self.backlog.as_mut().filter(|it| !it.keys.is_empty());
+        let backlog = self.backlog.as_mut().filter(|it| it.len() > 0);
         backlog.map(Backlog::drop_all).is_some()
     }
 
     /// Keys that wait.
     pub(super) fn waiting(&self) -> usize {
-        self.backlog.as_ref().map_or(0, |it| it.keys.len())
+        self.backlog.as_ref().map_or(0, |it| it.len())
     }
 
     /// Bytes of memory that are for it alone.
     pub(super) fn held(&self) -> u64 {
-        let backlog = self.backlog.as_ref().map_or(0, |it| it.keys.held());
+        let backlog = self.backlog.as_ref().map_or(0, |it| it.held());
         let special = self.special.len() as u64 * LOGGED_BYTES;
         backlog + special + size_of::<Self>() as u64
     }
@@ -607,23 +468,10 @@ impl Link {
     }
 }
 
-/// What a link must know of this node.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ours {
-    /// The number of its last frame.
-    pub(super) number: u64,
-    pub(super) pace: Pace,
-}
-
 /// Whether a number is among those received.
 const fn has(cum: u64, window: u64, number: u64) -> bool {
     match number.checked_sub(cum + 1) {
         None => true,
         Some(ahead) => ahead < 64 && window & (1 << ahead) > 0,
     }
-}
-
-/// A frame that nobody acknowledges is sent again after that.
-fn first_wait(pace: Pace) -> Span {
-    Span::from_nanos(pace.ack.as_nanos() + pace.trip.as_nanos())
 }

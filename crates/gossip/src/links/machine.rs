@@ -7,14 +7,12 @@ use tollgate_mode::{Key, Keyed, Malformed, NodeId, Probe, Send, Standing, Writer
 
 use tollgate_kit::Dice;
 
-use super::join::{Call, Join};
+use super::join::Join;
 use super::keep::{KEY_BYTES, Keep};
 use super::law::{Age, DUE, Entry, Law, Marks, Seg, UNKEPT, What};
-use super::link::Logged;
+use super::log::Logged;
 use super::post::Post;
-use super::wire::{
-    BODY_BYTES, Frame, Head, Hello, Message, PAGE_BYTES, Page, Report, bodies, decode,
-};
+use super::wire::{Frame, Hello, Message, Report, decode};
 
 /// What a machine is made of.
 #[derive(Clone, Debug)]
@@ -37,40 +35,33 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Machine<L: Law> {
     pub(super) law: L,
-    keys: Keyed<L::Cell>,
+    pub(super) keys: Keyed<L::Cell>,
     /// Bytes of all cells, by the encoding in the documentation.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// The latest time it heard of.
     pub(super) now: Instant,
     /// Keys whose silent tokens go out with the next frame, and what else does.
-    due: Vec<Key>,
-    changes: Vec<Entry>,
+    pub(super) due: Vec<Key>,
+    pub(super) changes: Vec<Entry>,
     linger: Span,
-    seal_at: Option<Instant>,
+    pub(super) seal_at: Option<Instant>,
     pub(super) post: Post,
     pub(super) keep: Keep<L>,
     pub(super) join: Join,
+    /// Whether it caught up once: then it knows what came from the others.
+    pub(super) has_joined: bool,
     /// Keys that have yet to be looked at because their copies are with nobody.
-    uncopied: usize,
-    sweep_at: Option<Instant>,
-    dice: Dice,
-    hello: Hello,
-    nothing: L::Cell,
+    pub(super) uncopied: usize,
+    pub(super) sweep_at: Option<Instant>,
+    pub(super) dice: Dice,
+    pub(super) hello: Hello,
+    pub(super) nothing: L::Cell,
 }
 
 /// Reports that are older than that when they arrive waited for a link.
 const LATE: Span = Span::from_nanos(2_000_000_000);
-/// Keys are looked at so often,
-const SWEEP_EVERY: Span = Span::from_nanos(100_000_000);
-/// so many at once; few keys are looked at once a second at most.
-const SWEPT: usize = 512;
-const SWEEP_FEW: Span = Span::from_nanos(1_000_000_000);
-/// Keys on a page.
-const PAGE_KEYS: usize = 1 << 11;
-/// Keys that are looked at for one to forget,
-const LOOKED: usize = 16;
-/// and at most where all of those have nothing left.
-const LOOKED_MAX: usize = 512;
+/// Few keys are looked at once a second at most.
+pub(super) const SWEEP_FEW: Span = Span::from_nanos(1_000_000_000);
 
 impl<L: Law> Machine<L> {
     pub(super) fn new(law: L, plan: &Plan) -> Self {
@@ -93,6 +84,7 @@ impl<L: Law> Machine<L> {
             post: Post::new(plan.me, plan.writer, plan.delay),
             keep: Keep::new(plan.keep, first),
             join: Join::default(),
+            has_joined: false,
             uncopied: 0,
             sweep_at: None,
             dice,
@@ -115,12 +107,12 @@ impl<L: Law> Machine<L> {
         self.now
     }
 
-    fn cell(&self, key: Key) -> &L::Cell {
+    pub(super) fn cell(&self, key: Key) -> &L::Cell {
         self.keys.get(key).unwrap_or(&self.nothing)
     }
 
     /// Changes what is known of a key, and keeps count of its bytes.
-    fn change<T>(&mut self, key: Key, change: impl FnOnce(&L, &mut L::Cell) -> T) -> T {
+    pub(super) fn change<T>(&mut self, key: Key, change: impl FnOnce(&L, &mut L::Cell) -> T) -> T {
         let mut is_new = false;
         let cell = self.keys.get_or_insert_with(key, || {
             is_new = true;
@@ -138,7 +130,7 @@ impl<L: Law> Machine<L> {
         result
     }
 
-    fn remove(&mut self, key: Key) {
+    pub(super) fn remove(&mut self, key: Key) {
         if let Some(cell) = self.keys.remove(key) {
             self.bytes -= KEY_BYTES + self.law.bytes(&cell);
         }
@@ -201,12 +193,12 @@ impl<L: Law> Machine<L> {
         self.say(Entry { key, what });
     }
 
-    fn report_soon(&mut self, key: Key) {
+    pub(super) fn report_soon(&mut self, key: Key) {
         self.due.push(key);
         self.seal_soon();
     }
 
-    fn say(&mut self, entry: Entry) {
+    pub(super) fn say(&mut self, entry: Entry) {
         self.changes.push(entry);
         self.seal_soon();
     }
@@ -222,6 +214,9 @@ impl<L: Law> Machine<L> {
         if self.seal_at.take_if(|at| *at <= now).is_some() {
             let mut entries = Vec::with_capacity(self.due.len() + self.changes.len());
             for key in std::mem::take(&mut self.due) {
+                if !self.keys.contains_key(key) {
+                    continue;
+                }
                 let segs = self.change(key, |law, cell| {
                     unmark(law, cell, DUE);
                     law.report(cell, now)
@@ -304,6 +299,9 @@ impl<L: Law> Machine<L> {
 
     fn learn(&mut self, entry: &Entry, age: Age) {
         let (key, now) = (entry.key, self.now);
+        if matches!(entry.what, What::Refund(_)) && !self.keys.contains_key(key) {
+            return;
+        }
         let is_due = self.change(key, |law, cell| match &entry.what {
             What::Report(segs) => {
                 let wakes = law.learn(cell, segs, age, now);
@@ -323,104 +321,19 @@ impl<L: Law> Machine<L> {
         }
     }
 
-    /// A node that starts is told that it is known, and gets what was kept for it.
-    fn answer_hello(&mut self, from: NodeId, writer: Writer) {
-        let now = self.now;
-        let entries = self.keep.of(&self.law, from, writer, now);
-        for (body, number) in bodies(&entries, now, BODY_BYTES).into_iter().zip(0..) {
-            let part = numbered(number, now, body);
-            self.post.send(from, |head| head.give_back(&part), now);
-        }
-        if entries.is_empty() {
-            self.post.send(from, Head::ack, now);
-        }
-    }
-
-    /// Takes back what was silent before this node started.
-    fn take_back(&mut self, from: NodeId, part: Report) {
-        if self.join.has_restored || !self.join.is_first(from, part.number) {
-            return;
-        }
-        let now = self.now;
-        for Entry { key, what } in part.entries {
-            let What::Report(segs) = what else { continue };
-            let is_due = self.change(key, |law, cell| {
-                law.recall(cell, &segs, now);
-                law.is_over_share(cell, now) && mark(law, cell, DUE)
-            });
-            if is_due {
-                self.report_soon(key);
-            }
-        }
-    }
-
-    fn answer_ask(&mut self, from: NodeId, place: u32) {
-        let now = self.now;
-        let (mut keys, mut next, mut bytes) = (Vec::new(), None, 0);
-        for (count, (after, key, cell)) in self.keys.from_slot(place).enumerate() {
-            let told = self.law.told(cell, now);
-            bytes += 24 * told.len() + usize::from(!told.is_empty()) * 17;
-            if !told.is_empty() {
-                keys.push((key, told));
-            }
-            if bytes >= PAGE_BYTES || count >= PAGE_KEYS {
-                next = Some(after);
-                break;
-            }
-        }
-        let page = Page {
-            time: now,
-            next,
-            vector: self.post.vector(),
-            keys,
-        };
-        self.post.send(from, |head| head.page(&page), now);
-    }
-
-    fn take_page(&mut self, from: NodeId, page: &Page) {
-        let now = self.now;
-        let is_new = self.join.is_joining();
-        let age = if is_new { Age::Fresh } else { Age::Late };
-        self.post.adopt(&page.vector, now);
-        for (key, told) in &page.keys {
-            self.change(*key, |law, cell| law.raise(cell, told, age, now));
-        }
-        self.join.turn(from, page.next, now);
-        self.go_on_joining();
-    }
-
-    /// Catches up with the others.
-    pub(super) fn join(&mut self, now: Instant) {
-        let now = self.wind(now);
-        let others: Vec<_> = self.post.others().collect();
-        let first = self.dice.place(others.len());
-        self.join.begin(&others, first, now);
-        self.go_on_joining();
-    }
-
-    fn go_on_joining(&mut self) {
-        let now = self.now;
-        let (calls, is_done) = self.join.handle_timeout(now);
-        self.post.is_mute = self.join.is_joining();
-        let hello = self.hello;
-        for call in calls {
-            match call {
-                Call::Hello(node) => self.post.send(node, |head| head.hello(hello), now),
-                Call::Ask(node, place) => self.post.send(node, |head| head.ask(place), now),
-            }
-        }
-        if is_done {
-            self.post.acknowledge_all(now);
-        }
-    }
-
     pub(super) fn set_members(&mut self, alive: &[NodeId], now: Instant) {
         let now = self.wind(now);
         let before = self.post.successor();
         self.post.set_members(alive, now);
         self.law.set_nodes(self.post.nodes());
-        if self.post.successor() != before && self.keep.is_on() {
-            self.uncopied = self.keys.len();
+        let after = self.post.successor();
+        if after != before {
+            self.keep.begin_again(after.is_some());
+            self.uncopied = if self.keep.is_on() {
+                self.keys.len()
+            } else {
+                0
+            };
             self.sweep_at = self.sweep_at.map(|_| now);
         }
     }
@@ -483,73 +396,6 @@ impl<L: Law> Machine<L> {
         }
     }
 
-    /// Sends copies of what is silent to the successor.
-    fn deliver_copies(&mut self) {
-        let now = self.now;
-        let Some(to) = self.post.successor() else {
-            return;
-        };
-        let mut entries = Vec::new();
-        for key in self.keep.take_due(now) {
-            if !self.keys.contains_key(key) {
-                continue;
-            }
-            let segs = self.change(key, |law, cell| {
-                let is_marked = unmark(law, cell, UNKEPT);
-                if is_marked {
-                    law.silent(cell, now)
-                } else {
-                    Vec::new()
-                }
-            });
-            if !segs.is_empty() {
-                let what = What::Report(segs);
-                entries.push(Entry { key, what });
-            }
-        }
-        let number = self.post.number();
-        for body in bodies(&entries, now, BODY_BYTES) {
-            let copies = numbered(number, now, body);
-            self.post.send(to, |head| head.keep(&copies), now);
-        }
-    }
-
-    /// Forgets some of what counts no more.
-    fn sweep(&mut self) {
-        let (now, all) = (self.now, self.keys.len());
-        let (mut seen, mut next) = (0, Instant::LAST);
-        while seen < all.min(SWEPT) && !self.keys.is_empty() {
-            let Some(key) = self.keys.sweep() else {
-                continue;
-            };
-            seen += 1;
-            let is_uncopied = self.uncopied > 0;
-            self.uncopied = self.uncopied.saturating_sub(1);
-            let (look, is_unkept) = self.change(key, |law, cell| {
-                let is_silent = is_uncopied && !law.silent(cell, now).is_empty();
-                (law.settle(cell, now), is_silent && mark(law, cell, UNKEPT))
-            });
-            if is_unkept {
-                self.keep.note(key);
-            }
-            match look {
-                Some(look) => next = next.min(look),
-                None => self.remove(key),
-            }
-        }
-        self.keep.sweep(&self.law, now);
-        let is_few = all <= SWEPT && self.keep.len() <= SWEPT;
-        let wait = if is_few { SWEEP_FEW } else { SWEEP_EVERY };
-        let soon = now.saturating_add(wait);
-        let is_empty = self.keys.is_empty() && self.keep.len() == 0;
-        let at = if is_few && self.keep.len() == 0 {
-            next.max(soon)
-        } else {
-            soon
-        };
-        self.sweep_at = (!is_empty).then_some(at);
-    }
-
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let keep = self.keep.due().filter(|_| self.post.successor().is_some());
         let times = [
@@ -568,39 +414,6 @@ impl<L: Law> Machine<L> {
         is_sealed && is_kept && self.join.is_quiet() && self.post.is_quiet()
     }
 
-    /// Forgets of a few keys the one that has most left, once the others are told what only this node knew of it.
-    pub(super) fn evict(&mut self, now: Instant) -> bool {
-        let now = self.wind(now);
-        let mut best: Option<(u128, Key)> = None;
-        let mut looked = 0;
-        while looked < LOOKED_MAX.min(self.keys.len()) {
-            let Some(key) = self.keys.sweep() else {
-                continue;
-            };
-            looked += 1;
-            let left = self.law.left(self.cell(key), now);
-            if best.is_none_or(|(most, _)| left > most) {
-                best = Some((left, key));
-            }
-            if looked >= LOOKED && best.is_some_and(|(most, _)| most > 0) {
-                break;
-            }
-        }
-        let Some((_, key)) = best else { return false };
-        let segs = self.change(key, |law, cell| law.report(cell, now));
-        if !segs.is_empty() {
-            let what = What::Report(segs);
-            self.say(Entry { key, what });
-        }
-        self.remove(key);
-        true
-    }
-
-    /// Gives up a copy that is kept for another node, or what waits for a link.
-    pub(super) fn drop_copy(&mut self) -> bool {
-        self.keep.drop_one(&self.law) || self.post.drop_backlog()
-    }
-
     pub(super) const fn keys(&self) -> &Keyed<L::Cell> {
         &self.keys
     }
@@ -608,35 +421,9 @@ impl<L: Law> Machine<L> {
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
-
-    /// Takes what a former start saved of a key.
-    pub(super) fn restore(&mut self, key: Key, saved: &super::saved::Saved, now: Instant) {
-        let now = self.wind(now);
-        self.join.has_restored = true;
-        let is_due = self.change(key, |law, cell| {
-            law.raise(cell, &saved.told, Age::Fresh, now);
-            law.recall(cell, &saved.silent, now);
-            law.is_over_share(cell, now) && mark(law, cell, DUE)
-        });
-        if is_due {
-            self.report_soon(key);
-        }
-    }
-
-    /// What a start after this one must know of a key.
-    pub(super) fn saved(&mut self, key: Key, now: Instant) -> Option<super::saved::Saved> {
-        let now = self.wind(now);
-        if !self.keys.contains_key(key) {
-            return None;
-        }
-        Some(self.change(key, |law, cell| super::saved::Saved {
-            silent: law.silent(cell, now),
-            told: law.told(cell, now),
-        }))
-    }
 }
 
-fn numbered(number: u64, time: Instant, entries: std::sync::Arc<[u8]>) -> Logged {
+pub(super) fn numbered(number: u64, time: Instant, entries: std::sync::Arc<[u8]>) -> Logged {
     Logged {
         number,
         lo: None,
@@ -646,7 +433,7 @@ fn numbered(number: u64, time: Instant, entries: std::sync::Arc<[u8]>) -> Logged
 }
 
 /// Puts a key on a list; whether it was not there.
-fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
+pub(super) fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
     let marks = law.marks(cell);
     marks.is_some_and(|marks| {
         let is_new = *marks & list == 0;
@@ -656,7 +443,7 @@ fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
 }
 
 /// Takes a key off a list; whether it was there.
-fn unmark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
+pub(super) fn unmark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
     let marks = law.marks(cell);
     marks.is_some_and(|marks| {
         let was = *marks & list > 0;

@@ -15,14 +15,19 @@ mod keep;
 mod law;
 mod level;
 mod link;
+mod log;
 mod machine;
+mod meet;
+mod ours;
 mod part;
 mod post;
 mod saved;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod window;
+mod windows;
 mod wire;
 
 use tollgate_limit::Span;

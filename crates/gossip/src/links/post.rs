@@ -10,7 +10,9 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Malformed, NodeId, Send, Writer};
 
 use super::law::Entry;
-use super::link::{Fate, Link, Log, Logged, Made, Merge, Ours, Pace};
+use super::link::Link;
+use super::log::{Log, Logged, Merge};
+use super::ours::{Fate, Made, Ours, Pace};
 use super::stream::Arrival;
 use super::wire::{Ack, BODY_BYTES, Frame, Head, Message, Report, bodies};
 
@@ -292,6 +294,9 @@ impl Post {
         let (arrival, entries) = stream.take(report);
         let is_gap = arrival != Arrival::New || is_resent || stream.has_gap();
         self.tally.repeats += u64::from(arrival == Arrival::Repeat);
+        if self.is_mute {
+            return (arrival == Arrival::New).then_some(entries);
+        }
         link.unacked += 1;
         let at = if is_gap || link.unacked >= UNACKED_MAX {
             link.acked_at.saturating_add(ACK_APART).max(now)
