@@ -198,3 +198,22 @@ fn nodes_that_nobody_heard_of_are_bounded() {
     }
     assert!(world.node(0).post.links().count() <= 4_096);
 }
+
+#[test]
+fn copies_are_kept_only_as_of_the_last_report_that_came() {
+    let mut world = World::new(NUMBERS.law(), Make::calm(2));
+    let now = world.instant();
+    let what = What::Report(vec![Seg::new(now, 2)]);
+    let body = bodies(&[Entry { key: Key(1), what }], now, 1_000).remove(0);
+    for (number, kept) in [(3, 0), (0, 1)] {
+        let copies = Report {
+            number,
+            lo: None,
+            time: now,
+            entries: Arc::clone(&body),
+        };
+        let frame = head(None).keep(&copies);
+        world.node(0).handle_frame(NodeId(1), &frame, now).unwrap();
+        assert_eq!(world.node(0).keep.len(), kept, "{number}");
+    }
+}

@@ -188,3 +188,38 @@ fn silent_segments_never_make_more_than_was_admitted_however_few_they_are() {
         }
     }
 }
+
+#[test]
+fn nothing_is_carried_over_tokens_that_were_joined_while_they_waited() {
+    let numbers = Numbers {
+        burst: 100,
+        tokens: 1,
+        per_ns: 100,
+    };
+    let law = numbers.law();
+    let at = |nanos: u64| Instant::from_nanos(START + nanos);
+    // Busy times with gaps between them: one too many to be kept apart.
+    let mut waiting = Vec::new();
+    for place in 0..9 {
+        law.merge(&mut waiting, &[Seg::new(at(150 * place), 1)]);
+    }
+    assert_eq!(waiting.len(), 8);
+    assert_eq!(waiting.iter().map(|seg| seg.n).sum::<u64>(), 9);
+    assert!(waiting.iter().any(|seg| seg.n == 2 && seg.is_loose));
+    // Tokens that kept the bucket busy until others came are one with them.
+    let mut waiting = Vec::new();
+    for place in 0..9 {
+        law.merge(&mut waiting, &[Seg::new(at(90 * place), 1)]);
+    }
+    assert_eq!(waiting, [Seg::new(at(0), 9)]);
+    for (is_loose, wanted) in [(false, at(1_000)), (true, at(40))] {
+        let mut cell = <Buckets as Law>::Cell::default();
+        law.accept(&mut cell, 1, at(40));
+        let seg = Seg {
+            is_loose,
+            ..Seg::new(at(0), 10)
+        };
+        law.learn(&mut cell, &[seg], crate::links::law::Age::Late, at(1_200));
+        assert_eq!(law.report(&mut cell, at(1_200)), [Seg::new(wanted, 1)]);
+    }
+}

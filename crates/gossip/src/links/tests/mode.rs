@@ -160,6 +160,9 @@ fn charges_go_below_zero_as_far_as_they_may_and_refunds_come_back() {
         assert_eq!(probe.verdict, Verdict::Never, "{number}");
         assert!(take(&mut *part, 1, NOW + 2));
         assert_eq!(left(&mut *part, NOW + 2), LIMIT - 1, "{number}");
+        // What nobody was told of is given back, too.
+        part.reset(KEY, at(NOW + 3));
+        assert_eq!(left(&mut *part, NOW + 3), LIMIT, "{number}");
     }
 }
 
