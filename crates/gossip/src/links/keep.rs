@@ -23,6 +23,13 @@ pub(super) struct Keep<L: Law> {
     wards: BTreeMap<NodeId, Ward<L::Cell>>,
 }
 
+/// A boot of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    pub(super) node: NodeId,
+    pub(super) writer: Writer,
+}
+
 /// What is kept for one node.
 #[derive(Debug)]
 struct Ward<C> {
@@ -81,21 +88,15 @@ impl<L: Law> Keep<L> {
     }
 
     /// Keeps copies for a node.
-    pub(super) fn store(
-        &mut self,
-        law: &L,
-        from: NodeId,
-        writer: Writer,
-        entries: Vec<Entry>,
-        now: Instant,
-    ) {
-        self.end_others(from, writer);
+    pub(super) fn store(&mut self, law: &L, sender: Sender, entries: Vec<Entry>, now: Instant) {
+        let Sender { node, writer } = sender;
+        self.end_others(sender);
         for Entry { key, what } in entries {
             let What::Report(segs) = what else { continue };
-            self.erase(law, from, writer, key);
+            self.erase(law, sender, key);
             let mut cell = L::Cell::default();
             law.recall(&mut cell, &segs, now);
-            let ward = self.wards.entry(from).or_insert_with(|| Ward {
+            let ward = self.wards.entry(node).or_insert_with(|| Ward {
                 writer,
                 cells: Keyed::default(),
                 bytes: 0,
@@ -106,8 +107,9 @@ impl<L: Law> Keep<L> {
     }
 
     /// A node reported a key.
-    pub(super) fn erase(&mut self, law: &L, from: NodeId, writer: Writer, key: Key) {
-        let ward = self.wards.get_mut(&from);
+    pub(super) fn erase(&mut self, law: &L, sender: Sender, key: Key) {
+        let Sender { node, writer } = sender;
+        let ward = self.wards.get_mut(&node);
         if let Some(ward) = ward.filter(|ward| ward.writer == writer)
             && let Some(cell) = ward.cells.remove(key)
         {
@@ -116,18 +118,17 @@ impl<L: Law> Keep<L> {
     }
 
     /// A boot of a node says something: copies of its other boots are its own business from now on.
-    pub(super) fn end_others(&mut self, from: NodeId, writer: Writer) {
-        if self
-            .wards
-            .get(&from)
-            .is_some_and(|ward| ward.writer != writer)
-        {
-            self.wards.remove(&from);
+    pub(super) fn end_others(&mut self, sender: Sender) {
+        let Sender { node, writer } = sender;
+        let ward = self.wards.get(&node);
+        if ward.is_some_and(|ward| ward.writer != writer) {
+            self.wards.remove(&node);
         }
     }
 
     /// What is kept for a node of another boot than this one.
-    pub(super) fn of(&mut self, law: &L, node: NodeId, writer: Writer, now: Instant) -> Vec<Entry> {
+    pub(super) fn of(&mut self, law: &L, sender: Sender, now: Instant) -> Vec<Entry> {
+        let Sender { node, writer } = sender;
         let mut entries = Vec::new();
         let ward = self.wards.get_mut(&node);
         if let Some(ward) = ward.filter(|ward| ward.writer != writer) {

@@ -443,12 +443,12 @@ impl Link {
 
     /// Keys that wait.
     pub(super) fn waiting(&self) -> usize {
-        self.backlog.as_ref().map_or(0, |it| it.len())
+        self.backlog.as_ref().map_or(0, Backlog::len)
     }
 
     /// Bytes of memory that are for it alone.
     pub(super) fn held(&self) -> u64 {
-        let backlog = self.backlog.as_ref().map_or(0, |it| it.held());
+        let backlog = self.backlog.as_ref().map_or(0, Backlog::held);
         let special = self.special.len() as u64 * LOGGED_BYTES;
         backlog + special + size_of::<Self>() as u64
     }

@@ -8,7 +8,7 @@ use tollgate_mode::{Key, Keyed, Malformed, NodeId, Probe, Send, Standing, Writer
 use tollgate_kit::Dice;
 
 use super::join::Join;
-use super::keep::{KEY_BYTES, Keep};
+use super::keep::{KEY_BYTES, Keep, Sender};
 use super::law::{Age, DUE, Entry, Law, Marks, Seg, UNKEPT, What};
 use super::log::Logged;
 use super::post::Post;
@@ -261,17 +261,18 @@ impl<L: Law> Machine<L> {
         if ack.is_some_and(|ack| ack.writer == self.post.writer) {
             self.join.named(from);
         }
+        let sender = Sender { node: from, writer };
         match message {
-            Message::Report(report) => self.take_report(from, writer, report, is_resent),
+            Message::Report(report) => self.take_report(sender, report, is_resent),
             Message::Ack => {}
             Message::Keep(copies) => {
                 let is_whole = self.post.has_exactly(from, copies.number);
                 if planted!("links-keep-stale", is_whole, true) {
                     let law = &self.law;
-                    self.keep.store(law, from, writer, copies.entries, now);
+                    self.keep.store(law, sender, copies.entries, now);
                 }
             }
-            Message::Hello(_) => self.answer_hello(from, writer),
+            Message::Hello(_) => self.answer_hello(sender),
             Message::Return(part) => self.take_back(from, part),
             Message::Ask(place) => self.answer_ask(from, place),
             Message::Page(page) => self.take_page(from, &page),
@@ -279,8 +280,8 @@ impl<L: Law> Machine<L> {
         Ok(())
     }
 
-    fn take_report(&mut self, from: NodeId, writer: Writer, report: Report, is_resent: bool) {
-        let now = self.now;
+    fn take_report(&mut self, sender: Sender, report: Report, is_resent: bool) {
+        let (from, now) = (sender.node, self.now);
         let is_range = report.lo.is_some();
         let is_lost = is_range && report.entries.is_empty();
         let is_late = is_range || report.time.saturating_add(LATE) < now;
@@ -290,9 +291,9 @@ impl<L: Law> Machine<L> {
         if is_lost {
             self.join.ask(from, now);
         }
-        self.keep.end_others(from, writer);
+        self.keep.end_others(sender);
         for entry in entries {
-            self.keep.erase(&self.law, from, writer, entry.key);
+            self.keep.erase(&self.law, sender, entry.key);
             self.learn(&entry, age);
         }
     }

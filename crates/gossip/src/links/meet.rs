@@ -3,9 +3,10 @@
 //! Not here: when it does (`join`), and frames that report.
 
 use tollgate_limit::Instant;
-use tollgate_mode::{NodeId, Writer};
+use tollgate_mode::NodeId;
 
 use super::join::Call;
+use super::keep::Sender;
 use super::law::{Age, DUE, Entry, Law, What};
 use super::machine::{Machine, mark, numbered};
 use super::wire::{BODY_BYTES, Head, PAGE_BYTES, Page, Report, bodies};
@@ -15,9 +16,9 @@ const PAGE_KEYS: usize = 1 << 11;
 
 impl<L: Law> Machine<L> {
     /// A node that starts is told that it is known, and gets what was kept for it.
-    pub(super) fn answer_hello(&mut self, from: NodeId, writer: Writer) {
-        let now = self.now;
-        let entries = self.keep.of(&self.law, from, writer, now);
+    pub(super) fn answer_hello(&mut self, sender: Sender) {
+        let (from, now) = (sender.node, self.now);
+        let entries = self.keep.of(&self.law, sender, now);
         for (body, number) in bodies(&entries, now, BODY_BYTES).into_iter().zip(0..) {
             let part = numbered(number, now, body);
             self.post.send(from, |head| head.give_back(&part), now);

@@ -238,7 +238,9 @@ fn put_entry(encoder: &mut Encoder, entry: &Entry, time: Instant) {
     match &entry.what {
         What::Report(segs) => {
             encoder.count(segs.len() as u64 * 4);
-            segs.iter().for_each(|it| seg(encoder, it));
+            for it in segs {
+                seg(encoder, it);
+            }
         }
         What::Refund(refund) => {
             encoder.count(1);

@@ -218,7 +218,7 @@ fn what_is_heard_again_changes_no_decision() {
                 world.run(world.now() + gap);
                 let sent = world.sent.as_ref().unwrap();
                 if replays && !sent.is_empty() {
-                    let (from, to, frame) = sent[other.place(sent.len())].clone();
+                    let Sent { from, to, frame } = sent[other.place(sent.len())].clone();
                     world.deliver(from, to, &frame);
                 }
                 decisions.push(world.request(any(&mut dice, 5), Key(0), 1));

@@ -63,7 +63,7 @@ fn broken_frames_are_refused_whole_or_taken_without_harm() {
     let sent = world.sent.take().unwrap();
     let now = world.instant();
     for _ in 0..20_000 {
-        let (from, to, frame) = &sent[dice.place(sent.len())];
+        let Sent { from, to, frame } = &sent[dice.place(sent.len())];
         let bytes = broken(frame, &mut dice);
         let is_readable = decode(&bytes, now).is_ok();
         let machine = world.node(*to);
@@ -85,7 +85,7 @@ fn every_frame_that_is_sent_can_be_read() {
     let mut world = traffic();
     let now = world.instant();
     let mut kinds = std::collections::BTreeSet::new();
-    for (_, _, frame) in world.sent.take().unwrap() {
+    for Sent { frame, .. } in world.sent.take().unwrap() {
         assert!(decode(&frame, now).is_ok());
         assert!(frame.len() <= 1_300, "{}", frame.len());
         kinds.insert(frame[0] & 0x0f);

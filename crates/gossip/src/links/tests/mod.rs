@@ -129,6 +129,14 @@ pub(super) enum Step {
     Restart(u16),
 }
 
+/// A frame that was sent.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub(super) from: u16,
+    pub(super) to: u16,
+    pub(super) frame: Arc<[u8]>,
+}
+
 /// Nodes and what is between them.
 pub(super) struct World<L: Law + Clone> {
     pub(super) law: L,
@@ -140,7 +148,7 @@ pub(super) struct World<L: Law + Clone> {
     pub(super) bytes: u64,
     pub(super) frames: u64,
     /// Every frame with its sender and receiver, for tests that replay them.
-    pub(super) sent: Option<Vec<(u16, u16, Arc<[u8]>)>>,
+    pub(super) sent: Option<Vec<Sent>>,
 }
 
 impl<L: Law + Clone> World<L> {
@@ -275,7 +283,11 @@ impl<L: Law + Clone> World<L> {
             self.bytes += 28 + send.frame.len() as u64;
             self.frames += 1;
             if let Some(sent) = &mut self.sent {
-                sent.push((node, send.to.0, Arc::clone(&send.frame)));
+                sent.push(Sent {
+                    from: node,
+                    to: send.to.0,
+                    frame: Arc::clone(&send.frame),
+                });
             }
             self.sim.post(node, send.to.0, send.frame);
         }

@@ -176,7 +176,7 @@ fn one_node_with_refunds_is_the_obvious_bucket() {
             per_ns: 7 * MS,
         };
         let mut law = numbers.law();
-        law.fade = Ratio::new(dice.below(2) as u32, 4);
+        law.fade = Ratio::new(u32::from(dice.chance(1, 2)), 4);
         let mut node = Machine::new(law, &plan(1, 1));
         let token = i128::from(numbers.per_ns);
         let (mut level, mut now) = (0_i128, NOW);
