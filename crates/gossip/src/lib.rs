@@ -12,6 +12,7 @@ mod bytes;
 mod codec;
 mod home;
 mod kind;
+mod links;
 mod list;
 mod machine;
 mod part;

@@ -16,6 +16,7 @@ use tollgate_mode::{
 
 use crate::bucket::Bucket;
 use crate::kind::Kind;
+use crate::links;
 use crate::machine::{Machine, move_time};
 use crate::replica::{Design, Replica};
 use crate::setup::{Knobs, Setup};
@@ -65,6 +66,7 @@ impl ModeKind for Gossip {
         let config = policy.policy.config();
         tag.text(match &self.custom {
             Some(custom) => custom.name,
+            None if is_links(policy) => "links",
             None => kind(policy, nodes).name(),
         });
         tag.number(config.limit);
@@ -88,6 +90,19 @@ impl ModeKind for Gossip {
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
         let config = build.policy.policy.config();
         let (bucket, window) = counted(config)?;
+        if is_links(build.policy) {
+            let limit = match window {
+                Some(window) => links::Limit::Window(window),
+                None => links::Limit::Bucket {
+                    bucket,
+                    leaks: config.algorithm == Algorithm::LeakyBucket,
+                    wait_max: wait_max(config),
+                },
+            };
+            let mut part = links::build(limit, build.numbers, &self.knobs, build.start);
+            part.handle_event(&Event::Join, build.start);
+            return Ok(part);
+        }
         let recipe = Recipe {
             kind: kind(build.policy, build.numbers.planned),
             custom: self.custom.clone(),
@@ -287,6 +302,10 @@ impl Mode for Part {
     fn status(&mut self, _: Option<Key>, _: Instant) -> Vec<Figure> {
         Vec::new()
     }
+}
+
+fn is_links(policy: &NamedPolicy) -> bool {
+    policy.design() == tollgate_contract::Design::Links
 }
 
 /// The design of a policy, chosen for the size of the cluster where it is `auto`.

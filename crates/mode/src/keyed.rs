@@ -164,6 +164,20 @@ impl<V: Weigh> Keyed<V> {
         keys
     }
 
+    /// Every key from a slot on, each with the slot after it.
+    pub fn from_slot(&self, slot: u32) -> impl Iterator<Item = (u32, Key, &V)> {
+        let (first, skipped) = place(slot);
+        let blocks = self.blocks.iter().enumerate().skip(first);
+        blocks.flat_map(move |(number, block)| {
+            let skipped = if number == first { skipped } else { 0 };
+            let slots = block.slots.iter().enumerate().skip(skipped);
+            slots.filter_map(move |(place, slot)| {
+                let slot = slot.as_ref()?;
+                Some((slot_at(number, place) + 1, slot.key, &slot.value))
+            })
+        })
+    }
+
     /// The key after the one that was told last, round and round; `None` where the next few slots are empty.
     pub fn sweep(&mut self) -> Option<Key> {
         for _ in 0..SWEPT_SLOTS {
@@ -484,6 +498,24 @@ mod tests {
         let mut seen: Vec<_> = (0..100).filter_map(|_| keyed.sweep()).collect();
         seen.sort_unstable();
         seen.dedup();
+        assert_eq!(seen, keyed.keys());
+    }
+
+    #[test]
+    fn pages_have_every_key_once() {
+        let mut keyed = Keyed::default();
+        for key in 0..1_000_u128 {
+            keyed.insert(Key(key), Vec::new());
+        }
+        keyed.retain(|key, _| key.0 % 3 != 1);
+        let (mut seen, mut slot) = (Vec::new(), 0);
+        loop {
+            let page: Vec<_> = keyed.from_slot(slot).take(37).collect();
+            let Some((next, ..)) = page.last() else { break };
+            slot = *next;
+            seen.extend(page.iter().map(|(_, key, _)| *key));
+        }
+        seen.sort_unstable();
         assert_eq!(seen, keyed.keys());
     }
 

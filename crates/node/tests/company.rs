@@ -44,7 +44,7 @@ fn admitted(world: &mut World, key: &str, asked: u32) -> u32 {
 
 #[test]
 fn every_design_admits_the_limit_and_no_more_when_news_is_instant() {
-    for design in ["auto", "segments", "home"] {
+    for design in ["auto", "segments", "home", "links"] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
@@ -93,7 +93,7 @@ fn a_leaking_bucket_says_how_long_to_wait_wherever_requests_came() {
 
 #[test]
 fn a_refusal_anywhere_charges_nothing_anywhere() {
-    for design in ["segments", "home"] {
+    for design in ["segments", "home", "links"] {
         let mut world = world::of(2, &MIXED.replace("DESIGN", design));
         for _ in 0..5 {
             assert!(world.check(0, "ada", 1).is_allowed());
@@ -279,7 +279,7 @@ fn garbage_is_refused_and_counted() {
 
 #[test]
 fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
-    for design in ["segments", "home"] {
+    for design in ["segments", "home", "links"] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
@@ -300,7 +300,7 @@ fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
 
 #[test]
 fn who_leaves_tells_the_others_everything() {
-    for design in ["segments", "home"] {
+    for design in ["segments", "home", "links"] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );
@@ -322,7 +322,7 @@ fn who_leaves_tells_the_others_everything() {
 
 #[test]
 fn a_restarted_node_gets_back_what_it_had_not_told() {
-    for design in ["segments", "home"] {
+    for design in ["segments", "home", "links"] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
         );

@@ -29,7 +29,7 @@ const KEYS: u32 = 100_000;
 #[test]
 #[ignore = "measures; see the top of the file"]
 fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
-    for design in ["segments", "home"] {
+    for design in ["segments", "home", "links"] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 40, per: 1h }}] }}]"
         );

@@ -113,7 +113,7 @@ fn shake(world: &mut World<Judge>, dice: &mut Dice, back: &mut BTreeMap<usize, u
 #[test]
 fn nobody_is_refused_what_one_bucket_has() {
     for seed in 0..4 {
-        for design in ["segments", "home"] {
+        for design in ["segments", "home", "links"] {
             let mut world = world(&format!("gossip, design: {design}"), seed);
             run(&mut world, seed);
             let seen = world.observer;

@@ -41,14 +41,16 @@ pub enum Design {
     Segments,
     /// One node per key collects and announces.
     Home,
+    /// Reports that count once on their link, and one level per key.
+    Links,
 }
 
 impl Design {
     /// Every design, in the order of the documentation.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Segments, Self::Home];
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Segments, Self::Home, Self::Links];
 
     /// Their names, in the same order.
-    pub const NAMES: [&'static str; 3] = ["auto", "segments", "home"];
+    pub const NAMES: [&'static str; 4] = ["auto", "segments", "home", "links"];
 
     /// The name used in contract files.
     pub const fn name(self) -> &'static str {
@@ -59,7 +61,7 @@ impl Design {
     pub const fn allows(self, algorithm: Algorithm) -> bool {
         match (self, algorithm) {
             (_, Algorithm::SlidingLog) => false,
-            (Self::Auto | Self::Segments, _) | (_, Algorithm::TokenBucket) => true,
+            (Self::Auto | Self::Segments | Self::Links, _) | (_, Algorithm::TokenBucket) => true,
             (Self::Home, algorithm) => matches!(algorithm, Algorithm::LeakyBucket),
         }
     }

@@ -111,8 +111,13 @@ impl Window {
         self.limit
     }
 
+    /// How windows lie in time.
+    pub(crate) const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// The slice that holds an instant.
-    fn slice(&self, now: Instant) -> Bounds {
+    pub(crate) fn slice(&self, now: Instant) -> Bounds {
         match &self.shape {
             Shape::Calendar(calendar) => calendar.window(now),
             Shape::Fixed { period, offset } => grid(now, *period, *offset),
@@ -133,7 +138,7 @@ impl Window {
     }
 
     /// How many slices before the current one still count.
-    fn past(&self) -> u32 {
+    pub(crate) fn past(&self) -> u32 {
         match &self.shape {
             Shape::Fixed { .. } | Shape::Calendar(_) => 0,
             Shape::Counters { slices, .. } => slices.saturating_sub(1),
@@ -142,7 +147,7 @@ impl Window {
     }
 
     /// The time of the slices before the current one that still count.
-    fn reach(&self) -> Span {
+    pub(crate) fn reach(&self) -> Span {
         let past = u128::from(self.past());
         Span::from_nanos(self.width().as_nanos().saturating_mul(past))
     }
