@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         let FieldShape::Whole(least, most) = PolicyField::named(field)?.shape else {
             return None;
         };
-        self.keep(scalar::whole(text, &format!("`{field}`"), (least, most)))
+        self.keep(scalar::whole(text, &format!("`{field}`"), least, most))
     }
 
     fn number(&mut self, field: &str) -> Option<u64> {

@@ -9,7 +9,7 @@ use crate::snippet::quote;
 use crate::text::Text;
 
 /// A whole number between the bounds.
-pub fn whole(text: &Text, what: &str, (least, most): (u64, u64)) -> Result<u64, Problem> {
+pub fn whole(text: &Text, what: &str, least: u64, most: u64) -> Result<u64, Problem> {
     let wrong = |kind, why: String| Err(Problem::new(kind, text.place, why));
     let value: &str = &text.value;
     let typed = quote(value);

@@ -105,7 +105,7 @@ impl Replica {
     /// The level as this node sees it, with what the key owes, its credit taken off; credit beyond the backlog is void.
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         let level = self.design.level(key, now);
-        let owed = self.arrears.of(key, (self.bucket, level), now);
+        let owed = self.arrears.of(key, self.bucket, level, now);
         owed.saturating_add(self.uncredited(key, level))
     }
 
@@ -131,7 +131,7 @@ impl Replica {
         }
         if rest > 0 {
             let grains = self.bucket.grains(rest);
-            self.arrears.count(key, (self.bucket, grains), now);
+            self.arrears.count(key, self.bucket, grains, now);
             self.design.accept(key, rest, now);
         }
     }

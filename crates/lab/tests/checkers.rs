@@ -77,7 +77,7 @@ fn messages(outcome: &Outcome) -> f64 {
 }
 
 /// Asserts a figure's mean, and says how to see it again.
-fn assert_within(cell: &Cell<'_>, what: &str, found: f64, (low, high): (f64, f64)) {
+fn assert_within(cell: &Cell<'_>, what: &str, found: f64, low: f64, high: f64) {
     assert!(
         (low..=high).contains(&found),
         "{} on {}: {what} is {found:.2}, expected {low} to {high}; see: \
@@ -184,7 +184,7 @@ fn segments_and_home_are_cheap() {
     ];
     for (set, kind, most) in bars {
         let cell = cell(set, kind);
-        assert_within(&cell, "KB", cell.mean(kilobytes), (0.0, most));
+        assert_within(&cell, "KB", cell.mean(kilobytes), 0.0, most);
     }
 }
 
@@ -202,7 +202,7 @@ fn slow_drips_are_noticed() {
             seeds: 2,
             ..cell(set, kind)
         };
-        assert_within(&cell, "total", cell.mean(total), (least, 101.0));
+        assert_within(&cell, "total", cell.mean(total), least, 101.0);
     }
 }
 
@@ -210,21 +210,23 @@ fn slow_drips_are_noticed() {
 fn counters_are_as_close_as_reported() {
     for kind in [Contender::Counter, Contender::CounterFixed] {
         let extreme = cell("b-extreme", kind);
-        assert_within(&extreme, "area", extreme.mean(area), (96.0, 97.6));
-        assert_within(&extreme, "over", extreme.mean(over), (85.0, 125.0));
+        assert_within(&extreme, "area", extreme.mean(area), 96.0, 97.6);
+        assert_within(&extreme, "over", extreme.mean(over), 85.0, 125.0);
         assert_within(
             &extreme,
             "messages",
             extreme.mean(messages),
-            (1_200.0, 1_650.0),
+            1_200.0,
+            1_650.0,
         );
         let substantial = cell("b-substantial", kind);
-        assert_within(&substantial, "area", substantial.mean(area), (95.2, 98.0));
+        assert_within(&substantial, "area", substantial.mean(area), 95.2, 98.0);
         assert_within(
             &substantial,
             "messages",
             substantial.mean(messages),
-            (2_700.0, 3_500.0),
+            2_700.0,
+            3_500.0,
         );
     }
 }
@@ -235,9 +237,9 @@ fn a_clamped_counter_does_not_save_up() {
         seeds: 10,
         ..cell("idle", Contender::CounterFixed)
     };
-    assert_within(&fixed, "over", fixed.mean(over), (0.0, 360.0));
+    assert_within(&fixed, "over", fixed.mean(over), 0.0, 360.0);
     let printed = cell("idle", Contender::Counter);
-    assert_within(&printed, "over", printed.mean(over), (900.0, 1_200.0));
+    assert_within(&printed, "over", printed.mean(over), 900.0, 1_200.0);
     for interval in [300, 450, 900] {
         let change = |cluster: &mut Cluster| cluster.knobs.interval = millis(interval);
         let fixed = Cell {
@@ -246,7 +248,7 @@ fn a_clamped_counter_does_not_save_up() {
             ..cell("d", Contender::CounterFixed)
         };
         let wrong = fixed.mean(|outcome| outcome.judged.false_rejections as f64);
-        assert_within(&fixed, "false rejections", wrong, (0.0, 0.0));
+        assert_within(&fixed, "false rejections", wrong, 0.0, 0.0);
     }
 }
 
@@ -298,24 +300,19 @@ fn queues_are_as_close_as_reported() {
         ("b-barely", 70.0, 3.0),
     ] {
         let freq = cell(set, Contender::QueueFreq);
-        assert_within(&freq, "area", freq.mean(area), (least, 100.5));
-        assert_within(&freq, "over", freq.mean(over), (0.0, most_over));
+        assert_within(&freq, "area", freq.mean(area), least, 100.5);
+        assert_within(&freq, "over", freq.mean(over), 0.0, most_over);
     }
     let extreme = cell("b-extreme", Contender::QueueFreq);
-    assert_within(
-        &extreme,
-        "messages",
-        extreme.mean(messages),
-        (0.0, 10_500.0),
-    );
-    assert_within(&extreme, "KB", extreme.mean(kilobytes), (0.0, 8_500.0));
+    assert_within(&extreme, "messages", extreme.mean(messages), 0.0, 10_500.0);
+    assert_within(&extreme, "KB", extreme.mean(kilobytes), 0.0, 8_500.0);
     for interval in [300, 450, 900] {
         let change = |cluster: &mut Cluster| cluster.knobs.interval = millis(interval);
         let freq = Cell {
             change: &change,
             ..cell("d", Contender::QueueFreq)
         };
-        assert_within(&freq, "total", freq.mean(total), (100.0, 100.0));
+        assert_within(&freq, "total", freq.mean(total), 100.0, 100.0);
     }
 }
 
@@ -324,11 +321,11 @@ fn the_least_informed_come_first() {
     let plain = cell("b-extreme", Contender::Queue);
     let linf = cell("b-extreme", Contender::QueueLinf);
     let quiet = linf.mean(|outcome| outcome.quiet_s.unwrap_or(300.0));
-    assert_within(&linf, "seconds until quiet", quiet, (0.0, 10.0));
+    assert_within(&linf, "seconds until quiet", quiet, 0.0, 10.0);
     let extra = |outcome: &Outcome| outcome.state_bytes - outcome.local_bytes;
     let saved = linf.mean(extra) / plain.mean(extra);
-    assert_within(&linf, "part of the delta states left", saved, (0.0, 0.85));
-    assert_within(&linf, "area", linf.mean(area), (96.0, 98.0));
+    assert_within(&linf, "part of the delta states left", saved, 0.0, 0.85);
+    assert_within(&linf, "area", linf.mean(area), 96.0, 98.0);
 }
 
 #[test]
@@ -366,7 +363,7 @@ fn segments_and_home_bear_faults() {
                     change: &change,
                     ..cell(set, kind)
                 };
-                assert_within(&cell, name, cell.mean(total), (least, 103.0));
+                assert_within(&cell, name, cell.mean(total), least, 103.0);
             }
         }
     }

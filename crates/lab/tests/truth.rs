@@ -31,12 +31,19 @@ fn traces() -> impl Strategy<Value = Vec<Request>> {
 }
 
 /// Bursts of a few tokens, one of which comes back in some milliseconds.
-fn buckets() -> impl Strategy<Value = (u64, u64)> {
-    (1_u64..6, prop::sample::select(vec![1_u64, 100, 170, 1_000]))
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    burst: u64,
+    token_ms: u64,
 }
 
-fn bucket((burst, token_ms): (u64, u64)) -> Bucket {
-    Bucket::new(burst, 1, token_ms * 1_000_000).unwrap()
+fn buckets() -> impl Strategy<Value = Size> {
+    let token_ms = prop::sample::select(vec![1_u64, 100, 170, 1_000]);
+    (1_u64..6, token_ms).prop_map(|(burst, token_ms)| Size { burst, token_ms })
+}
+
+fn bucket(size: Size) -> Bucket {
+    Bucket::new(size.burst, 1, size.token_ms * 1_000_000).unwrap()
 }
 
 /// How full a bucket is, in nanoseconds of refill: the greatest, over all instants, of what came since less what leaked
@@ -58,11 +65,11 @@ fn level(taken: &[(u64, u64)], token_ns: u64, now: u64) -> i128 {
         .max(0)
 }
 
-fn fits(taken: &[(u64, u64)], (burst, token_ms): (u64, u64), request: &Request) -> bool {
-    let token_ns = token_ms * 1_000_000;
+fn fits(taken: &[(u64, u64)], size: Size, request: &Request) -> bool {
+    let token_ns = size.token_ms * 1_000_000;
     let wanted = level(taken, token_ns, request.at.as_nanos())
         + i128::from(request.cost.max(1)) * i128::from(token_ns);
-    wanted <= i128::from(burst) * i128::from(token_ns)
+    wanted <= i128::from(size.burst) * i128::from(token_ns)
 }
 
 /// What one user was granted up to each request.

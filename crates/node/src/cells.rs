@@ -10,7 +10,7 @@ use tollgate_limit::{
 };
 use tollgate_table::{Counters, Full, Holder, Print, Rules, Share, Table, TableConfig};
 
-use crate::company::Parts;
+use crate::company::{Foreseen, Parts};
 use crate::decide::Ask;
 use crate::dirty::Dirty;
 use crate::durable::{RestoreError, Row, WrittenBy, WrittenCell};
@@ -334,7 +334,15 @@ impl Cells {
         }));
         match self.parts() {
             None => here,
-            Some(parts) => parts.foresee(here, (print, lot), cost, now),
+            Some(parts) => {
+                let asked = Foreseen {
+                    print,
+                    cost,
+                    now,
+                    lot,
+                };
+                parts.foresee(here, asked)
+            }
         }
     }
 

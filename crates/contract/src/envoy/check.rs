@@ -224,9 +224,9 @@ impl<'p> Checker<'p> {
             "requests_per_unit",
         );
         let count = count.and_then(|text| {
-            let bounds = (0, u64::from(u32::MAX));
+            let most = u64::from(u32::MAX);
             self.problems
-                .keep(scalar::whole(text, "`requests_per_unit`", bounds))
+                .keep(scalar::whole(text, "`requests_per_unit`", 0, most))
         });
         let period = Period::from_nanos(seconds? * 1_000_000_000);
         let mut config = PolicyConfig::new(Algorithm::FixedWindow, count?, period);

@@ -29,7 +29,7 @@ pub(crate) struct Arrears {
 
 impl Arrears {
     /// What a key owes now, where that much is counted of it.
-    pub(crate) fn of(&mut self, key: Key, (bucket, level): (Bucket, u128), now: Instant) -> u128 {
+    pub(crate) fn of(&mut self, key: Key, bucket: Bucket, level: u128, now: Instant) -> u128 {
         let Some(owed) = self.owed.get_mut(&key) else {
             return 0;
         };
@@ -49,7 +49,7 @@ impl Arrears {
     }
 
     /// So much more is counted of a key.
-    pub(crate) fn count(&mut self, key: Key, (bucket, grains): (Bucket, u128), now: Instant) {
+    pub(crate) fn count(&mut self, key: Key, bucket: Bucket, grains: u128, now: Instant) {
         if let Some(owed) = self.owed.get_mut(&key) {
             let from = owed.from.max(now);
             owed.from = from.saturating_add(bucket.time_for(grains));

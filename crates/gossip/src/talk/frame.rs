@@ -95,8 +95,8 @@ impl Frame {
                 }
             }
             Self::Full(known) | Self::Fill(known) => {
-                for known in known {
-                    put_known(&mut encoder, known);
+                for (key, entries) in known {
+                    put_known(&mut encoder, *key, entries);
                 }
             }
             Self::Join | Self::Recall => {}
@@ -121,7 +121,7 @@ impl Frame {
                 list: take_list(&mut rest, latest)?,
             },
             KEEP => Self::Keep(all(&mut rest, |rest| {
-                take_keep(rest, latest, (header.writer, header.sequence))
+                take_keep(rest, latest, header.writer, header.sequence)
             })?),
             PULL => Self::Pull(all(&mut rest, take_key)?),
             DIGEST => Self::Digest(all(&mut rest, |rest| Ok((rest.key()?, rest.u32()?)))?),
@@ -132,7 +132,7 @@ impl Frame {
             KEPT => Self::Kept(all(&mut rest, |rest| {
                 let writer = Writer(rest.u16()?);
                 let version = rest.sequence()?;
-                take_keep(rest, latest, (writer, version))
+                take_keep(rest, latest, writer, version)
             })?),
             kind => return Err(Malformed::Kind(kind)),
         };
@@ -202,8 +202,8 @@ fn put_keep(encoder: &mut Encoder, copy: &Copied) {
     put_list(encoder, &copy.entry.list);
 }
 
-fn put_known(encoder: &mut Encoder, (key, entries): &(Key, Vec<Entry>)) {
-    encoder.key(*key);
+fn put_known(encoder: &mut Encoder, key: Key, entries: &[Entry]) {
+    encoder.key(key);
     encoder.varint(entries.len() as u128);
     for entry in entries {
         encoder.u16(entry.writer.0);
@@ -248,7 +248,8 @@ fn take_list(rest: &mut Decoder<'_>, latest: Instant) -> Result<Vec<Segment>, Ma
 fn take_keep(
     rest: &mut Decoder<'_>,
     latest: Instant,
-    (writer, version): (Writer, u64),
+    writer: Writer,
+    version: u64,
 ) -> Result<Copied, Malformed> {
     let key = rest.key()?;
     let secret = rest.count()?;

@@ -137,7 +137,7 @@ fn delays() -> Vec<Cell> {
                 let making = making
                     .labelled(format!("{label}, {millis} ms"), "")
                     .with(delay(millis));
-                let hybrid = making.tuned(("home k auto", Home), |knobs| knobs.direct = None);
+                let hybrid = making.tuned("home k auto", Home, |knobs| knobs.direct = None);
                 making.variants(vec![Variant::plain(Segments), Variant::plain(Home), hybrid])
             }));
         }
@@ -153,7 +153,9 @@ fn faults() -> Vec<Cell> {
     let mut cells = Vec::new();
     for trouble in &troubles {
         for set in LIMITED {
-            cells.extend(making(set, trouble).map(|making| making.plain(&[Segments, Home])));
+            cells.extend(
+                making(set.0, set.1, trouble).map(|making| making.plain(&[Segments, Home])),
+            );
         }
     }
     cells
@@ -165,7 +167,7 @@ fn growth() -> Vec<Cell> {
         let making = making
             .sized(nodes, u64::from(nodes) * 10)
             .labelled(format!("{nodes} nodes"), "");
-        let tree = making.tuned(("home tree 16", Home), |knobs| knobs.tree = Some(16));
+        let tree = making.tuned("home tree 16", Home, |knobs| knobs.tree = Some(16));
         Some(
             making
                 .variants(vec![Variant::plain(Home), tree])

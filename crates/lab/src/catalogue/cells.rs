@@ -51,7 +51,7 @@ impl Making {
 
     /// The same under another label, with what the table says of that.
     pub(super) fn labelled(mut self, label: String, table: &str) -> Self {
-        self.told = told::told((Source::Reference, table), &label);
+        self.told = told::told(Source::Reference, table, &label);
         self.label = label;
         self
     }
@@ -124,7 +124,8 @@ impl Making {
     /// A design with other knobs than the cluster's.
     pub(super) fn tuned(
         &self,
-        (name, contender): (&str, Contender),
+        name: &str,
+        contender: Contender,
         tune: impl Fn(&mut Knobs),
     ) -> Variant {
         let mut knobs = self.cluster.knobs.clone();

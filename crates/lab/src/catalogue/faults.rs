@@ -136,7 +136,7 @@ pub(super) fn all() -> Plan {
 fn cells(troubles: &[Trouble], designs: &[Contender]) -> Vec<Cell> {
     let of_trouble = |trouble: &Trouble| -> Vec<Cell> {
         let one = |(name, label)| {
-            let making = making((name, label), trouble)?;
+            let making = making(name, label, trouble)?;
             let bare = super::others::segments_bare(&making);
             let mut variants: Vec<_> = designs.iter().copied().map(Variant::plain).collect();
             variants.push(bare);
@@ -148,7 +148,7 @@ fn cells(troubles: &[Trouble], designs: &[Contender]) -> Vec<Cell> {
 }
 
 /// A set under a fault.
-pub(super) fn making((name, label): (&str, &str), trouble: &Trouble) -> Option<Making> {
+pub(super) fn making(name: &str, label: &str, trouble: &Trouble) -> Option<Making> {
     let making = Making::of(name, label)?;
     let making = making.labelled(format!("{label}, {}", trouble.name), FAULTS);
     let routing = trouble.routing;

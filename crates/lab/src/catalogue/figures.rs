@@ -37,7 +37,7 @@ const POINTS_MAX: usize = 240;
 /// The plots of one view. `places` says where each row stands in plots over a parameter.
 pub(super) fn draw(view: View, rows: &[Row], places: &[Option<(String, f64)>]) -> Vec<Figure> {
     if let View::Over(column, label) = view {
-        return sweep((column, label), rows, places);
+        return sweep(column, label, rows, places);
     }
     sets(rows)
         .into_iter()
@@ -273,7 +273,8 @@ fn top(line: &Line) -> f64 {
 
 /// A column over a parameter: one plot per series, one line per design, dashed what others report.
 fn sweep(
-    (column, label): (Column, &str),
+    column: Column,
+    label: &str,
     rows: &[Row],
     places: &[Option<(String, f64)>],
 ) -> Vec<Figure> {
@@ -294,23 +295,23 @@ fn sweep(
             .filter(|(_, (own, _))| own == name)
             .map(|(row, (_, x))| (*row, *x))
             .collect();
-        plot((column, label), name, &mine)
+        plot(column, label, name, &mine)
     };
     series.iter().filter_map(of_series).collect()
 }
 
-fn plot((column, label): (Column, &str), series: &str, rows: &[(&Row, f64)]) -> Option<Figure> {
+fn plot(column: Column, label: &str, series: &str, rows: &[(&Row, f64)]) -> Option<Figure> {
     let mut lines: Vec<Line> = Vec::new();
     for (row, x) in rows {
         let measured = row.column(column).map(|spread| spread.mean);
-        extend(&mut lines, (&row.design, false), measured.map(|y| (*x, y)));
+        extend(&mut lines, &row.design, false, measured.map(|y| (*x, y)));
         let told = row
             .reported
             .iter()
             .find(|told| told.column == column && !told.is_ratio);
         if let Some(told) = told {
             let name = format!("{}, {}", row.design, source(told.source));
-            extend(&mut lines, (&name, true), Some((*x, told.value)));
+            extend(&mut lines, &name, true, Some((*x, told.value)));
         }
     }
     lines.sort_by_key(|line| line.is_reference);
@@ -351,7 +352,7 @@ fn ends(lines: &[Line]) -> String {
     }
 }
 
-fn extend(lines: &mut Vec<Line>, (name, is_reference): (&str, bool), point: Option<(f64, f64)>) {
+fn extend(lines: &mut Vec<Line>, name: &str, is_reference: bool, point: Option<(f64, f64)>) {
     let Some(point) = point else { return };
     match lines.iter_mut().find(|line| line.name == name) {
         Some(line) => line.points.push(point),

@@ -77,11 +77,11 @@ pub(super) fn variants() -> Plan {
 
 fn tuned(making: &Making) -> Vec<Variant> {
     let beta = |(name, design), over, under| {
-        making.tuned((name, design), |knobs| {
+        making.tuned(name, design, |knobs| {
             knobs.beta = Some(Ratio::new(over, under));
         })
     };
-    let direct = |name, k| making.tuned((name, Home), |knobs| knobs.direct = k);
+    let direct = |name, k| making.tuned(name, Home, |knobs| knobs.direct = k);
     vec![
         Variant::plain(Counter),
         Variant::plain(Segments),
@@ -102,7 +102,7 @@ fn tuned(making: &Making) -> Vec<Variant> {
 
 /// Segments without copies and repair.
 pub(super) fn segments_bare(making: &Making) -> Variant {
-    making.tuned(("segments bare", Segments), |knobs| {
+    making.tuned("segments bare", Segments, |knobs| {
         knobs.buddy = false;
         knobs.digest = tollgate_limit::Span::ZERO;
     })
@@ -110,7 +110,7 @@ pub(super) fn segments_bare(making: &Making) -> Variant {
 
 /// Home without standby, copies and repetitions.
 pub(super) fn home_bare(making: &Making) -> Variant {
-    making.tuned(("home bare", Home), |knobs| {
+    making.tuned("home bare", Home, |knobs| {
         knobs.standby = false;
         knobs.repeat = false;
     })

@@ -160,7 +160,7 @@ pub(super) fn f15() -> Plan {
         let every = |design: Contender| {
             [300, 450, 900].map(|millis| {
                 let name = format!("{} {millis} ms", design.name());
-                making.tuned((&name, design), |knobs| knobs.interval = ms(millis))
+                making.tuned(&name, design, |knobs| knobs.interval = ms(millis))
             })
         };
         let mut variants = every(Queue).to_vec();

@@ -114,7 +114,7 @@ impl Plan {
             cell.cluster.watch.curves = ask.curves && is_over_time;
         }
         let rows = self.rows(seeds, ask)?;
-        Ok(self.report(rows, (ask.first, seeds)))
+        Ok(self.report(rows, ask.first, seeds))
     }
 
     /// How many runs that are.
@@ -159,7 +159,7 @@ impl Plan {
         self.cells.iter().flat_map(of_cell).collect()
     }
 
-    fn report(self, rows: Vec<Row>, (first, seeds): (u64, u64)) -> Report {
+    fn report(self, rows: Vec<Row>, first: u64, seeds: u64) -> Report {
         let places: Vec<_> = self
             .pairs()
             .iter()

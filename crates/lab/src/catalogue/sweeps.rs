@@ -64,7 +64,7 @@ pub(super) fn thousand() -> Plan {
     let cell = sized(1000, 10_000).map(|making| {
         let making = making.labelled("1000 nodes, c = 10000".to_owned(), SWEEPS);
         let tree = |children: u16| {
-            making.tuned((&format!("home tree {children}"), Home), |knobs| {
+            making.tuned(&format!("home tree {children}"), Home, |knobs| {
                 knobs.tree = Some(children);
             })
         };
@@ -141,9 +141,9 @@ fn direct(making: &Making, with_thesis: bool) -> Vec<Variant> {
         variants.extend([Counter, QueueFreq].map(Variant::plain));
     }
     variants.push(Variant::plain(Segments));
-    variants.push(making.tuned(("home k = 0", Home), |knobs| knobs.direct = Some(0)));
+    variants.push(making.tuned("home k = 0", Home, |knobs| knobs.direct = Some(0)));
     variants.push(Variant::plain(Home));
-    variants.push(making.tuned(("home k auto", Home), |knobs| knobs.direct = None));
+    variants.push(making.tuned("home k auto", Home, |knobs| knobs.direct = None));
     variants
 }
 

@@ -6,7 +6,7 @@
 use crate::report::{Column, Reported, Source};
 
 /// What a table says about a set, by design.
-pub(super) fn told((source, table): (Source, &str), set: &str) -> Vec<(String, Reported)> {
+pub(super) fn told(source: Source, table: &str, set: &str) -> Vec<(String, Reported)> {
     let mut told = Vec::new();
     for (own, design, figures) in table.lines().filter_map(parts) {
         if own == set {
@@ -23,12 +23,12 @@ pub(super) fn told((source, table): (Source, &str), set: &str) -> Vec<(String, R
 
 /// What the thesis says about a set.
 pub(super) fn thesis(set: &str) -> Vec<(String, Reported)> {
-    told((Source::Thesis, THESIS), set)
+    told(Source::Thesis, THESIS, set)
 }
 
 /// What the other simulator gave on a set of the usual kind.
 pub(super) fn reference(set: &str) -> Vec<(String, Reported)> {
-    told((Source::Reference, SETS), set)
+    told(Source::Reference, SETS, set)
 }
 
 fn parts(line: &str) -> Option<(&str, &str, &str)> {

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::report::Spread;
 
-    fn row(set: &str, design: &str, (area, over, bytes): (f64, f64, f64)) -> Row {
+    fn row(set: &str, design: &str, area: f64, over: f64, bytes: f64) -> Row {
         let flat = |mean| Spread {
             mean,
             sd: 0.0,
@@ -232,10 +232,10 @@ mod tests {
     #[test]
     fn what_is_said_follows_from_the_rows() {
         let rows = [
-            row("x", "counter", (96.8, 107.0, 200.0)),
-            row("x", "home", (100.0, 0.0, 72.0)),
-            row("y", "counter", (36.0, 5.0, 1000.0)),
-            row("y", "home", (100.0, 0.0, 70.0)),
+            row("x", "counter", 96.8, 107.0, 200.0),
+            row("x", "home", 100.0, 0.0, 72.0),
+            row("y", "counter", 36.0, 5.0, 1000.0),
+            row("y", "home", 100.0, 0.0, 70.0),
         ];
         let told = conclude(&rows);
         for part in [

@@ -59,13 +59,21 @@ pub struct SplitMore {
 /// Which figure is compared.
 pub(super) type Pick = fn(&Figures) -> f64;
 
+/// A figure by which runs are compared, and what it is called.
+#[derive(Clone, Copy)]
+pub(super) struct Measure {
+    pub(super) what: &'static str,
+    pub(super) pick: Pick,
+}
+
 impl SplitRow {
     /// A row that others can be compared with by a figure that is no time of a message.
     pub(super) fn plain(
         figure: &str,
         series: &str,
         x: f64,
-        (what, ours): (&'static str, &[f64]),
+        what: &'static str,
+        ours: &[f64],
     ) -> Self {
         Self {
             figure: figure.to_owned(),
@@ -88,12 +96,13 @@ impl SplitRow {
         figure: &str,
         series: &str,
         x: f64,
-        (what, pick): (&'static str, Pick),
+        measure: Measure,
         runs: &[Figures],
     ) -> Self {
         let all = |pick: Pick| -> Vec<f64> { runs.iter().map(pick).collect() };
         let middle = |pick: Pick| median(all(pick));
-        let row = Self::plain(figure, series, x, (what, &all(pick)));
+        let Measure { what, pick } = measure;
+        let row = Self::plain(figure, series, x, what, &all(pick));
         Self {
             p50_ms: middle(|run| run.p50),
             p95_ms: middle(|run| run.p95),

@@ -84,7 +84,7 @@ impl Node {
             let rules = bounded(rules(named), contract.policies.len());
             let place = known.iter().position(|(of, _)| *of == tag);
             let kept = place.map(|place| known.swap_remove(place).1);
-            pools.push((tag, opened(kept, (limits, rules), at)));
+            pools.push((tag, opened(kept, limits, rules, at)));
         }
         Ok(Some(Ledger {
             node: self,
@@ -117,7 +117,7 @@ impl Node {
 }
 
 /// The pool that was kept, by the numbers of today; a full one where none was.
-fn opened(kept: Option<Pool>, (limits, rules): (Limits, Rules), at: Instant) -> Pool {
+fn opened(kept: Option<Pool>, limits: Limits, rules: Rules, at: Instant) -> Pool {
     let Some(pool) = kept else {
         // The time keeps its sessions apart from those of books that were dropped.
         return Pool::new(limits, rules, at.as_nanos(), at);

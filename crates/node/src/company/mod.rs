@@ -44,7 +44,7 @@ use crate::node::{Node, NodeConfig};
 pub use self::ledger::{Closed, Ledger};
 pub use self::lend::{Lend, Lent};
 pub use self::outbox::{Outgoing, Waker};
-pub(crate) use self::parts::{Charged, Parts, enter_company};
+pub(crate) use self::parts::{Charged, Foreseen, Parts, enter_company};
 pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Peer, Roster};
 pub(crate) use self::seat::Seat;

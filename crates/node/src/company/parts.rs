@@ -41,6 +41,14 @@ pub(crate) struct Part {
 /// What machines were charged for a request: contracts, and bits of their policies.
 pub(crate) type Charged = SmallVec<[(usize, u64); 2]>;
 
+/// A request that is foreseen: of which key, and in which place of a staged roll-out.
+pub(crate) struct Foreseen {
+    pub(crate) print: Print,
+    pub(crate) cost: Cost,
+    pub(crate) now: Instant,
+    pub(crate) lot: Lot,
+}
+
 impl Parts {
     /// The parts of a contract, and the policies that stay in its cells; `None` where all do. What [`super::countable`]
     /// refuses stays there too: whoever loads contracts asks first.
@@ -152,13 +160,13 @@ impl Parts {
     }
 
     /// What each policy of the contract would say, given those in the cells.
-    pub(crate) fn foresee(
-        &self,
-        here: Vec<Forecast>,
-        (print, lot): (Print, Lot),
-        cost: Cost,
-        now: Instant,
-    ) -> Vec<Forecast> {
+    pub(crate) fn foresee(&self, here: Vec<Forecast>, asked: Foreseen) -> Vec<Forecast> {
+        let Foreseen {
+            print,
+            cost,
+            now,
+            lot,
+        } = asked;
         let key = key(print);
         self.weave(here, |part, mut held| {
             let now = held.at(Some(now));
@@ -361,7 +369,7 @@ impl Asked<'_> {
         if takes && ask.cost != Cost::PEEK {
             if is_allowed {
                 machine.take(self.key, cost, now);
-                self.held.tell_admitted(self.key, cost, (self.probe, now));
+                self.held.tell_admitted(self.key, cost, self.probe, now);
             } else {
                 machine.charge(self.key, cost, config.max_debt, now);
                 machine.miss(self.key, cost, now);

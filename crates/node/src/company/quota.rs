@@ -16,7 +16,8 @@ impl Node {
     pub fn quota_report(
         &self,
         spot: &Spot,
-        (plane, report): (PlaneId, &Report),
+        plane: PlaneId,
+        report: &Report,
         now: Instant,
     ) -> Option<QuotaTold> {
         self.of_planes(spot, now, true, |lender, now| {

@@ -122,7 +122,7 @@ impl Watch {
                     by: touched.authors(),
                     revision: Some(snapshot.revision),
                 };
-                put_in_force(&snapshot, (&adopt, &origin), &mut refused.lock())?;
+                put_in_force(&snapshot, &adopt, &origin, &mut refused.lock())?;
             }
             let node = shared.engine.node();
             live.advance(snapshot, || touched.forget(&node));
@@ -156,7 +156,8 @@ struct Refused {
 
 fn put_in_force(
     snapshot: &Snapshot,
-    (adopt, origin): (&Adopt, &Origin),
+    adopt: &Adopt,
+    origin: &Origin,
     refused: &mut Option<Refused>,
 ) -> Result<(), String> {
     let revision = snapshot.revision;

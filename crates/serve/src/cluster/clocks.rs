@@ -21,7 +21,7 @@ struct Off {
 
 impl Clocks {
     /// A boot's clock is off by so much.
-    pub(super) fn tell(&self, (boot, node): (u64, Option<NodeId>), by: Span, is_ahead: bool) {
+    pub(super) fn tell(&self, boot: u64, node: Option<NodeId>, by: Span, is_ahead: bool) {
         let by = Duration::from_nanos(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX));
         let now = Instant::now();
         let mut all = self.0.lock();

@@ -49,23 +49,19 @@ pub(crate) struct Prepared {
     tls: Tls,
 }
 
-/// Runs it all on a thread of its own, until the loop ends.
+/// Runs the loop (`driving`) and what goes on beside it on a thread of its own, until the loop ends.
 fn spawn(
     runtime: Runtime,
-    (listener, ends, looking): (
-        TcpListener,
-        Arc<Ends>,
-        impl Future<Output = ()> + Send + 'static,
-    ),
-    (driving, shared): (impl Future<Output = ()> + Send + 'static, Arc<Shared>),
+    shared: Arc<Shared>,
+    driving: impl Future<Output = ()> + Send + 'static,
+    beside: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let thread = thread::Builder::new().name("cluster".into());
     thread.spawn(move || {
         yield_to_decisions();
         let _mourner = Mourner(shared);
         runtime.block_on(async move {
-            tokio::spawn(stream::accept(listener, ends));
-            tokio::spawn(looking);
+            tokio::spawn(beside);
             driving.await;
         });
         runtime.shutdown_background();
@@ -152,10 +148,11 @@ impl Prepared {
         now: Instant,
     ) -> Result<Membership, ClusterError> {
         let size = self.settings.size;
+        let (me, writer) = self.cluster.me();
         Ok(Membership {
             share,
             lend: Some(self.lend(quota)?),
-            ..replicas::membership(self.cluster.me(), self.was, size, now)
+            ..replicas::membership(me, writer, self.was, size, now)
         })
     }
 
@@ -276,8 +273,10 @@ impl Daemon {
             seeds,
         };
         let looking = seeds::look(joins, is_alone, found);
-        let driving = (drive.run(inbox), Arc::clone(shared));
-        let thread = spawn(runtime, (listener, ends, looking), driving);
+        let beside = async {
+            tokio::join!(stream::accept(listener, ends), looking);
+        };
+        let thread = spawn(runtime, Arc::clone(shared), drive.run(inbox), beside);
         // Nobody else sets it.
         let _ = shared.cluster.set(Handle::new(Arc::clone(&hub)));
         Ok(Self {

@@ -331,7 +331,7 @@ impl Drive {
                 from,
                 by,
                 is_ahead,
-            } => self.hub.clocks.tell((boot, from), by, is_ahead),
+            } => self.hub.clocks.tell(boot, from, by, is_ahead),
             Event::Alone => {
                 self.joining.alone();
                 self.alone.send_replace(true);

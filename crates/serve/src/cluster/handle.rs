@@ -102,7 +102,7 @@ pub struct Question {
 }
 
 impl Question {
-    pub(super) fn new(from: NodeId, (kind, body): (u8, Bytes), reply: Reply) -> Self {
+    pub(super) fn new(from: NodeId, kind: u8, body: Bytes, reply: Reply) -> Self {
         Self {
             from,
             kind,

@@ -101,7 +101,7 @@ impl Replicas {
         let (node, now) = (self.shared.engine.node(), self.day());
         let membership = Membership {
             members,
-            ..membership((me, writer), None, self.planned, now)
+            ..membership(me, writer, None, self.planned, now)
         };
         node.renumber(membership, now);
     }
@@ -117,7 +117,8 @@ impl Replicas {
 
 /// Who a node is that knows of no other yet.
 pub(super) fn membership(
-    (me, writer): (NodeId, Writer),
+    me: NodeId,
+    writer: Writer,
     was: Option<Writer>,
     planned: Option<u64>,
     start: Instant,

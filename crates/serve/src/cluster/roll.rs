@@ -133,7 +133,7 @@ fn tell(event: &Event, company: &Company, now: Instant) {
         } => {
             let came = company.members.iter().find(|member| member.node == *node);
             if let Some(came) = came {
-                tell_came(came, (*since_ms, *is_restart), (nodes, now));
+                tell_came(came, *since_ms, *is_restart, nodes, now);
             }
         }
         Event::Gone {
@@ -162,11 +162,7 @@ fn tell(event: &Event, company: &Company, now: Instant) {
     }
 }
 
-fn tell_came(
-    came: &Member,
-    (since_ms, is_restart): (Option<u64>, bool),
-    (nodes, now): (usize, Instant),
-) {
+fn tell_came(came: &Member, since_ms: Option<u64>, is_restart: bool, nodes: usize, now: Instant) {
     let (node, address, version) = (&came.about.name, came.address, &came.about.version);
     if is_restart {
         tracing::warn!(

@@ -54,7 +54,8 @@ fn seen(shared: &Shared, handle: &Handle, now: Instant) -> ClusterView {
     let rates = hub.rates.lock();
     let company = handle.members();
     let peers = status.peers.iter().map(|peer| {
-        let mut view = show(peer, rates.of(peer.member.node), now);
+        let (out, into) = rates.of(peer.member.node);
+        let mut view = show(peer, out, into, now);
         if let Some(outlet) = company.outlets.get(&peer.member.node) {
             // Questions go by stream as well, and past the machine.
             let asked = outlet
@@ -112,7 +113,7 @@ fn streams(handle: &Handle) -> StreamsView {
     }
 }
 
-fn show(peer: &PeerStatus, (out, into): (f64, f64), now: Instant) -> PeerView {
+fn show(peer: &PeerStatus, out: f64, into: f64, now: Instant) -> PeerView {
     let PeerStatus {
         member, freshness, ..
     } = peer;

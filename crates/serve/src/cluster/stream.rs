@@ -245,7 +245,7 @@ async fn receive(stream: TcpStream, ends: &Ends) -> io::Result<()> {
     let outlet = Arc::new(Outlet::default());
     tokio::select! {
         written = outlet.write_to(&mut writer) => written,
-        read = read_questions(&mut reader, (ends, peer), &outlet) => read,
+        read = read_questions(&mut reader, ends, peer, &outlet) => read,
     }
 }
 
@@ -274,7 +274,8 @@ async fn welcome(
 
 async fn read_questions(
     reader: &mut Reader<impl AsyncRead + Unpin>,
-    (ends, peer): (&Ends, Hello),
+    ends: &Ends,
+    peer: Hello,
     outlet: &Arc<Outlet>,
 ) -> io::Result<()> {
     let working = Arc::new(AtomicUsize::new(0));
@@ -302,7 +303,7 @@ async fn read_questions(
                     working: Arc::clone(&working),
                     is_sent: false,
                 };
-                let question = Question::new(from, (kind, body), reply);
+                let question = Question::new(from, kind, body, reply);
                 if kind != ARE_YOU_DONE {
                     ends.hub.respond(question);
                     continue;

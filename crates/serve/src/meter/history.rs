@@ -2,6 +2,7 @@
 //!
 //! A second is noted by its first decision; one without decisions is not noted, and needs not be.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::event::{DOORS, JUDGEMENTS};
@@ -29,10 +30,10 @@ impl History {
     }
 
     /// Decisions in the seconds from `first` until before `end`.
-    pub(super) fn decisions(&self, (first, end): (u64, u64), counts: &Counts) -> ByJudgement {
+    pub(super) fn decisions(&self, span: Range<u64>, counts: &Counts) -> ByJudgement {
         let now = judgements(counts);
         let at = |second| *self.seconds.since(second).unwrap_or(&now);
-        let (from, to) = (at(first), at(end));
+        let (from, to) = (at(span.start), at(span.end));
         std::array::from_fn(|i| to[i].saturating_sub(from[i]))
     }
 

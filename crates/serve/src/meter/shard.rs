@@ -11,7 +11,7 @@ use super::history::History;
 use super::labels::COLUMNS;
 use super::latency::BUCKETS;
 use super::rules::STATS;
-use super::sketch::{Sketch, Text};
+use super::sketch::{Seen, Sketch, Text};
 
 /// What one thread counts.
 pub(super) struct Shard {
@@ -180,9 +180,14 @@ impl Closer {
             }
         };
         let (times, is_denied) = (self.step as f64, judgement.is_denied());
-        self.all.add(look.hash, times, (is_denied, now), text);
+        let seen = Seen {
+            times,
+            is_denied,
+            now,
+        };
+        self.all.add(look.hash, seen, text);
         if is_denied {
-            self.denied.add(look.hash, times, (true, now), text);
+            self.denied.add(look.hash, seen, text);
         }
         self.looked += 1;
         if self.looked > EVERY_ONE_MAX {

@@ -47,6 +47,14 @@ pub(super) struct Tally {
     pub(super) text: Text,
 }
 
+/// Requests of a key that were decided alike.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) times: f64,
+    pub(super) is_denied: bool,
+    pub(super) now: Instant,
+}
+
 impl Sketch {
     /// No key yet.
     pub(super) fn new(now: Instant) -> Self {
@@ -59,13 +67,12 @@ impl Sketch {
     }
 
     /// Adds `times` requests of a key; `text` is asked only where it is not known yet.
-    pub(super) fn add(
-        &mut self,
-        hash: u64,
-        times: f64,
-        (is_denied, now): (bool, Instant),
-        text: impl FnOnce() -> Text,
-    ) {
+    pub(super) fn add(&mut self, hash: u64, seen: Seen, text: impl FnOnce() -> Text) {
+        let Seen {
+            times,
+            is_denied,
+            now,
+        } = seen;
         let weight = times * self.weight_at(now);
         let Some(set) = self.sets.get_mut(place(hash)) else {
             return;
@@ -237,15 +244,23 @@ mod tests {
         (key ^ key >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
     }
 
+    const fn seen(times: f64, is_denied: bool, now: Instant) -> Seen {
+        Seen {
+            times,
+            is_denied,
+            now,
+        }
+    }
+
     #[test]
     fn counts_fade_to_a_third_in_ten_seconds_and_rates_stay() {
         let mut sketch = Sketch::new(START);
-        sketch.add(7, 1_000.0, (false, START), || Text::NONE);
+        sketch.add(7, seen(1_000.0, false, START), || Text::NONE);
         let later: Vec<_> = sketch.tallies(after(FADE_NS)).collect();
         assert!((later[0].count - 367.9).abs() < 1.0);
         for second in 0..10_000_u64 {
             let now = after(second * 1_000_000_000);
-            sketch.add(8, 50.0, (true, now), || Text::NONE);
+            sketch.add(8, seen(50.0, true, now), || Text::NONE);
         }
         let now = after(10_000 * 1_000_000_000);
         let tally = sketch.tallies(now).find(|tally| tally.hash == 8).unwrap();
@@ -266,7 +281,7 @@ mod tests {
             // About zipf with exponent one: uniform in the logarithm.
             let key = (100_000_f64.powf(dice.unit()) as usize).saturating_sub(1);
             exact[key] += 1;
-            sketch.add(spread(key as u64), 1.0, (false, START), || Text::NONE);
+            sketch.add(spread(key as u64), seen(1.0, false, START), || Text::NONE);
         }
         let mut tallies: Vec<_> = sketch.tallies(START).collect();
         tallies.sort_by(|a, b| b.count.total_cmp(&a.count));

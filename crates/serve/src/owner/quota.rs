@@ -22,7 +22,7 @@ pub(super) fn answer(
     now: Instant,
 ) -> Option<QuotaTold> {
     match ask {
-        QuotaAsk::Report(report) => node.quota_report(spot, (plane, &report), now),
+        QuotaAsk::Report(report) => node.quota_report(spot, plane, &report, now),
         QuotaAsk::Due => Some(node.quota_due(spot, plane, now)),
         QuotaAsk::Leave => {
             node.quota_leave(spot, plane, now);

@@ -168,7 +168,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     })
 }
 
-pub(super) fn number(text: &str, (least, most): (u32, u32)) -> Result<u32, String> {
+pub(super) fn number(text: &str, least: u32, most: u32) -> Result<u32, String> {
     let number = text.parse::<u32>().ok();
     number
         .filter(|number| (least..=most).contains(number))

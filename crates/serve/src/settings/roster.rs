@@ -51,7 +51,7 @@ pub fn roster(text: &str) -> Result<Roster, String> {
 }
 
 fn weight(text: &str) -> Result<u32, String> {
-    super::cluster::number(text, (0, WEIGHT_MAX))
+    super::cluster::number(text, 0, WEIGHT_MAX)
 }
 
 impl<'de> Deserialize<'de> for RawRoster {

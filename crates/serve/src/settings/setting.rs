@@ -236,7 +236,7 @@ impl Setting {
         let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
         match self.kind {
             Kind::Whole(least, most, at) => {
-                at(draft).put(whole(text, self.name(), (least, most))?);
+                at(draft).put(whole(text, self.name(), least, most)?);
             }
             Kind::Switch(["false", "true"], at) => at(draft).put(switch(text, self.name())?),
             Kind::Switch(names, at) => at(draft).put(self.choice(text, &names)? == 1),

@@ -12,7 +12,7 @@
 use tollgate_limit::Span;
 use tollgate_split::{AdaptorConfig, Borrow, SplitConfig};
 
-use super::{bar, cells, find, finish, p99, parameters, two};
+use super::{P99, bar, cells, find, finish, parameters, two};
 use crate::catalogue::Ask;
 use crate::dice::{Dice, Purpose};
 use crate::report::{Bar, Figure, Line, Report};
@@ -119,9 +119,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     for ((policy, percent, told), runs) in tasks.iter().zip(found) {
         let (figures, curves): (Vec<Figures>, Vec<_>) = runs.into_iter().unzip();
         let x = f64::from(*percent);
-        rows.push(
-            SplitRow::of(FIGURE, policy.name, x, ("p99 ms", p99), &figures).told(None, *told),
-        );
+        rows.push(SplitRow::of(FIGURE, policy.name, x, P99, &figures).told(None, *told));
         if *percent == 40 {
             lines.push(Line {
                 name: policy.name.to_owned(),

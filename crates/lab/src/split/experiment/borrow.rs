@@ -7,7 +7,7 @@
 use tollgate_split::plan::place::{Broker, Principles, distribute};
 use tollgate_split::{Borrow, SplitConfig};
 
-use super::{Drawn, bar, cells, find, finish, ours, p99, parameters, profiled, two};
+use super::{Drawn, P99, bar, cells, find, finish, ours, parameters, profiled, two};
 use crate::catalogue::Ask;
 use crate::report::{Bar, Report};
 use crate::split::measure::{Figures, Placed};
@@ -44,8 +44,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         .iter()
         .zip(&found)
         .map(|(cell, runs)| {
-            SplitRow::of(cell.figure, &cell.series, cell.x, ("p99 ms", p99), runs)
-                .told(None, cell.reference)
+            SplitRow::of(cell.figure, &cell.series, cell.x, P99, runs).told(None, cell.reference)
         })
         .collect();
     let cut = find(&rows, DELAYS, "static", 6.0).and_then(|row| row.p99_ms);

@@ -11,12 +11,12 @@
 
 use tollgate_split::plan::md1::Md1;
 
-use super::{Drawn, bar, cells, finish, ours, parameters};
+use super::{Drawn, MEAN_MS, bar, cells, finish, ours, parameters};
 use crate::catalogue::Ask;
 use crate::dice::{Dice, Purpose};
 use crate::report::Report;
 use crate::split::measure::Figures;
-use crate::split::row::SplitRow;
+use crate::split::row::{Measure, SplitRow};
 use crate::split::topic::{Bucket, Cut, run_apart};
 use crate::split::traffic::{Burst, SECOND, exponential};
 
@@ -125,11 +125,20 @@ fn rows_of(tasks: &[(f64, u64, u64)], found: &[Vec<Figures>]) -> (Vec<SplitRow>,
         let exact = queue.mean_wait(b) * 1e6 / *rate as f64;
         worst_tail = worst_tail.max((tail / queue.tail(b - 1.0) - 1.0).abs());
         worst_mean = worst_mean.max((wait / exact - 1.0).abs());
-        let mut row = SplitRow::of(TAIL, &series, b, ("P(wait)", |run| run.p_wait), runs)
-            .told(None, Some(queue.tail(b - 1.0)));
+        let mut row = SplitRow::of(
+            TAIL,
+            &series,
+            b,
+            Measure {
+                what: "P(wait)",
+                pick: |run| run.p_wait,
+            },
+            runs,
+        )
+        .told(None, Some(queue.tail(b - 1.0)));
         row.more.ours = Some(tail);
         rows.push(row);
-        let mut row = SplitRow::of(MEAN, &series, b, ("mean ms", |run| run.mean), runs).told(
+        let mut row = SplitRow::of(MEAN, &series, b, MEAN_MS, runs).told(
             Some(queue.mean_wait_printed(b) * 1e6 / *rate as f64),
             Some(exact),
         );
@@ -173,7 +182,7 @@ fn ratios() -> Vec<SplitRow> {
                 _ => None,
             };
             let series = format!("ρ = {rho:.3}");
-            rows.push(SplitRow::plain(RATIO, &series, b, ("ratio", &[ratio])).told(None, told));
+            rows.push(SplitRow::plain(RATIO, &series, b, "ratio", &[ratio]).told(None, told));
         }
     }
     rows

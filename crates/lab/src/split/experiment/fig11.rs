@@ -6,7 +6,7 @@
 
 use tollgate_split::plan::place::Principles;
 
-use super::{Drawn, bar, cells, find, finish, ours, parameters, profiled};
+use super::{Drawn, WORST, bar, cells, find, finish, ours, parameters, profiled};
 use crate::catalogue::Ask;
 use crate::report::Report;
 use crate::split::fitting::Fitted;
@@ -43,11 +43,8 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
                 (told[2], told[3])
             };
             let x = spread as f64;
-            rows.push(
-                SplitRow::of(FIGURE, series, x, ("worst p99", |run| run.worst), &own)
-                    .told(None, time),
-            );
-            rows.push(SplitRow::plain(COUNTS, series, x, ("k", &counts)).told(None, count));
+            rows.push(SplitRow::of(FIGURE, series, x, WORST, &own).told(None, time));
+            rows.push(SplitRow::plain(COUNTS, series, x, "k", &counts).told(None, count));
         }
     }
     rows.sort_by(|one, two| one.figure.cmp(&two.figure));

@@ -7,7 +7,7 @@
 use tollgate_split::plan::place::{Broker, Principles, distribute};
 use tollgate_split::plan::predict::{Part, Stream, access};
 
-use super::{Drawn, all, bar, find, finish, ours, p99, parameters, profiled, two};
+use super::{Drawn, P99, all, bar, find, finish, ours, parameters, profiled, two};
 use crate::catalogue::Ask;
 use crate::report::Report;
 use crate::split::measure::{Figures, Placed};
@@ -67,7 +67,7 @@ pub(crate) fn run_a(seeds: u64, ask: &Ask<'_>) -> Report {
     {
         let paper = (count == 6).then_some(PAPER_A);
         let x = f64::from(count);
-        rows.push(SplitRow::of(A, OURS, x, ("p99 ms", p99), &runs).told(paper, Some(told)));
+        rows.push(SplitRow::of(A, OURS, x, P99, &runs).told(paper, Some(told)));
     }
     for (count, told) in BROKERS.into_iter().map(f64::from).zip(TOLD_THEORY) {
         let stream = Stream {
@@ -80,7 +80,7 @@ pub(crate) fn run_a(seeds: u64, ask: &Ask<'_>) -> Report {
             depth: 26.0 / count,
         };
         let ms = access(&stream, &part, 0.01) * 1e3;
-        rows.push(SplitRow::plain(A, THEORY, count, ("p99 ms", &[ms])).told(None, Some(told)));
+        rows.push(SplitRow::plain(A, THEORY, count, "p99 ms", &[ms]).told(None, Some(told)));
     }
     let own: Vec<&SplitRow> = rows.iter().filter(|row| row.series == OURS).collect();
     let is_near = own.iter().all(|row| {
@@ -131,7 +131,7 @@ pub(crate) fn run_b(seeds: u64, ask: &Ask<'_>) -> Report {
         .zip(TOLD_B)
     {
         let x = f64::from(count);
-        rows.push(SplitRow::of(B, OURS, x, ("p99 ms", p99), &runs).told(None, Some(told)));
+        rows.push(SplitRow::of(B, OURS, x, P99, &runs).told(None, Some(told)));
     }
     let least = rows.iter().min_by(|one, two| {
         f64::total_cmp(

@@ -4,7 +4,7 @@
 
 use tollgate_split::plan::place::{Broker, Principles, distribute};
 
-use super::{Drawn, bar, cells, find, finish, ours, p99, parameters, profiled};
+use super::{Drawn, P99, bar, cells, find, finish, ours, parameters, profiled};
 use crate::catalogue::Ask;
 use crate::report::{Figure, Report};
 use crate::split::measure::{Figures, Placed};
@@ -99,7 +99,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
             let told = told
                 .map(|(balanced, concentrated)| if at == 0 { *balanced } else { *concentrated });
             let x = f64::from(*count);
-            rows.push(SplitRow::of(panel.name, series, x, ("p99 ms", p99), &own).told(None, told));
+            rows.push(SplitRow::of(panel.name, series, x, P99, &own).told(None, told));
         }
     }
     rows.sort_by(|one, two| one.figure.cmp(&two.figure));

@@ -4,7 +4,7 @@
 
 use tollgate_split::plan::place::{Broker, Place, Principles, distribute, quotas};
 
-use super::{Drawn, bar, cells, find, finish, ours, parameters, profiled, two};
+use super::{Drawn, WORST, bar, cells, find, finish, ours, parameters, profiled, two};
 use crate::catalogue::Ask;
 use crate::report::{Figure, Report};
 use crate::split::broker::Beside;
@@ -128,13 +128,7 @@ fn rows_of(tasks: &[Task<'_>], found: &[Vec<Vec<Figures>>]) -> Vec<SplitRow> {
             };
             let paper = is_thirds.then_some((1.50, 0.87));
             let figure = if *is_thirds { THIRDS } else { panel.name };
-            let row = SplitRow::of(
-                figure,
-                series,
-                f64::from(*count),
-                ("worst p99", |run| run.worst),
-                &own,
-            );
+            let row = SplitRow::of(figure, series, f64::from(*count), WORST, &own);
             rows.push(row.told(paper.map(pick), told.map(pick)));
         }
     }

@@ -6,12 +6,12 @@
 
 use tollgate_split::plan::place::Principles;
 
-use super::{Drawn, all, bar, cells, find, finish, parameters, profiled, two};
+use super::{Drawn, WORST, all, bar, cells, find, finish, parameters, profiled, two};
 use crate::catalogue::Ask;
 use crate::report::{Bar, Report};
 use crate::split::fitting::{Fitted, is_kept};
 use crate::split::measure::Figures;
-use crate::split::row::SplitRow;
+use crate::split::row::{Measure, SplitRow};
 use crate::split::topic::Bucket;
 use crate::split::traffic::{Pattern, Traffic};
 
@@ -60,10 +60,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         for ((group, runs), told) in GROUPS.into_iter().zip(&found).zip(told) {
             let runs: Vec<Figures> = runs.iter().map(|run| pick(run).clone()).collect();
             let x = f64::from(group);
-            rows.push(
-                SplitRow::of(FIGURE, series, x, ("worst p99", |run| run.worst), &runs)
-                    .told(None, Some(told)),
-            );
+            rows.push(SplitRow::of(FIGURE, series, x, WORST, &runs).told(None, Some(told)));
         }
     };
     add("aware", TOLD_AWARE, |found| &found.aware);
@@ -76,7 +73,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     });
     for (((group, runs), paper), told) in GROUPS.into_iter().zip(&found).zip(PAPER_K).zip(TOLD_K) {
         let counts: Vec<f64> = runs.iter().map(|run| f64::from(run.aware.k)).collect();
-        let row = SplitRow::plain("10", "aware", f64::from(group), ("k", &counts));
+        let row = SplitRow::plain("10", "aware", f64::from(group), "k", &counts);
         rows.push(row.told(Some(paper), Some(told)));
     }
     rows.extend(by_brokers(&found));
@@ -107,13 +104,7 @@ fn by_brokers(found: &[Vec<Found>]) -> Vec<SplitRow> {
                 .filter_map(|run| run.by_brokers.get(count - 1).cloned())
                 .collect();
             let series = format!("groups of {group}");
-            rows.push(SplitRow::of(
-                BY_K,
-                &series,
-                count as f64,
-                ("worst p99", |run| run.worst),
-                &own,
-            ));
+            rows.push(SplitRow::of(BY_K, &series, count as f64, WORST, &own));
         }
     }
     rows
@@ -223,7 +214,10 @@ fn fresh(ask: &Ask<'_>) -> Vec<SplitRow> {
                     FRESH,
                     &series,
                     f64::from(slack),
-                    ("runs of 10", |run| run.worst),
+                    Measure {
+                        what: "runs of 10",
+                        ..WORST
+                    },
                     &runs,
                 );
                 (row.more.ours, row.more.ours_min, row.more.ours_max) = (Some(kept), None, None);

@@ -137,20 +137,13 @@ fn rows_of(kinds: &[Kind], found: &[Found]) -> (Vec<SplitRow>, Spreads) {
             .collect();
         let waits: Vec<f64> = own().map(|(_, ppm)| ppm as f64 / 1e4).collect();
         let x = at as f64 + 1.0;
-        let row = SplitRow::plain(BURST, kind.name, x, ("b", &bursts)).told(None, kind.told.0);
+        let row = SplitRow::plain(BURST, kind.name, x, "b", &bursts).told(None, kind.told.0);
         if kind.name == LONG {
             spreads = (spread_of(&bursts), spread_of(&tails));
         }
         rows.push(row);
-        rows.push(SplitRow::plain(
-            "burst by tail",
-            kind.name,
-            x,
-            ("b", &tails),
-        ));
-        rows.push(
-            SplitRow::plain(WAITS, kind.name, x, ("waits %", &waits)).told(None, kind.told.1),
-        );
+        rows.push(SplitRow::plain("burst by tail", kind.name, x, "b", &tails));
+        rows.push(SplitRow::plain(WAITS, kind.name, x, "waits %", &waits).told(None, kind.told.1));
         let ends = |pick: fn(&Profile) -> u64| -> Vec<f64> {
             own().map(|(profile, _)| pick(&profile) as f64).collect()
         };
@@ -158,13 +151,15 @@ fn rows_of(kinds: &[Kind], found: &[Found]) -> (Vec<SplitRow>, Spreads) {
             "interval, lower end",
             kind.name,
             x,
-            ("b", &ends(|one| one.burst_low)),
+            "b",
+            &ends(|one| one.burst_low),
         ));
         rows.push(SplitRow::plain(
             "interval, upper end",
             kind.name,
             x,
-            ("b", &ends(|one| one.burst_high)),
+            "b",
+            &ends(|one| one.burst_high),
         ));
     }
     rows.sort_by(|one, two| one.figure.cmp(&two.figure));

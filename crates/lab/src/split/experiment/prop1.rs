@@ -9,7 +9,7 @@
     reason = "figures of three digits"
 )]
 
-use super::{all, bar, finish, parameters, two};
+use super::{MEAN_MS, P99, all, bar, finish, parameters, two};
 use crate::catalogue::Ask;
 use crate::dice::{Dice, Purpose};
 use crate::report::Report;
@@ -63,7 +63,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     ]
     .into_iter()
     .map(|(series, value, told)| {
-        let row = SplitRow::plain(RANDOM, series, systems, ("count", &[value])).told(None, told);
+        let row = SplitRow::plain(RANDOM, series, systems, "count", &[value]).told(None, told);
         SplitRow {
             violations: Some(count(|one| one.violations)),
             ..row
@@ -102,14 +102,8 @@ fn rogue_rows(one: &Figures, cut: &Figures) -> Vec<SplitRow> {
     let told = [(1.0, one, 28.8, 1.07), (2.0, cut, 0.0, 39.8)];
     for (x, figures, p99, mean) in told {
         let runs = std::slice::from_ref(figures);
-        rows.push(
-            SplitRow::of(ROGUE, "99th percentile", x, ("p99 ms", |run| run.p99), runs)
-                .told(None, Some(p99)),
-        );
-        rows.push(
-            SplitRow::of(ROGUE, "mean", x, ("mean ms", |run| run.mean), runs)
-                .told(None, Some(mean)),
-        );
+        rows.push(SplitRow::of(ROGUE, "99th percentile", x, P99, runs).told(None, Some(p99)));
+        rows.push(SplitRow::of(ROGUE, "mean", x, MEAN_MS, runs).told(None, Some(mean)));
     }
     rows
 }

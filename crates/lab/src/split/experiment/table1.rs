@@ -5,12 +5,12 @@
 use tollgate_split::plan::place::Principles;
 
 use super::fig9::GROUPS;
-use super::{Drawn, bar, cells, finish, ours, parameters, profiled};
+use super::{Drawn, WORST, bar, cells, finish, ours, parameters, profiled};
 use crate::catalogue::Ask;
 use crate::report::Report;
 use crate::split::fitting::{Ended, Fitted};
 use crate::split::measure::Figures;
-use crate::split::row::SplitRow;
+use crate::split::row::{Measure, SplitRow};
 use crate::split::traffic::{Pattern, Traffic};
 
 const SECONDS: u64 = 60;
@@ -85,12 +85,15 @@ fn rows_of(found: &[Vec<Vec<Ended>>]) -> Vec<SplitRow> {
             let own: Vec<&Ended> = runs.iter().filter_map(|run| run.get(at)).collect();
             let figures: Vec<Figures> = own.iter().map(|ended| ended.figures.clone()).collect();
             let rounds: Vec<f64> = own.iter().map(|ended| f64::from(ended.rounds)).collect();
-            let plain = SplitRow::plain(ROUNDS, name, f64::from(group), ("rounds", &rounds));
+            let plain = SplitRow::plain(ROUNDS, name, f64::from(group), "rounds", &rounds);
             let mut row = SplitRow::of(
                 ROUNDS,
                 name,
                 f64::from(group),
-                ("rounds", |run| run.worst),
+                Measure {
+                    what: "rounds",
+                    ..WORST
+                },
                 &figures,
             );
             let worst = row.more.worst_p99_ms;

@@ -41,8 +41,7 @@ pub(crate) fn share(setting: &Setting, seat: &Seat) -> i64 {
 
 /// A bucket for it: full at the first start, empty after a crash, which may have been right after it was spent.
 pub(crate) fn purse(setting: &Setting, supply: i64, seat: &Seat) -> Purse {
-    let shape = (setting.depth_us, setting.drift);
-    let mut purse = Purse::full(supply, seat.now, shape);
+    let mut purse = Purse::full(supply, seat.now, setting.depth_us, setting.drift);
     if seat.boot > 0 {
         purse.give(1, 1);
     }

@@ -21,7 +21,7 @@ pub(crate) struct Purse {
 
 impl Purse {
     /// A full bucket.
-    pub(crate) fn full(supply: i64, now: u64, (depth_us, drift): (u64, u64)) -> Self {
+    pub(crate) fn full(supply: i64, now: u64, depth_us: u64, drift: u64) -> Self {
         let mut purse = Self {
             tokens: 0,
             at: now,

@@ -238,7 +238,7 @@ impl Session {
                 .add(&id, (spot, number, QuotaAsk::Report(*report)));
             return Ok(None);
         }
-        let told = spot.and_then(|spot| node.quota_report(&spot, (number, report), turn.now()));
+        let told = spot.and_then(|spot| node.quota_report(&spot, number, report, turn.now()));
         let told = told.ok_or_else(no_room)?;
         self.look(&id, told);
         Ok(told.action.map(|action| said(bucket, action)))

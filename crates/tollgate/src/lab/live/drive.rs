@@ -60,7 +60,7 @@ pub(super) fn drive(
         let places = &places;
         let clients: Vec<_> = (0_u16..)
             .zip(&plans)
-            .map(|(node, plan)| scope.spawn(move || client(node, plan, lanes, (begun, places))))
+            .map(|(node, plan)| scope.spawn(move || client(node, plan, lanes, begun, places)))
             .collect();
         let faults = suffer(fleet, script, begun, places);
         let answers: Vec<Answer> = clients
@@ -113,12 +113,7 @@ fn plans(lanes: &[Lane], nodes: usize) -> Vec<Vec<Due>> {
 
 type Places = Mutex<BTreeMap<u16, SocketAddr>>;
 
-fn client(
-    node: u16,
-    plan: &[Due],
-    lanes: &[Lane],
-    (begun, places): (Instant, &Places),
-) -> Vec<Answer> {
+fn client(node: u16, plan: &[Due], lanes: &[Lane], begun: Instant, places: &Places) -> Vec<Answer> {
     let mut askers: BTreeMap<u16, Asker> = BTreeMap::new();
     let mut answers = Vec::with_capacity(plan.len());
     for due in plan {
@@ -136,7 +131,7 @@ fn client(
         let ring = ring(node, places);
         let admitted = ring
             .into_iter()
-            .find_map(|(node, at)| ask(&mut askers, (node, at), &entries, request.cost));
+            .find_map(|(node, at)| ask(&mut askers, node, at, &entries, request.cost));
         answers.push(Answer {
             due: *due,
             admitted,
@@ -159,7 +154,8 @@ fn ring(node: u16, places: &Places) -> Vec<(u16, SocketAddr)> {
 /// Asks a node; nothing if it does not answer, and it is connected to anew the next time.
 fn ask(
     askers: &mut BTreeMap<u16, Asker>,
-    (node, at): (u16, SocketAddr),
+    node: u16,
+    at: SocketAddr,
     entries: &[(&str, &str)],
     cost: u64,
 ) -> Option<bool> {

@@ -15,7 +15,7 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 
 /// Two servers on a store, both ready.
 fn two(folder: &std::path::Path, url: &str) -> [Server; 2] {
-    let servers = ["deny", "local"].map(|wish| server(folder, (url, SETTINGS), wish));
+    let servers = ["deny", "local"].map(|wish| server(folder, url, SETTINGS, wish));
     for server in &servers {
         until("the store answers", || is_stored(server));
     }

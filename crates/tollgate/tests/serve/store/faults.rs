@@ -10,7 +10,7 @@ use crate::kit::until;
 #[test]
 fn a_full_redis_is_done_without_until_there_is_room() {
     let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
-    let servers = three(folder.path(), (&redis.url(), PATIENT));
+    let servers = three(folder.path(), &redis.url(), PATIENT);
     servers.iter().for_each(ready);
     redis.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     do_without(&servers, &["full"]);
@@ -23,7 +23,7 @@ fn a_full_redis_is_done_without_until_there_is_room() {
 fn a_replica_is_read_only() {
     let (folder, redis) = (tempfile::tempdir().unwrap(), Redis::start());
     let replica = redis.replica();
-    let servers = three(folder.path(), (&replica.url(), PATIENT));
+    let servers = three(folder.path(), &replica.url(), PATIENT);
     do_without(&servers, &["read-only"]);
     replica.cli(&["REPLICAOF", "NO", "ONE"]);
     servers.iter().for_each(ready);
@@ -40,10 +40,10 @@ fn a_redis_that_shows_the_certificate_of_another_is_not_asked() {
         (papers, redis, settings)
     };
     let (_papers, right, settings) = with(Papers::new());
-    let trusted = server(folder.path(), (&right.url(), &settings), "deny");
+    let trusted = server(folder.path(), &right.url(), &settings, "deny");
     ready(&trusted);
     let (_papers, wrong, settings) = with(Papers::of(&["elsewhere.example"]));
-    let servers = three(folder.path(), (&wrong.url(), &settings));
+    let servers = three(folder.path(), &wrong.url(), &settings);
     do_without(&servers, &["forbidden"]);
 }
 
@@ -58,7 +58,7 @@ fn a_redis_that_is_gone_comes_back_loading_and_then_answers() {
     ]));
     let fill = "for i = 1, 2000 do redis.call('SET', i, string.rep('x', 200)) end";
     redis.cli(&["EVAL", fill, "0"]);
-    let servers = three(folder.path(), (&redis.url(), PATIENT));
+    let servers = three(folder.path(), &redis.url(), PATIENT);
     servers.iter().for_each(ready);
     let left = check(&servers[1], "anna").remaining();
     redis.cli(&["SAVE"]);

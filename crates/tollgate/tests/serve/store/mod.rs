@@ -21,7 +21,7 @@ const WISHES: [(&str, bool); 3] = [("allow", true), ("deny", false), ("local", t
 const PATIENT: &str = "deadline: 500ms";
 
 /// A server on a store, with settings for it besides its address.
-fn server(folder: &Path, (url, more): (&str, &str), on_failure: &str) -> Server {
+fn server(folder: &Path, url: &str, more: &str, on_failure: &str) -> Server {
     let text = format!(
         "store: {{ url: \"{url}\", {more} }}
 contracts:
@@ -43,8 +43,8 @@ contracts:
 const MANY: u64 = 100_000_000;
 
 /// A server for each wish.
-fn three(folder: &Path, store: (&str, &str)) -> [Server; 3] {
-    WISHES.map(|(wish, _)| server(folder, store, wish))
+fn three(folder: &Path, url: &str, more: &str) -> [Server; 3] {
+    WISHES.map(|(wish, _)| server(folder, url, more, wish))
 }
 
 /// What a server answered.

@@ -16,7 +16,7 @@ fn two_servers_on_one_postgres_admit_exactly_the_limit_and_remember_it() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = Postgres::start();
     let start = |wish| {
-        let server = server(folder.path(), (&postgres.url(), PATIENT), wish);
+        let server = server(folder.path(), &postgres.url(), PATIENT, wish);
         ready(&server);
         server
     };
@@ -37,7 +37,7 @@ fn two_servers_on_one_postgres_admit_exactly_the_limit_and_remember_it() {
 fn a_postgres_that_is_held_still_read_only_or_gone_is_done_without() {
     let folder = tempfile::tempdir().unwrap();
     let mut postgres = Postgres::start();
-    let servers = three(folder.path(), (&postgres.url(), PATIENT));
+    let servers = three(folder.path(), &postgres.url(), PATIENT);
     servers.iter().for_each(ready);
     postgres.pause();
     do_without(&servers, &["late"]);
@@ -58,7 +58,7 @@ fn a_postgres_that_does_not_let_us_in_is_a_failure_with_a_name() {
     let folder = tempfile::tempdir().unwrap();
     let postgres = Postgres::start();
     let url = postgres.url_as("tollgate:wrong");
-    let servers = three(folder.path(), (&url, PATIENT));
+    let servers = three(folder.path(), &url, PATIENT);
     do_without(&servers, &["forbidden"]);
     for server in servers {
         server.signal("TERM");
@@ -73,7 +73,7 @@ fn a_server_on_sqlite_counts_on_where_it_ended() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("counts.db").display());
     let start = || {
-        let server = server(folder.path(), (&url, PATIENT), "deny");
+        let server = server(folder.path(), &url, PATIENT, "deny");
         ready(&server);
         server
     };

@@ -57,6 +57,14 @@ struct Debt {
     since: u64,
 }
 
+/// Supply that one node passes to another.
+struct Transfer {
+    sender: u16,
+    source: Id,
+    to: Id,
+    flow: Flow,
+}
+
 impl LedgerNode {
     pub(super) fn new(rules: Rc<Ledger>, seat: &Seat) -> Self {
         let setting = &rules.setting;
@@ -169,7 +177,15 @@ impl LedgerNode {
                 from: source,
                 to,
                 flow,
-            } => self.credit((from, source), to, flow, now),
+            } => self.credit(
+                Transfer {
+                    sender: from,
+                    source,
+                    to,
+                    flow,
+                },
+                now,
+            ),
             Word::Got { from, to, supply } => {
                 if let Some(debt) = self.debts.get_mut(&to).filter(|_| self.id == Some(from)) {
                     debt.got = debt.got.max(supply);
@@ -246,7 +262,13 @@ impl LedgerNode {
         self.say(to.node, Word::Grant { from, to, flow });
     }
 
-    fn credit(&mut self, (sender, source): (u16, Id), to: Id, flow: Flow, now: u64) {
+    fn credit(&mut self, transfer: Transfer, now: u64) {
+        let Transfer {
+            sender,
+            source,
+            to,
+            flow,
+        } = transfer;
         if self.id != Some(to) || !self.is_valid(now) {
             return;
         }

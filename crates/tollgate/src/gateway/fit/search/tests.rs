@@ -47,10 +47,8 @@ fn model(wrong: f64) -> (Task, Topic, Topic) {
 }
 
 /// What a world measures, which is told how many take part.
-fn run(
-    (mut search, mut next): (Search, Next),
-    world: impl Fn(usize) -> u64,
-) -> (Option<usize>, Vec<usize>) {
+fn run(begun: (Search, Next), world: impl Fn(usize) -> u64) -> (Option<usize>, Vec<usize>) {
+    let (mut search, mut next) = begun;
     let mut tried = Vec::new();
     loop {
         match next {
