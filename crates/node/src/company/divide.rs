@@ -28,7 +28,7 @@ impl Company {
 
 impl Held<'_> {
     /// Tells whoever writes down what was admitted of a divided rate.
-    pub(super) fn tell_admitted(&self, key: Key, cost: u64, (probe, at): (Probe, Instant)) {
+    pub(super) fn tell_admitted(&self, key: Key, cost: u64, probe: Probe, at: Instant) {
         let Some(journal) = self.journal() else {
             return;
         };

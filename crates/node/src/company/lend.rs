@@ -137,7 +137,7 @@ impl Node {
                 lent.nudges
                     .extend(std::iter::from_fn(|| lender.poll_nudge()));
                 for waits in grant.iter().flat_map(Grant::passes) {
-                    held.tell_served(key, asked.need.cost, (waits, now));
+                    held.tell_served(key, asked.need.cost, waits, now);
                 }
             }
             each.push((part.seat.tag, grant));
@@ -203,7 +203,7 @@ impl Node {
 
 impl Held<'_> {
     /// Writes down requests that a grantor admitted for a client that waits.
-    fn tell_served(&self, key: tollgate_mode::Key, cost: u64, (waits, at): (Waits, Instant)) {
+    fn tell_served(&self, key: tollgate_mode::Key, cost: u64, waits: Waits, at: Instant) {
         if let Some(journal) = self.journal() {
             for wait in waits.each() {
                 journal(&Admitted {

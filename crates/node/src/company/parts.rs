@@ -361,7 +361,7 @@ impl Asked<'_> {
         if takes && ask.cost != Cost::PEEK {
             if is_allowed {
                 machine.take(self.key, cost, now);
-                self.held.tell_admitted(self.key, cost, (self.probe, now));
+                self.held.tell_admitted(self.key, cost, self.probe, now);
             } else {
                 machine.charge(self.key, cost, config.max_debt, now);
                 machine.miss(self.key, cost, now);
