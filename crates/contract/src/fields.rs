@@ -1,5 +1,5 @@
-//! The fields of a policy: one table that the reader, the checker, the JSON schema, the console's form and the reference
-//! share.
+//! The fields of a policy: one table that the reader, the checker, the JSON schema, the console's form and the
+//! reference share.
 //!
 //! Here are the fields that policies have in any mode; the others are in the rows of the modes (`modes`).
 

@@ -1,5 +1,5 @@
-//! The nodes: who is there, how fresh their news is, what they say to each other, and how policies stand that they count
-//! together.
+//! The nodes: who is there, how fresh their news is, what they say to each other, and how policies stand that they
+//! count together.
 
 use super::gateways::{self, GatewayRow};
 use super::overview::State;

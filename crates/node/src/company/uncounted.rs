@@ -55,8 +55,8 @@ impl Uncountable {
 }
 
 impl Node {
-    /// Whether this node can count every policy as its contract says, by the roster in force or another: each machine is
-    /// built and dropped.
+    /// Whether this node can count every policy as its contract says, by the roster in force or another: each machine
+    /// is built and dropped.
     pub fn countable(
         &self,
         contracts: &Contracts,

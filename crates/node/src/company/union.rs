@@ -180,8 +180,8 @@ impl Union {
         std::mem::take(&mut self.state.lock().unstored)
     }
 
-    /// This node's part in the roster, which is the one in force where no other is given, for a policy that begins now: every beginning is another boot to the others,
-    /// later than that of a node that bore this name meanwhile.
+    /// This node's part in the roster, which is the one in force where no other is given, for a policy that begins now:
+    /// every beginning is another boot to the others, later than that of a node that bore this name meanwhile.
     pub(super) fn part(&self, tag: u64, roster: Option<&Roster>, now: Instant) -> RosterPart {
         let mut state = self.state.lock();
         state.boot = state.boot.saturating_add(1).max(now.as_nanos());

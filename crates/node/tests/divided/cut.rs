@@ -107,8 +107,8 @@ fn a_policy_whose_machine_cannot_be_built_is_named_before_it_is_loaded() {
             ..Membership::alone(NodeId(1), Writer(1), Instant::default())
         };
         let (seed, now) = (Seed::new([1, 2]), membership.start);
-        let none = Contracts::default();
-        let node = Node::with_company(none, NodeConfig::default(), seed, membership);
+        let empty = Contracts::default();
+        let node = Node::with_company(empty, NodeConfig::default(), seed, membership);
         node.countable(&contracts(&cut("on_limit: deny")), None, now)
     };
     assert_eq!(refused(1_000), Ok(()));
