@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn hits(count: u64, (remaining, debt): (u64, u64), is_allowed: bool) -> [u64; STATS] {
+    fn hits(count: u64, remaining: u64, debt: u64, is_allowed: bool) -> [u64; STATS] {
         let verdict = if is_allowed {
             Verdict::Allow
         } else {
@@ -134,14 +134,14 @@ mod tests {
 
     #[test]
     fn hits_are_near_from_four_fifths_of_the_limit_and_over_beyond_it() {
-        assert_eq!(hits(1, (3, 0), true), [1, 0, 0, 1, 0]);
-        assert_eq!(hits(1, (2, 0), true), [1, 0, 0, 1, 0]);
-        assert_eq!(hits(1, (1, 0), true), [1, 0, 1, 1, 0]);
-        assert_eq!(hits(5, (1, 0), true), [5, 0, 1, 5, 0]);
-        assert_eq!(hits(10, (0, 0), true), [10, 0, 2, 10, 0]);
+        assert_eq!(hits(1, 3, 0, true), [1, 0, 0, 1, 0]);
+        assert_eq!(hits(1, 2, 0, true), [1, 0, 0, 1, 0]);
+        assert_eq!(hits(1, 1, 0, true), [1, 0, 1, 1, 0]);
+        assert_eq!(hits(5, 1, 0, true), [5, 0, 1, 5, 0]);
+        assert_eq!(hits(10, 0, 0, true), [10, 0, 2, 10, 0]);
         // Seven were taken, five more were asked for: three filled the window, two of them near its end.
-        assert_eq!(hits(5, (0, 2), false), [5, 2, 2, 0, 0]);
-        assert_eq!(hits(5, (0, 7), false), [5, 5, 0, 0, 0]);
-        assert_eq!(hits(1, (0, 0), false), [1, 1, 0, 0, 0]);
+        assert_eq!(hits(5, 0, 2, false), [5, 2, 2, 0, 0]);
+        assert_eq!(hits(5, 0, 7, false), [5, 5, 0, 0, 0]);
+        assert_eq!(hits(1, 0, 0, false), [1, 1, 0, 0, 0]);
     }
 }

@@ -60,10 +60,11 @@ impl Meter {
     /// Decisions per second in the last whole seconds.
     pub fn rates(&self, now: Instant, seconds: u64) -> Rates {
         let end = now.as_nanos() / 1_000_000_000;
-        let span = (end.saturating_sub(seconds), end);
+        let span = end.saturating_sub(seconds)..end;
         let mut sum: ByJudgement = [0; JUDGEMENTS];
         for shard in self.shards() {
-            let counts = shard.with_closer(|closer, counts| closer.history.decisions(span, counts));
+            let counts =
+                shard.with_closer(|closer, counts| closer.history.decisions(&span, counts));
             sum.iter_mut()
                 .zip(counts)
                 .for_each(|(to, count)| *to += count);
@@ -113,12 +114,12 @@ impl Meter {
         let keys = largest(&all, most).map(|merged| {
             let denied = merged.tally.denied / merged.tally.count.max(f64::MIN_POSITIVE);
             let missed = self.missed(merged.tally.hash, now, all_of);
-            self.key(merged, (missed, seconds), denied)
+            self.key(merged, missed, seconds, denied)
         });
         let denied = largest(&refused, most).map(|merged| {
             let denied = share(&merged.tally.hash, merged.tally.count);
             let missed = self.missed(merged.tally.hash, now, denied_of);
-            self.key(merged, (missed, seconds), denied)
+            self.key(merged, missed, seconds, denied)
         });
         (keys.collect(), denied.collect())
     }
@@ -153,7 +154,7 @@ impl Meter {
             .sum()
     }
 
-    fn key(&self, merged: &Merged, (missed, seconds): (f64, f64), denied: f64) -> TopKey {
+    fn key(&self, merged: &Merged, missed: f64, seconds: f64, denied: f64) -> TopKey {
         let text = merged.tally.text.as_bytes();
         let key = if text.is_empty() || !self.shows_keys.load(Relaxed) {
             super::hash_name(merged.tally.hash)

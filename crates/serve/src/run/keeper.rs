@@ -26,12 +26,13 @@ impl Keeper {
     pub(super) fn start(
         shared: Arc<Shared>,
         loader: Arc<Loader>,
-        (flusher, mut keep): (Option<Flusher>, Option<Keep>),
+        flusher: Option<Flusher>,
+        mut keep: Option<Keep>,
         stamp: Option<Stamp>,
     ) -> io::Result<Self> {
         let (end, ended) = channel();
         let keep = move || {
-            look_after(&shared, &loader, keep.as_mut(), (Watch::new(stamp), &ended));
+            look_after(&shared, &loader, keep.as_mut(), Watch::new(stamp), &ended);
             flusher.map_or(Ok(()), Flusher::stop)
         };
         let thread = thread::Builder::new().name("keeper".into()).spawn(keep)?;
@@ -50,7 +51,8 @@ fn look_after(
     shared: &Shared,
     loader: &Loader,
     mut keep: Option<&mut Keep>,
-    (mut watch, ended): (Watch, &Receiver<()>),
+    mut watch: Watch,
+    ended: &Receiver<()>,
 ) {
     // What was read before it was first looked at may be another by now: it is told once.
     let (mut beside, mut tokens) = (Watch::new(None), Watch::new(None));

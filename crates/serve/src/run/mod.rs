@@ -112,7 +112,7 @@ pub fn start_with(
     let cluster = prepared(&settings, ring)?;
     // Before a seat is taken: who cannot listen takes it from nobody.
     let bound = open(listeners, &settings)?;
-    let (store, secrets) = remembered(&settings, (folder, given), cluster.as_ref())?;
+    let (store, secrets) = remembered(&settings, folder, given, cluster.as_ref())?;
     let seat = store.as_ref().and_then(Store::seat);
     let share = cluster.as_ref().map(|prepared| prepared.share(seat));
     let share = share.transpose()?.flatten();
@@ -151,7 +151,7 @@ pub fn start_with(
     let loader = Arc::clone(&running.loader);
     loader.tell_of_file();
     running.watcher = room.map(|room| watcher(room, &shared, &loader));
-    let keeper = Keeper::start(Arc::clone(&shared), loader, (flusher, keep), stamp);
+    let keeper = Keeper::start(Arc::clone(&shared), loader, flusher, keep, stamp);
     running.keeper = Some(keeper.map_err(StartError::Thread)?);
     running.traces = traces;
     let loader = Arc::clone(&running.loader);
@@ -265,7 +265,8 @@ fn given(settings: &Settings, ring: Option<&KeyRing>) -> Result<Option<[u64; 2]>
 /// What the database or the data directory holds, where there is one; fresh secrets otherwise.
 fn remembered(
     settings: &Settings,
-    (folder, given): (Option<Folder>, Option<[u64; 2]>),
+    folder: Option<Folder>,
+    given: Option<[u64; 2]>,
     cluster: Option<&Prepared>,
 ) -> Result<(Option<Store>, Secrets), StartError> {
     let database = settings.keeping.database.as_ref();
