@@ -29,11 +29,11 @@ impl History {
         self.tens.push(second / 10, lengths(counts));
     }
 
-    /// Decisions in the seconds from `first` until before `end`.
-    pub(super) fn decisions(&self, span: Range<u64>, counts: &Counts) -> ByJudgement {
+    /// Decisions in these seconds.
+    pub(super) fn decisions(&self, seconds: &Range<u64>, counts: &Counts) -> ByJudgement {
         let now = judgements(counts);
         let at = |second| *self.seconds.since(second).unwrap_or(&now);
-        let (from, to) = (at(span.start), at(span.end));
+        let (from, to) = (at(seconds.start), at(seconds.end));
         std::array::from_fn(|i| to[i].saturating_sub(from[i]))
     }
 

@@ -60,11 +60,11 @@ impl Meter {
     /// Decisions per second in the last whole seconds.
     pub fn rates(&self, now: Instant, seconds: u64) -> Rates {
         let end = now.as_nanos() / 1_000_000_000;
-        let start = end.saturating_sub(seconds);
+        let span = end.saturating_sub(seconds)..end;
         let mut sum: ByJudgement = [0; JUDGEMENTS];
         for shard in self.shards() {
             let counts =
-                shard.with_closer(|closer, counts| closer.history.decisions(start..end, counts));
+                shard.with_closer(|closer, counts| closer.history.decisions(&span, counts));
             sum.iter_mut()
                 .zip(counts)
                 .for_each(|(to, count)| *to += count);

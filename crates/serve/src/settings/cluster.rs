@@ -168,13 +168,6 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     })
 }
 
-pub(super) fn number(text: &str, least: u32, most: u32) -> Result<u32, String> {
-    let number = text.parse::<u32>().ok();
-    number
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| format!("must be a whole number from {least} to {most}"))
-}
-
 /// The customary port.
 const PORT: u16 = 7380;
 /// The most nodes that may be named.

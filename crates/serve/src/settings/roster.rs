@@ -51,7 +51,8 @@ pub fn roster(text: &str) -> Result<Roster, String> {
 }
 
 fn weight(text: &str) -> Result<u32, String> {
-    super::cluster::number(text, 0, WEIGHT_MAX)
+    let weight = text.parse().ok().filter(|weight| *weight <= WEIGHT_MAX);
+    weight.ok_or_else(|| format!("must be a whole number from 0 to {WEIGHT_MAX}"))
 }
 
 impl<'de> Deserialize<'de> for RawRoster {
