@@ -33,6 +33,8 @@ pub enum Contender {
     Home,
     /// `segments` where that sends less, else `home`.
     Auto,
+    /// Reports that count once on their link, and one level per key.
+    Links,
     /// Every node has the whole bucket, and tells the key's centre now and then what it spent.
     Sync,
     /// Somebody else decides or lends.
@@ -58,8 +60,9 @@ impl Contender {
         Self::Auto,
     ];
 
-    /// Ways to agree that are no designs of gossip.
-    pub const OTHERS: [Self; 6] = [
+    /// What is put to the test only where it is named.
+    pub const OTHERS: [Self; 7] = [
+        Self::Links,
         Self::Sync,
         Self::Lent(Lent::Lease),
         Self::Lent(Lent::Owner),
@@ -87,6 +90,7 @@ impl Contender {
             Self::Segments => Kind::Segments.name(),
             Self::Home => Kind::Home.name(),
             Self::Auto => Kind::Auto.name(),
+            Self::Links => "links",
             Self::Sync => "sync",
             Self::Lent(lent) => lent.name(),
         }

@@ -34,10 +34,7 @@ const FORMER_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Link {
     pub(super) is_alive: bool,
-    /// The boot that is there, and those that were before.
-    pub(super) boot: Option<Writer>,
-    start: Instant,
-    former: VecDeque<Writer>,
+    pub(super) boots: Boots,
     /// Since when it has yet to say what it has of this node's frames.
     awaits: Option<Instant>,
     /// What it has, and up to which number frames were sent to it.
@@ -50,23 +47,45 @@ pub(super) struct Link {
     progress: Instant,
     again: Instant,
     tries: u32,
+    repair: Repair,
+    /// What waits while the link is suspended.
+    backlog: Option<Backlog>,
+    /// What came of its stream, and what it is to be told of that.
+    pub(super) stream: Option<Stream>,
+    pub(super) acks: Acks,
+    /// How often it was suspended.
+    pub(super) suspensions: u64,
+}
+
+/// The boots of a node.
+#[derive(Debug, Default)]
+pub(super) struct Boots {
+    /// The one that is there, and when it began.
+    pub(super) now: Option<Writer>,
+    start: Instant,
+    /// Those that were before.
+    former: VecDeque<Writer>,
+}
+
+/// What is sent to a node again at once.
+#[derive(Debug, Default)]
+struct Repair {
     /// When gaps were last filled, and up to which number.
     filled: Instant,
     filled_to: u64,
     /// What it lacked when it was heard of again: sent again up to the first number, of all up to the second.
     replayed: u64,
     replay_to: u64,
-    /// What waits while the link is suspended.
-    backlog: Option<Backlog>,
-    /// What came of its stream.
-    pub(super) stream: Option<Stream>,
-    /// New frames that are not acknowledged.
-    pub(super) unacked: u32,
-    /// When to acknowledge at the latest.
-    pub(super) ack_at: Option<Instant>,
-    pub(super) acked_at: Instant,
-    /// How often it was suspended.
-    pub(super) suspensions: u64,
+}
+
+/// What a node is to be told of its frames.
+#[derive(Debug, Default)]
+pub(super) struct Acks {
+    /// New frames since the last time.
+    pub(super) count: u32,
+    /// When to acknowledge at the latest, and when that was last done.
+    pub(super) at: Option<Instant>,
+    pub(super) last: Instant,
 }
 
 impl Link {
@@ -92,7 +111,7 @@ impl Link {
     /// Whether nothing waits to be sent or acknowledged.
     pub(super) fn is_quiet(&self) -> bool {
         let waits = self.awaits.is_some() || self.is_outstanding() || self.is_suspended();
-        self.ack_at.is_none() && !(self.is_alive && waits)
+        self.acks.at.is_none() && !(self.is_alive && waits)
     }
 
     /// Hears from a boot: whether it is one that was not known, or `None` where it is not the one that is there. A boot
@@ -104,22 +123,22 @@ impl Link {
         number: u64,
         now: Instant,
     ) -> Option<bool> {
-        let Some(before) = self.boot else {
-            self.boot = Some(writer);
-            self.start = hello.map_or(self.start, |hello| hello.start);
+        let Some(before) = self.boots.now else {
+            self.boots.now = Some(writer);
+            self.boots.start = hello.map_or(self.boots.start, |hello| hello.start);
             return Some(true);
         };
         if before == writer {
             return Some(false);
         }
-        let hello = hello.filter(|_| !self.former.contains(&writer))?;
-        if hello.was != Some(before) && hello.start <= self.start {
+        let hello = hello.filter(|_| !self.boots.former.contains(&writer))?;
+        if hello.was != Some(before) && hello.start <= self.boots.start {
             return None;
         }
-        self.former.push_front(before);
-        self.former.truncate(FORMER_MAX);
-        self.boot = Some(writer);
-        self.start = hello.start;
+        self.boots.former.push_front(before);
+        self.boots.former.truncate(FORMER_MAX);
+        self.boots.now = Some(writer);
+        self.boots.start = hello.start;
         self.stream = None;
         self.begin_again(number, now);
         Some(true)
@@ -131,7 +150,7 @@ impl Link {
         self.backlog = None;
         (self.cum, self.window, self.sent) = (0, 0, number);
         self.awaits = Some(now);
-        (self.tries, self.filled_to) = (0, 0);
+        (self.tries, self.repair.filled_to) = (0, 0);
     }
 
     /// This node goes on under another writer: nobody has anything of that.
@@ -140,12 +159,12 @@ impl Link {
         self.backlog = None;
         self.awaits = None;
         (self.cum, self.window, self.sent) = (0, 0, 0);
-        (self.tries, self.filled_to) = (0, 0);
+        (self.tries, self.repair.filled_to) = (0, 0);
     }
 
     /// The stream of the boot that is there.
     pub(super) fn stream(&mut self) -> Option<&mut Stream> {
-        let writer = self.boot?;
+        let writer = self.boots.now?;
         Some(self.stream.get_or_insert_with(|| Stream::new(writer)))
     }
 
@@ -153,7 +172,7 @@ impl Link {
     pub(super) fn receipt(&self) -> Option<Ack> {
         let stream = self.stream.as_ref().map(Stream::ack);
         let nothing = |writer| Stream::new(writer).ack();
-        stream.or_else(|| self.boot.map(nothing))
+        stream.or_else(|| self.boots.now.map(nothing))
     }
 
     /// What becomes of the frame of that number, which was just made.
@@ -222,9 +241,9 @@ impl Link {
             return Some(self.recover(is_further || is_more, log, ours, now));
         }
         if was_awaited {
-            (self.replayed, self.replay_to) = (self.cum, self.sent);
+            (self.repair.replayed, self.repair.replay_to) = (self.cum, self.sent);
         }
-        if (is_further || was_awaited) && self.cum < self.replay_to {
+        if (is_further || was_awaited) && self.cum < self.repair.replay_to {
             return Some(self.replay(log, now));
         }
         Some(self.fill_gaps(log, ours.pace, now))
@@ -259,8 +278,10 @@ impl Link {
 
     /// Goes on with what it lacks, as far as it can take that in.
     fn replay(&mut self, log: &Log, now: Instant) -> Vec<Logged> {
-        let missing = self.missing(log, self.replayed.max(self.cum) + 1, now);
-        self.replayed = missing.last().map_or(self.replayed, |frame| frame.number);
+        let missing = self.missing(log, self.repair.replayed.max(self.cum) + 1, now);
+        self.repair.replayed = missing
+            .last()
+            .map_or(self.repair.replayed, |frame| frame.number);
         missing
     }
 
@@ -346,13 +367,13 @@ impl Link {
             return Vec::new();
         }
         let highest = self.cum + u64::from(u64::BITS - self.window.leading_zeros());
-        let is_again = self.filled.saturating_add(pace.trip) <= now;
-        let from = if is_again { 0 } else { self.filled_to };
+        let is_again = self.repair.filled.saturating_add(pace.trip) <= now;
+        let from = if is_again { 0 } else { self.repair.filled_to };
         let mut missing = self.missing(log, from.max(self.cum) + 1, now);
         missing.retain(|frame| frame.number < highest);
         if !missing.is_empty() {
-            self.filled = now;
-            self.filled_to = highest;
+            self.repair.filled = now;
+            self.repair.filled_to = highest;
         }
         missing
     }
@@ -368,7 +389,7 @@ impl Link {
         });
         let waits = !self.is_alive && self.waiting() > 0;
         let gone = waits.then(|| self.progress.saturating_add(GONE));
-        self.ack_at.into_iter().chain(sends).chain(gone).min()
+        self.acks.at.into_iter().chain(sends).chain(gone).min()
     }
 
     /// Does what is due but acknowledging; what to send.
@@ -455,13 +476,13 @@ impl Link {
 
     /// The clock was set.
     pub(super) fn shift(&mut self, from: Instant, to: Instant) {
-        self.ack_at = self.ack_at.map(|_| to);
+        self.acks.at = self.acks.at.map(|_| to);
         self.awaits = self.awaits.map(|_| to);
         for at in [
             &mut self.progress,
             &mut self.again,
-            &mut self.filled,
-            &mut self.acked_at,
+            &mut self.repair.filled,
+            &mut self.acks.last,
         ] {
             *at = at.shifted(from, to).min(to);
         }

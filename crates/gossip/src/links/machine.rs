@@ -40,11 +40,7 @@ pub(super) struct Machine<L: Law> {
     pub(super) bytes: u64,
     /// The latest time it heard of.
     pub(super) now: Instant,
-    /// Keys whose silent tokens go out with the next frame, and what else does.
-    pub(super) due: Vec<Key>,
-    pub(super) changes: Vec<Entry>,
-    linger: Span,
-    pub(super) seal_at: Option<Instant>,
+    pub(super) next: Next,
     pub(super) post: Post,
     pub(super) keep: Keep<L>,
     pub(super) join: Join,
@@ -56,6 +52,17 @@ pub(super) struct Machine<L: Law> {
     pub(super) dice: Dice,
     pub(super) hello: Hello,
     pub(super) nothing: L::Cell,
+}
+
+/// What goes out with the next frame.
+#[derive(Debug, Default)]
+pub(super) struct Next {
+    /// Keys of which silent tokens are reported, and what else is to be said.
+    due: Vec<Key>,
+    changes: Vec<Entry>,
+    /// How long it waits for more, and until when.
+    linger: Span,
+    at: Option<Instant>,
 }
 
 /// Reports that are older than that when they arrive waited for a link.
@@ -77,10 +84,10 @@ impl<L: Law> Machine<L> {
             keys: Keyed::default(),
             bytes: 0,
             now: plan.start,
-            due: Vec::new(),
-            changes: Vec::new(),
-            linger: plan.linger,
-            seal_at: None,
+            next: Next {
+                linger: plan.linger,
+                ..Next::default()
+            },
             post: Post::new(plan.me, plan.writer, plan.delay),
             keep: Keep::new(plan.keep, first),
             join: Join::default(),
@@ -194,26 +201,26 @@ impl<L: Law> Machine<L> {
     }
 
     pub(super) fn report_soon(&mut self, key: Key) {
-        self.due.push(key);
+        self.next.due.push(key);
         self.seal_soon();
     }
 
     pub(super) fn say(&mut self, entry: Entry) {
-        self.changes.push(entry);
+        self.next.changes.push(entry);
         self.seal_soon();
     }
 
     fn seal_soon(&mut self) {
-        let at = self.now.saturating_add(self.linger);
-        self.seal_at = self.seal_at.into_iter().chain([at]).min();
+        let at = self.now.saturating_add(self.next.linger);
+        self.next.at = self.next.at.into_iter().chain([at]).min();
     }
 
     /// Puts what is due into frames.
     fn seal(&mut self) {
         let now = self.now;
-        if self.seal_at.take_if(|at| *at <= now).is_some() {
-            let mut entries = Vec::with_capacity(self.due.len() + self.changes.len());
-            for key in std::mem::take(&mut self.due) {
+        if self.next.at.take_if(|at| *at <= now).is_some() {
+            let mut entries = Vec::with_capacity(self.next.due.len() + self.next.changes.len());
+            for key in std::mem::take(&mut self.next.due) {
                 if !self.keys.contains_key(key) {
                     continue;
                 }
@@ -226,7 +233,7 @@ impl<L: Law> Machine<L> {
                     entries.push(Entry { key, what });
                 }
             }
-            entries.append(&mut self.changes);
+            entries.append(&mut self.next.changes);
             let law = &self.law;
             let merge = |waiting: &mut Vec<Seg>, more: &[Seg]| law.merge(waiting, more);
             self.post.report(&entries, &merge, now);
@@ -343,9 +350,9 @@ impl<L: Law> Machine<L> {
     pub(super) fn leave(&mut self, now: Instant) {
         let now = self.wind(now);
         for key in self.keys.keys() {
-            self.due.push(key);
+            self.next.due.push(key);
         }
-        self.seal_at = Some(now);
+        self.next.at = Some(now);
         self.seal();
     }
 
@@ -381,7 +388,7 @@ impl<L: Law> Machine<L> {
         self.post.shift(from, to);
         self.join.shift(to);
         self.now = to;
-        self.seal_at = self.seal_at.map(|_| to);
+        self.next.at = self.next.at.map(|_| to);
         self.sweep_at = self.sweep_at.map(|_| to);
     }
 
@@ -404,13 +411,13 @@ impl<L: Law> Machine<L> {
             self.join.poll_timeout(),
             keep,
             self.sweep_at,
-            self.seal_at.filter(|at| *at > self.now),
+            self.next.at.filter(|at| *at > self.now),
         ];
         times.into_iter().flatten().min()
     }
 
     pub(super) fn is_quiet(&self) -> bool {
-        let is_sealed = self.due.is_empty() && self.changes.is_empty();
+        let is_sealed = self.next.due.is_empty() && self.next.changes.is_empty();
         let is_kept = self.keep.due().is_none() || self.post.successor().is_none();
         is_sealed && is_kept && self.join.is_quiet() && self.post.is_quiet()
     }

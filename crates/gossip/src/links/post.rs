@@ -297,13 +297,13 @@ impl Post {
         if self.is_mute {
             return (arrival == Arrival::New).then_some(entries);
         }
-        link.unacked += 1;
-        let at = if is_gap || link.unacked >= UNACKED_MAX {
-            link.acked_at.saturating_add(ACK_APART).max(now)
+        link.acks.count += 1;
+        let at = if is_gap || link.acks.count >= UNACKED_MAX {
+            link.acks.last.saturating_add(ACK_APART).max(now)
         } else {
             now.saturating_add(self.pace.ack)
         };
-        link.ack_at = link.ack_at.into_iter().chain([at]).min();
+        link.acks.at = link.acks.at.into_iter().chain([at]).min();
         if at <= now {
             self.acks.push(from);
         }
@@ -351,8 +351,8 @@ impl Post {
     /// Says to everybody at once what came from them.
     pub(super) fn acknowledge_all(&mut self, now: Instant) {
         for (node, link) in &mut self.links {
-            if link.is_alive && link.boot.is_some() {
-                link.ack_at = Some(now);
+            if link.is_alive && link.boots.now.is_some() {
+                link.acks.at = Some(now);
                 self.acks.push(*node);
             }
         }
@@ -363,7 +363,7 @@ impl Post {
         for node in std::mem::take(&mut self.acks) {
             let link = self.links.get(&node);
             if link
-                .and_then(|link| link.ack_at)
+                .and_then(|link| link.acks.at)
                 .is_some_and(|at| at <= now)
             {
                 self.tally.acks += 1;
@@ -397,7 +397,7 @@ impl Post {
             if !frames.is_empty() {
                 again.push((*node, frames));
             }
-            if link.ack_at.is_some_and(|at| at <= now) {
+            if link.acks.at.is_some_and(|at| at <= now) {
                 self.acks.push(*node);
             }
         }
@@ -454,7 +454,7 @@ impl Post {
 
 /// What a link is to acknowledge, where that is due sooner or later; it is not due any more.
 fn take_ack(link: &mut Link, now: Instant) -> Option<Ack> {
-    link.ack_at.take()?;
-    (link.acked_at, link.unacked) = (now, 0);
+    link.acks.at.take()?;
+    (link.acks.last, link.acks.count) = (now, 0);
     link.receipt()
 }

@@ -74,7 +74,7 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             equal: is_lossless,
             ..common
         },
-        Contender::Segments | Contender::Home | Contender::Auto => Promises {
+        Contender::Segments | Contender::Home | Contender::Auto | Contender::Links => Promises {
             exact: is_alone || (is_calm && is_strict(cluster, trace)),
             no_false_rejection: has_true_clocks,
             agrees: is_lossless,

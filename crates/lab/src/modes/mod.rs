@@ -36,7 +36,8 @@ impl Default for Frequency {
 
 /// The mode of a contender that contracts cannot name.
 pub(crate) fn mode(contender: Contender, frequency: Frequency, knobs: &Knobs) -> Option<Gossip> {
-    if contender.kind().is_some() || contender == Contender::Sync {
+    let is_named = matches!(contender, Contender::Links | Contender::Sync);
+    if contender.kind().is_some() || is_named {
         return None;
     }
     Some(Gossip {

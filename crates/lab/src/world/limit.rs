@@ -54,6 +54,7 @@ impl Limit {
                 let interval = nanos(cluster.knobs.interval).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
                 format!("coordination: sync, interval: {interval}ns")
             }
+            (Contender::Links, _) => "coordination: gossip, design: links".to_owned(),
             (_, Some(kind)) => format!("coordination: gossip, design: {kind}"),
             (_, None) => "coordination: gossip".to_owned(),
         };

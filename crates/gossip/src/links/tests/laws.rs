@@ -196,7 +196,8 @@ fn nothing_is_carried_over_tokens_that_were_joined_while_they_waited() {
         tokens: 1,
         per_ns: 100,
     };
-    let law = numbers.law();
+    let mut law = numbers.law();
+    law.fade = Ratio::new(0, 1);
     let at = |nanos: u64| Instant::from_nanos(START + nanos);
     // Busy times with gaps between them: one too many to be kept apart.
     let mut waiting = Vec::new();
