@@ -91,7 +91,7 @@ fn connections_are_kept_or_closed_as_asked() {
 fn requests_that_take_time_are_answered_in_order_among_others() {
     let server = Server::start();
     let mut client = server.connect();
-    let expect = post("/v1/check", CHECK).replace("Host", "Expect: 100-continue\r\nHost");
+    let expect = post("/v1/check", CHECK).replace("host:", "expect: 100-continue\r\nhost:");
     let (lean, full) = (post("/v1/check", CHECK), chunked("/v1/check", CHECK));
     client.send([&*lean, &full, &lean, &expect].concat().as_bytes());
     for _ in 0..3 {

@@ -150,7 +150,7 @@ fn requests_beyond_the_limit_are_shed_with_when_to_come_again() {
     });
     // One that is asked to go on has been counted.
     let mut slow = server.connect();
-    let expect = post("/v1/check", CHECK).replace("Host", "Expect: 100-continue\r\nHost");
+    let expect = post("/v1/check", CHECK).replace("host:", "expect: 100-continue\r\nhost:");
     slow.send(&expect.as_bytes()[..expect.len() - CHECK.len()]);
     assert_eq!(slow.reply().status, 100);
     let mut client = server.connect();

@@ -66,7 +66,7 @@ fn a_listener_of_this_machine_answers_to_no_name_of_strangers() {
             let mut client = server.connect();
             client.send(
                 request
-                    .replace("Host: a", &format!("Host: {host}"))
+                    .replace("host: localhost", &format!("host: {host}"))
                     .as_bytes(),
             );
             let answer = client.reply();

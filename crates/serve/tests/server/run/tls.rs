@@ -175,8 +175,8 @@ fn a_token_is_asked_for_where_certificates_are_not() {
         );
     }
     let request = crate::run::kit::check("1").replace(
-        "host: t\r\n",
-        "host: t\r\nauthorization: Bearer open-sesame\r\n",
+        "host: localhost\r\n",
+        "host: localhost\r\nauthorization: Bearer open-sesame\r\n",
     );
     let mut wire = connect(running.http(), &config);
     wire.send(request);
