@@ -341,7 +341,7 @@ impl Cells {
                     now,
                     lot,
                 };
-                parts.foresee(here, asked)
+                parts.foresee(here, &asked)
             }
         }
     }

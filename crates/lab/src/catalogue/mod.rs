@@ -117,7 +117,7 @@ const fn subject(group: &'static str, name: &'static str, about: &'static str) -
 }
 
 const fn usual(
-    subject: Subject,
+    subject: &Subject,
     seeds: u64,
     takes: &'static str,
     plan: fn() -> Plan,
@@ -170,13 +170,13 @@ const SUPPLY: &str = "Passing supply";
 
 const EXPERIMENTS: &[Experiment] = &[
     usual(
-        subject(SETS, "thesis-a", "ten limited users in five minutes"),
+        &subject(SETS, "thesis-a", "ten limited users in five minutes"),
         10,
         "30 s",
         thesis::a,
     ),
     usual(
-        subject(
+        &subject(
             SETS,
             "thesis-b",
             "one user: extreme, substantial, barely limited, calm",
@@ -186,13 +186,13 @@ const EXPERIMENTS: &[Experiment] = &[
         thesis::b,
     ),
     usual(
-        subject(SETS, "thesis-c", "5000 users in an hour"),
+        &subject(SETS, "thesis-c", "5000 users in an hour"),
         4,
         "4 min",
         thesis::c,
     ),
     usual(
-        subject(
+        &subject(
             SETS,
             "thesis-d",
             "a small bucket and three gossip intervals",
@@ -202,7 +202,7 @@ const EXPERIMENTS: &[Experiment] = &[
         thesis::d,
     ),
     usual(
-        subject(
+        &subject(
             FIGURES,
             "figure-5.1",
             "set A: the counter beside the central bucket",
@@ -212,7 +212,7 @@ const EXPERIMENTS: &[Experiment] = &[
         pictures::f1,
     ),
     usual(
-        subject(
+        &subject(
             FIGURES,
             "figure-5.2",
             "set A: counter and queue on one node decide alike",
@@ -222,7 +222,7 @@ const EXPERIMENTS: &[Experiment] = &[
         pictures::f2,
     ),
     usual(
-        subject(
+        &subject(
             FIGURES,
             "figure-5.3",
             "set A: rejections short of the central bucket",
@@ -232,7 +232,7 @@ const EXPERIMENTS: &[Experiment] = &[
         pictures::f3,
     ),
     usual(
-        subject(
+        &subject(
             FIGURES,
             "figure-5.4",
             "set A: memory and bandwidth of every extension",
@@ -242,67 +242,67 @@ const EXPERIMENTS: &[Experiment] = &[
         pictures::f4,
     ),
     usual(
-        subject(FIGURES, "figure-5.5", "B-extreme: rejections over time"),
+        &subject(FIGURES, "figure-5.5", "B-extreme: rejections over time"),
         10,
         "1 s",
         pictures::f5,
     ),
     usual(
-        subject(FIGURES, "figure-5.6", "B-extreme: memory and bandwidth"),
+        &subject(FIGURES, "figure-5.6", "B-extreme: memory and bandwidth"),
         10,
         "1 s",
         pictures::f6,
     ),
     usual(
-        subject(FIGURES, "figure-5.7", "B-substantial: rejections over time"),
+        &subject(FIGURES, "figure-5.7", "B-substantial: rejections over time"),
         10,
         "1 s",
         pictures::f7,
     ),
     usual(
-        subject(FIGURES, "figure-5.8", "B-substantial: memory and bandwidth"),
+        &subject(FIGURES, "figure-5.8", "B-substantial: memory and bandwidth"),
         10,
         "1 s",
         pictures::f8,
     ),
     usual(
-        subject(FIGURES, "figure-5.9", "B-barely: rejections over time"),
+        &subject(FIGURES, "figure-5.9", "B-barely: rejections over time"),
         10,
         "1 s",
         pictures::f9,
     ),
     usual(
-        subject(FIGURES, "figure-5.10", "B-barely: memory and bandwidth"),
+        &subject(FIGURES, "figure-5.10", "B-barely: memory and bandwidth"),
         10,
         "1 s",
         pictures::f10,
     ),
     usual(
-        subject(FIGURES, "figure-5.11", "B-calm: nobody is rejected"),
+        &subject(FIGURES, "figure-5.11", "B-calm: nobody is rejected"),
         10,
         "1 s",
         pictures::f11,
     ),
     usual(
-        subject(FIGURES, "figure-5.12", "B-calm: memory and bandwidth"),
+        &subject(FIGURES, "figure-5.12", "B-calm: memory and bandwidth"),
         10,
         "1 s",
         pictures::f12,
     ),
     usual(
-        subject(FIGURES, "figure-5.13", "set C: memory and bandwidth"),
+        &subject(FIGURES, "figure-5.13", "set C: memory and bandwidth"),
         1,
         "1 min",
         pictures::f13,
     ),
     usual(
-        subject(FIGURES, "figure-5.14", "set C: users over time"),
+        &subject(FIGURES, "figure-5.14", "set C: users over time"),
         1,
         "1 s",
         pictures::f14,
     ),
     usual(
-        subject(
+        &subject(
             FIGURES,
             "figure-5.15",
             "set D: the queue under three gossip intervals",
@@ -312,19 +312,19 @@ const EXPERIMENTS: &[Experiment] = &[
         pictures::f15,
     ),
     usual(
-        subject(SWEEPS, "growth", "10 to 300 nodes"),
+        &subject(SWEEPS, "growth", "10 to 300 nodes"),
         5,
         "10 s",
         sweeps::growth,
     ),
     usual(
-        subject(SWEEPS, "small", "2 to 20 nodes: segments, home, auto"),
+        &subject(SWEEPS, "small", "2 to 20 nodes: segments, home, auto"),
         10,
         "5 s",
         sweeps::small,
     ),
     long(&usual(
-        subject(
+        &subject(
             SWEEPS,
             "growth-1000",
             "1000 nodes: home, with and without a tree",
@@ -334,31 +334,31 @@ const EXPERIMENTS: &[Experiment] = &[
         sweeps::thousand,
     )),
     usual(
-        subject(SWEEPS, "capacity", "buckets of 3 to 100 tokens per node"),
+        &subject(SWEEPS, "capacity", "buckets of 3 to 100 tokens per node"),
         10,
         "5 s",
         sweeps::capacity,
     ),
     usual(
-        subject(SWEEPS, "delay", "messages that take up to 200 ms"),
+        &subject(SWEEPS, "delay", "messages that take up to 200 ms"),
         20,
         "5 s",
         sweeps::delays,
     ),
     usual(
-        subject(SWEEPS, "loss", "up to all messages lost"),
+        &subject(SWEEPS, "loss", "up to all messages lost"),
         20,
         "5 s",
         sweeps::losses,
     ),
     usual(
-        subject(SWEEPS, "skew", "clocks that are off by up to a second"),
+        &subject(SWEEPS, "skew", "clocks that are off by up to a second"),
         20,
         "5 s",
         sweeps::skews,
     ),
     usual(
-        subject(
+        &subject(
             FAULTS,
             "crash",
             "nodes that lose their memory, or are gone for a while",
@@ -368,7 +368,7 @@ const EXPERIMENTS: &[Experiment] = &[
         faults::crashes,
     ),
     usual(
-        subject(
+        &subject(
             FAULTS,
             "faults",
             "loss, duplication, reordering, skew, crashes, and all together",
@@ -387,7 +387,7 @@ const EXPERIMENTS: &[Experiment] = &[
         work: Work::Other(membership::run),
     },
     usual(
-        subject(
+        &subject(
             SHAPES,
             "drip",
             "a user a little above the refill, for hours",
@@ -397,31 +397,31 @@ const EXPERIMENTS: &[Experiment] = &[
         others::drip,
     ),
     usual(
-        subject(SHAPES, "idle", "long pauses, then a burst"),
+        &subject(SHAPES, "idle", "long pauses, then a burst"),
         20,
         "5 s",
         others::idle,
     ),
     usual(
-        subject(SHAPES, "split", "half of the nodes see what looks harmless"),
+        &subject(SHAPES, "split", "half of the nodes see what looks harmless"),
         20,
         "2 s",
         others::split,
     ),
     usual(
-        subject(SHAPES, "shapes", "a mob, two users in turn, a steady drip"),
+        &subject(SHAPES, "shapes", "a mob, two users in turn, a steady drip"),
         20,
         "2 s",
         others::shapes,
     ),
     usual(
-        subject(OURS, "variants", "home and segments with other knobs"),
+        &subject(OURS, "variants", "home and segments with other knobs"),
         20,
         "2 s",
         others::variants,
     ),
     long(&usual(
-        subject(OURS, bars::NAME, "what must hold, met or missed"),
+        &subject(OURS, bars::NAME, "what must hold, met or missed"),
         10,
         "1 min",
         bars::plan,

@@ -160,13 +160,13 @@ impl Parts {
     }
 
     /// What each policy of the contract would say, given those in the cells.
-    pub(crate) fn foresee(&self, here: Vec<Forecast>, asked: Foreseen) -> Vec<Forecast> {
+    pub(crate) fn foresee(&self, here: Vec<Forecast>, asked: &Foreseen) -> Vec<Forecast> {
         let Foreseen {
             print,
             cost,
             now,
             lot,
-        } = asked;
+        } = *asked;
         let key = key(print);
         self.weave(here, |part, mut held| {
             let now = held.at(Some(now));

@@ -39,7 +39,7 @@ fn one_byte_at_a_time_will_do() {
     for request in [post("/v1/check", CHECK), chunked("/v1/check", CHECK)] {
         let mut client = server.connect();
         for byte in request.as_bytes() {
-            client.send(&[*byte]);
+            client.send([*byte]);
         }
         assert_eq!(client.reply().status, 200);
     }

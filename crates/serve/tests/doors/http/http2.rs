@@ -30,7 +30,7 @@ fn get_livez() -> Vec<u8> {
 fn open(server: &Server) -> Wire {
     let mut client = server.connect();
     client.send(PREFACE);
-    client.send(&frame(4, 0, 0, &[]));
+    client.send(frame(4, 0, 0, &[]));
     client
 }
 
@@ -63,7 +63,7 @@ const ENHANCE_YOUR_CALM: u32 = 11;
 fn answers_over_http2_come_from_the_same_handlers() {
     let server = Server::start();
     let mut client = open(&server);
-    client.send(&frame(1, 0x5, 1, &get_livez()));
+    client.send(frame(1, 0x5, 1, &get_livez()));
     read_until(&mut client, b"ok\n");
 }
 
@@ -149,7 +149,7 @@ fn large_heads_are_refused() {
 fn a_stopping_server_says_goodbye() {
     let mut server = Server::start();
     let mut client = open(&server);
-    client.send(&frame(1, 0x5, 1, &get_livez()));
+    client.send(frame(1, 0x5, 1, &get_livez()));
     let seen = read_until(&mut client, b"ok\n");
     server.stop();
     assert_eq!(goodbye_after(seen, &mut client), Some(0));
@@ -162,13 +162,13 @@ fn a_leaving_server_says_goodbye_and_answers_what_still_comes() {
         settings.limits.drain = Duration::from_millis(500);
     });
     let mut client = open(&server);
-    client.send(&frame(1, 0x5, 1, &get_livez()));
+    client.send(frame(1, 0x5, 1, &get_livez()));
     let mut seen = read_until(&mut client, b"ok\n");
     std::thread::scope(|scope| {
         scope.spawn(|| server.leave());
         // The last stream that it will take is not named yet: it still takes what was on its way.
         seen.extend(read_until(&mut client, &[0, 0, 8, 7, 0]));
-        client.send(&frame(1, 0x5, 3, &get_livez()));
+        client.send(frame(1, 0x5, 3, &get_livez()));
         seen.extend(read_until(&mut client, b"ok\n"));
         let mut fresh = server.connect();
         fresh.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -190,7 +190,7 @@ fn connections_come_to_an_age_where_that_is_limited() {
     });
     let began = Instant::now();
     let mut client = open(&server);
-    client.send(&frame(1, 0x5, 1, &get_livez()));
+    client.send(frame(1, 0x5, 1, &get_livez()));
     let seen = read_until(&mut client, b"ok\n");
     let mut plain = server.connect();
     let mut answers = 0;

@@ -262,13 +262,13 @@ impl LedgerNode {
         self.say(to.node, Word::Grant { from, to, flow });
     }
 
-    fn credit(&mut self, transfer: Transfer, now: u64) {
+    fn credit(&mut self, transfer: &Transfer, now: u64) {
         let Transfer {
             sender,
             source,
             to,
             flow,
-        } = transfer;
+        } = *transfer;
         if self.id != Some(to) || !self.is_valid(now) {
             return;
         }
