@@ -14,8 +14,6 @@ use tollgate_serve::settings::{
     ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
 };
 
-/// Nothing here takes as long unless it hangs.
-
 const CONTRACTS: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 20, per: 1d, algorithm: fixed-window}]}
 ";

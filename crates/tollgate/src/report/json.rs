@@ -63,7 +63,7 @@ struct Report<'a> {
     wait_ns: Option<WaitsNs>,
     retry_after_ns: Option<WaitsNs>,
     never: u64,
-    policies: Vec<Policy<'a>>,
+    policies: Vec<Denials<'a>>,
     top_denied: Vec<Top<'a>>,
     timeline: Timeline,
 }
@@ -88,7 +88,7 @@ impl WaitsNs {
 }
 
 #[derive(Serialize)]
-struct Policy<'a> {
+struct Denials<'a> {
     contract: &'a str,
     policy: &'a str,
     denied: u64,
@@ -97,10 +97,10 @@ struct Policy<'a> {
     last_time: Option<u64>,
 }
 
-fn policies(summary: &Summary) -> Vec<Policy<'_>> {
+fn policies(summary: &Summary) -> Vec<Denials<'_>> {
     let policies = summary.policies().map(|(label, count)| {
         let (first_time, last_time) = count.span.unzip();
-        Policy {
+        Denials {
             contract: &label.contract,
             policy: &label.name,
             denied: count.denied.requests,

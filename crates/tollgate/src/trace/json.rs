@@ -236,26 +236,20 @@ fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
         }
         return Fault::new(start, format!("{} is not a number", quote(number))).into();
     }
-    match EXPECTED
+    let expected = EXPECTED
         .iter()
-        .find(|(theirs, _)| words.starts_with(theirs))
-    {
-        Some((_, wanted)) => {
-            let word = before
-                .iter()
-                .rev()
-                .take_while(|byte| byte.is_ascii_alphabetic());
-            unexpected(text, at - word.count(), wanted).into()
-        }
-        None => {
-            let escape = memchr::memrchr(b'\\', before).unwrap_or(at);
-            let what = match words.split(" at line").next() {
-                Some(what) if !what.ends_with("hex escape") => what,
-                _ => "half of a surrogate pair",
-            };
-            Fault::new(escape, what).into()
-        }
+        .find(|(theirs, _)| words.starts_with(theirs));
+    if let Some((_, wanted)) = expected {
+        let word = before.iter().rev();
+        let word = word.take_while(|byte| byte.is_ascii_alphabetic());
+        return unexpected(text, at - word.count(), wanted).into();
     }
+    let escape = memchr::memrchr(b'\\', before).unwrap_or(at);
+    let what = match words.split(" at line").next() {
+        Some(what) if !what.ends_with("hex escape") => what,
+        _ => "half of a surrogate pair",
+    };
+    Fault::new(escape, what).into()
 }
 
 #[cold]

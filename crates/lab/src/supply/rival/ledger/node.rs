@@ -178,7 +178,7 @@ impl LedgerNode {
                 to,
                 flow,
             } => self.credit(
-                Transfer {
+                &Transfer {
                     sender: from,
                     source,
                     to,
