@@ -273,8 +273,9 @@ impl Daemon {
             seeds,
         };
         let looking = seeds::look(joins, is_alone, found);
-        let beside = async {
-            tokio::join!(stream::accept(listener, ends), looking);
+        let beside = async move {
+            tokio::spawn(looking);
+            stream::accept(listener, ends).await;
         };
         let thread = spawn(runtime, Arc::clone(shared), drive.run(inbox), beside);
         // Nobody else sets it.
