@@ -1,7 +1,7 @@
 //! `cargo xtask header` and `cargo xtask proto`: write the files anew that are made from sources and committed.
 //!
-//! Not here: the generators. Each is a test of the crate that it writes for, which also says when a file is out of date, so
-//! that `tidy` need not wait until they are built.
+//! Not here: the generators. Each is a test of the crate that it writes for, which also says when a file is out of
+//! date, so that `tidy` need not wait until they are built.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,9 @@
 //! `cargo xtask mutants`: plants each known bug in turn and asks whether any test notices.
 //!
 //! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
-//! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip and the modes of the lab first the checkers of the
-//! lab, which see what users would, then their own tests; for supply its own, which have a world. Not here: the tests.
+//! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip and the modes of the lab first the checkers of
+//! the lab, which see what users would, then their own tests; for supply its own, which have a world. Not here: the
+//! tests.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -15,7 +15,8 @@ pub enum Contender {
     Central,
     /// Each node counts alone.
     Local,
-    /// Counters per node, a limit and a refill instant, as the thesis prints them. Simulated only, as are the next five.
+    /// Counters per node, a limit and a refill instant, as the thesis prints them. Simulated only, as are the next
+    /// five.
     Counter,
     /// The same with the limit clamped and compared at a common instant.
     CounterFixed,

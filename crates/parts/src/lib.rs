@@ -1,6 +1,6 @@
 //! The real parts of tests: private servers of Redis, `PostgreSQL` and Mosquitto, the certificates they show, a
-//! browser, and packages of Python and JavaScript (Envoy among them), and disks that can be full. [`Daemon`] is a server
-//! of ours as a process, and [`Wire`] a connection that asks any server by HTTP/1.1 or RESP.
+//! browser, and packages of Python and JavaScript (Envoy among them), and disks that can be full. [`Daemon`] is a
+//! server of ours as a process, and [`Wire`] a connection that asks any server by HTTP/1.1 or RESP.
 //!
 //! Each has free ports and a folder of its own and goes when it is dropped, so that tests run side by side. The
 //! programs (`redis-server`, `redis-cli`, `initdb`, `postgres`, `psql`, `mosquitto`, `chromium`, `chromedriver`) must

@@ -11,8 +11,8 @@
 //! - [`v1`], [`problem`]: the bodies of Tollgate's own HTTP interface; [`native`]: its own gRPC service.
 //! - [`reflection`]: descriptors of every gRPC service here.
 //!
-//! Protobuf messages and descriptors are made from the files in `proto/`, which say what each field means; those that also
-//! have a JSON form carry it as serde attributes.
+//! Protobuf messages and descriptors are made from the files in `proto/`, which say what each field means; those that
+//! also have a JSON form carry it as serde attributes.
 
 pub mod authz;
 pub mod envoy;

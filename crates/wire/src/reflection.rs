@@ -1,7 +1,7 @@
 //! Descriptors of every gRPC service here, for server reflection.
 //!
-//! They are made from the files in `proto/`, as the messages are; fields and values that those leave out are left out here
-//! too.
+//! They are made from the files in `proto/`, as the messages are; fields and values that those leave out are left out
+//! here too.
 
 use crate::{authz, gubernator, native, rlqs, rls, throttlecrab};
 

@@ -9,8 +9,8 @@ pub use crate::generated::envoy::extensions::common::ratelimit::v3::rate_limit_d
     Entry, RateLimitOverride,
 };
 pub use crate::generated::envoy::service::ratelimit::v3::rate_limit_response::quota::ExpirationSpecifier;
-/// Also stands for `envoy.type.v3.RateLimitUnit` of an override and for the unit of a configuration, which have the same
-/// numbers; the former has no week.
+/// Also stands for `envoy.type.v3.RateLimitUnit` of an override and for the unit of a configuration, which have the
+/// same numbers; the former has no week.
 pub use crate::generated::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
 pub use crate::generated::envoy::service::ratelimit::v3::rate_limit_response::{
     Code, DescriptorStatus, Quota, RateLimit,

@@ -16,7 +16,8 @@ use prost_build::{Config, Module};
 use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorSet};
 
-/// Fields that are strings in the files and bytes in Rust: clients choose them, and Envoy sends what is no UTF-8 as it is.
+/// Fields that are strings in the files and bytes in Rust: clients choose them, and Envoy sends what is no UTF-8 as it
+/// is.
 const BYTES: &[&str] = &[
     ".envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry.key",
     ".envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry.value",
@@ -34,8 +35,8 @@ const NUMBERS: &[&str] = &[
     ".google.protobuf.NullValue",
 ];
 
-/// Types that are others in Rust: three enumerations of units have the same numbers, and prost gives integers the encoding
-/// of wrappers.
+/// Types that are others in Rust: three enumerations of units have the same numbers, and prost gives integers the
+/// encoding of wrappers.
 const OTHERS: &[(&str, &str)] = &[
     (".envoy.type.v3.RateLimitUnit", "crate::rls::Unit"),
     (
@@ -258,7 +259,8 @@ fn generate() -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// Code as `cargo fmt` would have it, with names as short as the prelude allows, and without what every file would repeat.
+/// Code as `cargo fmt` would have it, with names as short as the prelude allows, and without what every file would
+/// repeat.
 fn formatted(code: &str) -> Vec<u8> {
     let is_said = |line: &&str| !line.trim_start().starts_with("///") && !line.starts_with("// ");
     let mut code: String = code

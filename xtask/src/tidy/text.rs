@@ -10,6 +10,8 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/ro", "ot/"),
     concat!("/ho", "me/"),
 ];
+/// The longest line of a comment, in characters.
+const COMMENT_MAX: usize = 120;
 const UNFINISHED_WORD: &str = concat!("FIX", "ME");
 const UNFINISHED_MACROS: &[&str] = &["todo!", "unimplemented!", "dbg!"];
 
@@ -23,6 +25,7 @@ pub(crate) fn check(file: &File) -> Vec<Finding> {
         findings.extend(complaints.map(|what| Finding::new(&file.path, index + 1, what)));
     }
     if let Some(source) = file.rust() {
+        findings.extend(long_comments(&file.path, source));
         findings.extend(unfinished_code(&file.path, source));
         findings.extend(debug_text(&file.path, source));
         if !source.starts_with("//!") {
@@ -53,6 +56,16 @@ fn names_path(line: &str, path: &str) -> bool {
     };
     line.match_indices(path)
         .any(|(at, _)| !continues(&line[..at]))
+}
+
+/// rustfmt wraps no comments.
+fn long_comments(path: &str, source: &str) -> Vec<Finding> {
+    let is_long =
+        |line: &str| line.trim_start().starts_with("//") && line.chars().count() > COMMENT_MAX;
+    let long = source.lines().enumerate().filter(|(_, line)| is_long(line));
+    let what = format!("a comment line of more than {COMMENT_MAX} characters; wrap it");
+    long.map(|(index, _)| Finding::new(path, index + 1, what.as_str()))
+        .collect()
 }
 
 fn unfinished_code(path: &str, source: &str) -> Vec<Finding> {
@@ -104,6 +117,13 @@ mod tests {
             .map(|found| found.line)
             .collect();
         assert_eq!(lines, expected, "in {text:?}");
+    }
+
+    #[test]
+    fn a_comment_ends_at_its_limit() {
+        let comment = |letters: usize| format!("//! {}\n", "é".repeat(letters));
+        finds("a.rs", &comment(COMMENT_MAX - 4), &[]);
+        finds("a.rs", &comment(COMMENT_MAX - 3), &[1]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Catching up: a node that starts greets the others, takes back what was kept for it, and asks for what they know.
 //!
-//! What it gets is a page of keys and a vector that says whose frames are in them. It takes the greater of what it knows
-//! and the page says, and both nodes' frames as received: never more than the truth, and nothing counts twice. Not here:
-//! pages themselves.
+//! What it gets is a page of keys and a vector that says whose frames are in them. It takes the greater of what it
+//! knows and the page says, and both nodes' frames as received: never more than the truth, and nothing counts twice.
+//! Not here: pages themselves.
 
 use std::collections::{BTreeSet, VecDeque};
 

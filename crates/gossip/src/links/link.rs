@@ -304,7 +304,8 @@ impl Link {
         self.special.values().cloned().collect()
     }
 
-    /// Everything that waited goes out in one frame: what other nodes hear of this one's numbers is then true of it, too.
+    /// Everything that waited goes out in one frame: what other nodes hear of this one's numbers is then true of it,
+    /// too.
     fn catch_up(&mut self, entries: &[Entry], number: u64, now: Instant) {
         let lo = self.sent;
         let Some(entries) = bodies(entries, now, usize::MAX).pop() else {

@@ -1,7 +1,7 @@
 //! `links`: a key needs no history, because each report counts once on its link.
 //!
-//! A node counts what it admits silently, up to its share of the room that it sees; beyond that it reports the tokens to
-//! every other node at once. Reports are deltas in numbered frames, and a link applies each number once, so what is
+//! A node counts what it admits silently, up to its share of the room that it sees; beyond that it reports the tokens
+//! to every other node at once. Reports are deltas in numbered frames, and a link applies each number once, so what is
 //! known of a key is one level and what it cost to get there is forgotten. A calm key takes a cell of 24 bytes, a busy
 //! one a record, and links the same however many keys there are.
 //!

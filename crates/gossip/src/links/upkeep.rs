@@ -1,4 +1,5 @@
-//! What a machine does beside deciding: it delivers copies, forgets what counts no more, makes room, saves and restores.
+//! What a machine does beside deciding: it delivers copies, forgets what counts no more, makes room, saves and
+//! restores.
 //!
 //! Not here: what is worth keeping of a key (`law`).
 

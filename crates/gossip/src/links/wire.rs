@@ -13,8 +13,9 @@
 //! key        key 16 | count | (age, amount) each
 //! ```
 //!
-//! Tokens and amounts are twice what they are, and one more where they are loose. Numbers without a length have seven bits a byte; ages are nanoseconds before the time of the frame. Whatever a
-//! stranger sends, reading it ends in a value or in [`Malformed`]. Not here: what frames mean.
+//! Tokens and amounts are twice what they are, and one more where they are loose. Numbers without a length have seven
+//! bits a byte; ages are nanoseconds before the time of the frame. Whatever a stranger sends, reading it ends in a
+//! value or in [`Malformed`]. Not here: what frames mean.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Supply that is passed around: what is asked of it in the world of whole nodes, its judges, rivals, and the experiments.
+//! Supply that is passed around: what is asked of it in the world of whole nodes, its judges, rivals, and the
+//! experiments.
 //!
 //! Not here: the protocol itself, which the server runs too.
 

@@ -190,7 +190,8 @@ impl Node {
         all
     }
 
-    /// Bytes of state of all policies that are counted together, and whether nothing waits to be told to any other node.
+    /// Bytes of state of all policies that are counted together, and whether nothing waits to be told to any other
+    /// node.
     pub fn gossip_state(&self) -> (Footprint, bool) {
         let (node, mut sum, mut is_quiet) = (self.newest(), Footprint::default(), true);
         let Some(company) = node.company() else {

@@ -272,9 +272,8 @@ impl Daemon {
             control: controls,
             seeds,
         };
-        let looking = seeds::look(joins, is_alone, found);
         let beside = async move {
-            tokio::spawn(looking);
+            tokio::spawn(seeds::look(joins, is_alone, found));
             stream::accept(listener, ends).await;
         };
         let thread = spawn(runtime, Arc::clone(shared), drive.run(inbox), beside);

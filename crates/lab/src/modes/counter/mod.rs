@@ -11,8 +11,8 @@
 //!   of a node. The bound depends on what a node knows, so a node that knows too little throws refill away, or keeps
 //!   what others threw away; no merge repairs that.
 //!
-//! Nothing is forgotten. Entries of nodes that this one never heard of count like any other, for a neighbour may know of
-//! a newcomer first; beyond [`tally::ENTRIES_MAX`] per key they do not.
+//! Nothing is forgotten. Entries of nodes that this one never heard of count like any other, for a neighbour may know
+//! of a newcomer first; beyond [`tally::ENTRIES_MAX`] per key they do not.
 //! [`wire`] has the encoding. Not here: rounds of gossip.
 
 mod tally;

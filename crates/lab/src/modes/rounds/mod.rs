@@ -1,8 +1,8 @@
 //! Rounds of gossip: when a node speaks, to which neighbour, and which keys wait for whom.
 //!
 //! Every interval, at a phase of its own, a node picks one neighbour and sends all that waits for it. Nothing is
-//! acknowledged: what was sent no longer waits. A node that left is told nothing more; one that comes hears of a key when
-//! it changes next. Not here: what is said about a key, which `counter` and `queue` know.
+//! acknowledged: what was sent no longer waits. A node that left is told nothing more; one that comes hears of a key
+//! when it changes next. Not here: what is said about a key, which `counter` and `queue` know.
 
 mod bits;
 mod outbox;

@@ -1,5 +1,5 @@
-//! What designs that pass supply are put through: requests, clocks that drift, messages that are lost, doubled and late,
-//! crashes, cuts.
+//! What designs that pass supply are put through: requests, clocks that drift, messages that are lost, doubled and
+//! late, crashes, cuts.
 //!
 //! One seed, one history. Not here: what carries messages (`nodes`), the designs, and what is wrong with them.
 
