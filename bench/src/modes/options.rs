@@ -50,6 +50,8 @@ pub(super) enum Mode {
     Segments,
     /// `gossip`, design `home`
     Home,
+    /// `gossip`, design `links`
+    Links,
     /// The node in charge of a key decides
     Owner,
     /// Nodes divide the rate
@@ -76,6 +78,7 @@ impl Mode {
             Self::Local => "coordination: local",
             Self::Segments => "coordination: gossip, design: segments",
             Self::Home => "coordination: gossip, design: home",
+            Self::Links => "coordination: gossip, design: links",
             Self::Owner => "coordination: owner",
             Self::Supply => "coordination: supply",
             Self::Split => "coordination: split",
