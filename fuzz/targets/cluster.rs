@@ -29,8 +29,7 @@ const START: u64 = 1_800_000_000_000_000_000;
 
 /// A policy for everything that counts with others.
 const CONTRACTS: &str = "contracts:
-  - {id: a, key: [user], coordination: gossip, design: segments, policies: [{name: p, limit: 50, per: 1s}]}
-  - {id: b, key: [user], coordination: gossip, design: home, policies: [{name: p, limit: 50, per: 1s}]}
+  - {id: a, key: [user], coordination: gossip, policies: [{name: p, limit: 50, per: 1s}]}
   - {id: c, key: [user], coordination: gossip, policies: [{name: p, limit: 9, per: 1m, algorithm: fixed-window}]}
   - {id: d, key: [user], coordination: gossip, policies: [{name: p, limit: 9, per: 1m, algorithm: sliding-weighted}]}
   - {id: e, key: [user], coordination: sync, policies: [{name: p, limit: 50, per: 1s}]}

@@ -105,7 +105,7 @@ pub(crate) const ROOMS: &[Room] = &[
     Room {
         package: LEASE,
         pure: true,
-        uses: &[LIMIT, CONTRACT, MODE, GOSSIP],
+        uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // What is allowed of contracts as live data, and what it means for a key; no database.
     Room {
@@ -159,7 +159,7 @@ pub(crate) const ROOMS: &[Room] = &[
         package: LAB,
         pure: true,
         uses: &[
-            KIT, LIMIT, CONTRACT, TABLE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
+            KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.

@@ -93,7 +93,6 @@ impl Cluster {
         ]);
         command.args(["--cluster", &format!("127.0.0.1:{port}")]);
         command.args(["--name", &format!("n{number}"), "--roster", "n0,n1,n2"]);
-        command.args(["--cluster-size", &NODES.to_string()]);
         command
             .arg("--contracts")
             .arg(folder.join("contracts.yaml"));

@@ -46,12 +46,8 @@ pub(crate) struct ModesOptions {
 pub(super) enum Mode {
     /// Each node counts alone; what every other mode is compared with
     Local,
-    /// `gossip`, design `segments`
-    Segments,
-    /// `gossip`, design `home`
-    Home,
-    /// `gossip`, design `links`
-    Links,
+    /// Each node decides and reports
+    Gossip,
     /// The node in charge of a key decides
     Owner,
     /// Nodes divide the rate
@@ -76,9 +72,7 @@ impl Mode {
     pub(super) const fn coordination(self) -> &'static str {
         match self {
             Self::Local => "coordination: local",
-            Self::Segments => "coordination: gossip, design: segments",
-            Self::Home => "coordination: gossip, design: home",
-            Self::Links => "coordination: gossip, design: links",
+            Self::Gossip => "coordination: gossip",
             Self::Owner => "coordination: owner",
             Self::Supply => "coordination: supply",
             Self::Split => "coordination: split",

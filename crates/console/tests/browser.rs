@@ -223,7 +223,7 @@ fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
     };
     assert!(seen("burst") && seen("mode") && seen("on_limit"));
     assert!(
-        !["slices", "offset", "max_wait", "term", "design"]
+        !["slices", "offset", "max_wait", "term"]
             .into_iter()
             .any(seen)
     );
@@ -237,7 +237,7 @@ fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
             .all(seen)
     );
     assert!(
-        !["burst", "offset", "design", "interval"]
+        !["burst", "offset", "interval"]
             .into_iter()
             .any(seen)
     );

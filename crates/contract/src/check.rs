@@ -9,7 +9,7 @@ use crate::contracts::Unmatched;
 use crate::dialect::Dialect;
 use crate::error::{ContractErrors, ErrorKind};
 use crate::merge::{Given, check_names, overlaid};
-use crate::modes::{Coordination, Design};
+use crate::modes::Coordination;
 use crate::plans::{self, Plans};
 use crate::policy::{self, Inherited};
 use crate::problems::{Problem, Problems};
@@ -215,13 +215,6 @@ pub(crate) fn check_contract(
         problems.add(Problem::new(ErrorKind::Missing, raw.place, what));
     }
     let policies = check_policies(&all, default, raw.place, problems)?;
-    let gossips = |named: &NamedPolicy| named.coordination == Coordination::Gossip;
-    if let Some((_, place)) = default.design
-        && !policies.iter().any(gossips)
-    {
-        let what = "no policy of the contract has `coordination: gossip`, which `design` is about";
-        problems.add(Problem::new(ErrorKind::Conflict, place, what));
-    }
     let set = PolicySet::new(policies.iter().map(|named| named.policy.clone()).collect()).ok()?;
     Some(Contract {
         id: id?,
@@ -288,23 +281,13 @@ fn check_key(raw: &RawContract, problems: &mut Problems) -> Vec<String> {
 }
 
 fn check_coordination(raw: &RawContract, problems: &mut Problems) -> Inherited {
-    let mut chosen = |text: &Option<Text>, unknown: &str, names: &[&str]| {
-        let text = text.as_ref()?;
-        let index = problems.keep(scalar::choice(text, unknown, names))?;
-        Some((index, text.place))
-    };
-    let coordination = chosen(
-        &raw.coordination,
-        "unknown coordination",
-        &Coordination::NAMES,
-    );
-    let design = chosen(&raw.design, "unknown design", &Design::NAMES);
+    let chosen = raw.coordination.as_ref().and_then(|text| {
+        let index = scalar::choice(text, "unknown coordination", &Coordination::NAMES);
+        problems.keep(index)
+    });
     Inherited {
-        coordination: coordination.map_or(Coordination::default(), |(index, _)| {
-            Coordination::ALL[index]
-        }),
+        coordination: chosen.map_or(Coordination::default(), |index| Coordination::ALL[index]),
         place: raw.coordination.as_ref().map(|text| text.place),
-        design: design.map(|(index, place)| (Design::ALL[index], place)),
         is_plan: false,
     }
 }

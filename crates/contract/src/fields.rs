@@ -158,16 +158,11 @@ impl Field {
     }
 }
 
-/// Every field: those that contracts can say come before the others of modes.
+/// Every field.
 static TABLE: LazyLock<Vec<&'static PolicyField>> = LazyLock::new(|| {
-    let of_modes = || {
-        Coordination::ALL
-            .into_iter()
-            .flat_map(|mode| mode.row().fields)
-    };
-    let wide = of_modes().filter(|row| row.of_contract);
-    let own = of_modes().filter(|row| !row.of_contract);
-    POLICY.iter().chain(wide).chain(own).collect()
+    let modes = Coordination::ALL.into_iter();
+    let of_modes = modes.flat_map(|mode| mode.row().fields);
+    POLICY.iter().chain(of_modes).collect()
 });
 
 /// The names of [`tollgate_limit::Algorithm::ALL`] in their order, then the aliases.

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn keeps_what_was_typed_and_hardly_more() {
-        let text = "[{ name: burst, limit: 20, per: 1s, burst: 40, coordination: gossip, design: segments },
+        let text = "[{ name: burst, limit: 20, per: 1s, burst: 40, coordination: gossip },
             { name: 'a b', limit: 1, per: day, algorithm: fixed-window, time_zone: Europe/Ljubljana, durable: true }]";
         let raw: RawPolicies = yaml::read(text).unwrap();
         let policies = given(&raw, &mut Problems::default());

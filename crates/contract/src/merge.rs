@@ -2,7 +2,7 @@
 
 use crate::error::ErrorKind;
 use crate::fields::Field;
-use crate::nearest::hint;
+use crate::nearest::unknown_field;
 use crate::problems::{Problem, Problems};
 use crate::raw::RawPolicy;
 use crate::snippet::{Place, quote};
@@ -32,8 +32,7 @@ impl Given {
             if problems.is_hopeless() {
                 break;
             }
-            let hint = hint(&name.value, &Field::names());
-            let what = format!("unknown field {}{hint}", quote(&name.value));
+            let what = unknown_field(&name.value, &Field::names());
             problems.add(Problem::new(ErrorKind::UnknownField, name.place, what));
         }
         Self {

@@ -1,5 +1,7 @@
 //! The name that was probably meant.
 
+use crate::snippet::quote;
+
 /// What to say after an unknown name: the nearest valid one, or all of them where they are few.
 pub fn hint(name: &str, valid: &[&str]) -> String {
     if let Some(near) = nearest(name, valid.iter().copied()) {
@@ -13,6 +15,15 @@ pub fn hint(name: &str, valid: &[&str]) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// What to say of a field that there is not.
+pub(crate) fn unknown_field(name: &str, valid: &[&str]) -> String {
+    let hint = match name {
+        "design" => "; nodes that gossip have one design: leave it out".to_owned(),
+        _ => hint(name, valid),
+    };
+    format!("unknown field {}{hint}", quote(name))
 }
 
 /// The valid name that is fewest slips of the finger away, if it is few enough; the first among equals.

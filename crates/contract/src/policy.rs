@@ -9,7 +9,7 @@ use crate::duration;
 use crate::error::ErrorKind;
 use crate::fields::{FieldShape, PolicyField};
 use crate::merge::Given;
-use crate::modes::{Coordination, Design, ModeFields};
+use crate::modes::{Coordination, ModeFields};
 use crate::nearest::nearest;
 use crate::problems::{Problem, Problems};
 use crate::scalar;
@@ -22,8 +22,6 @@ pub(crate) struct Inherited {
     pub(crate) coordination: Coordination,
     /// Where that was typed.
     pub(crate) place: Option<Place>,
-    /// How nodes that gossip agree, and where that was typed.
-    pub(crate) design: Option<(Design, Place)>,
     /// Whether it is a plan's policy, so that the contract is not known yet.
     pub(crate) is_plan: bool,
 }
@@ -34,7 +32,6 @@ impl Inherited {
         Self {
             coordination: Coordination::Local,
             place: None,
-            design: None,
             is_plan: true,
         }
     }
@@ -141,7 +138,7 @@ impl<'a> Reader<'a> {
     fn choice(&mut self, field: &str, valid: &[&str]) -> Option<usize> {
         let text = self.given.get(field)?;
         let unknown = match field {
-            "algorithm" | "coordination" | "design" => format!("unknown {field}"),
+            "algorithm" | "coordination" => format!("unknown {field}"),
             _ => format!("`{field}` cannot be"),
         };
         self.keep(scalar::choice(text, &unknown, valid))
@@ -283,23 +280,19 @@ impl<'a> Reader<'a> {
                 self.unfit(mode, default);
             }
         }
-        for (field, value) in &mut own {
+        for (field, value) in &own {
             if let (FieldShape::Within(least, most), Some(nanos)) = (field.shape, *value)
                 && !(least..=most).contains(&nanos)
             {
                 let (least, most) = (duration::format(least), duration::format(most));
                 self.wrong(field.name, &format!("it is between {least} and {most}"));
             }
-            let of_contract = default.design.filter(|_| field.of_contract);
-            *value = value.or(of_contract.map(|(design, _)| design as u64));
         }
         let own = own.into_iter();
         let fields = ModeFields::of(own.filter_map(|(field, value)| Some((field, value?))));
         for (field, what) in (by.row().check)(config, &fields) {
-            let of_contract = PolicyField::named(field).is_some_and(|field| field.of_contract);
-            let place = default.design.filter(|_| of_contract);
-            let place = self.place_of(field).or(place.map(|(_, place)| place));
-            self.wrong_at(place.unwrap_or(self.given.place), &what);
+            let place = self.place_of(field).unwrap_or(self.given.place);
+            self.wrong_at(place, &what);
         }
         fields
     }

@@ -78,14 +78,6 @@ pub struct RawContract {
     )]
     #[schemars(schema_with = "schema::coordination")]
     pub(crate) coordination: Option<Text>,
-    /// What nodes that gossip keep, and when they speak, for policies that do not say so themselves.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(schema_with = "schema::design")]
-    pub(crate) design: Option<Text>,
     /// Which header fields tell clients of their quota; the listener's where absent.
     #[serde(
         default,

@@ -10,7 +10,7 @@ use crate::contracts::Unmatched;
 use crate::dialect::Dialect;
 use crate::duration;
 use crate::fields::{FieldShape, PolicyField};
-use crate::modes::{Coordination, Design};
+use crate::modes::Coordination;
 use crate::raw::{RawFile, RawPolicy};
 
 /// The JSON schema (draft 2020-12) of the contract file, indented, with a line end.
@@ -57,11 +57,6 @@ impl JsonSchema for RawPolicy {
 /// How nodes agree about a policy.
 pub(crate) fn coordination(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": Coordination::NAMES, "default": "local" })
-}
-
-/// How nodes that gossip agree.
-pub(crate) fn design(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": Design::NAMES, "default": "auto" })
 }
 
 /// Which header fields tell clients of their quota.

@@ -9,7 +9,7 @@ use crate::contract::Contract;
 use crate::error::{ContractErrors, ErrorKind};
 use crate::kept::Kept;
 use crate::merge::{Given, laid_over, overlaid};
-use crate::modes::{Coordination, Design};
+use crate::modes::Coordination;
 use crate::plans::Plans;
 use crate::policy::Inherited;
 use crate::problems::{Problem, Problems};
@@ -24,7 +24,6 @@ use crate::yaml;
 pub(crate) struct Source {
     own: Kept,
     coordination: Coordination,
-    design: Option<Design>,
 }
 
 /// What one key has otherwise than its contract says: another plan, other values of some fields, or both.
@@ -75,26 +74,20 @@ impl Source {
         Self {
             own: Kept::of(own),
             coordination: default.coordination,
-            design: default.design.map(|(design, _)| design),
         }
     }
 
-    const fn default_at(&self, place: Place) -> Inherited {
+    const fn inherited(&self) -> Inherited {
         Inherited {
             coordination: self.coordination,
             place: None,
-            design: match self.design {
-                Some(design) => Some((design, place)),
-                None => None,
-            },
             is_plan: false,
         }
     }
 
     /// A number that is the same for the same policies, wherever and whenever they came together; never zero.
     fn version(&self, all: &[Given]) -> u64 {
-        let design = self.design.map_or(u8::MAX, |design| design as u8);
-        let hash = fnv(FNV, &[self.coordination as u8, design]);
+        let hash = fnv(FNV, &[self.coordination as u8]);
         let sorted: Vec<Given> = all.iter().map(Given::sorted).collect();
         fnv(hash, Kept::of(&sorted).bytes()).max(1)
     }
@@ -134,7 +127,7 @@ impl Contract {
             Some(id) => overlaid(&plans.named(id, deal.place, problems)?, &own),
         };
         laid_over(&mut all, &deal.overrides);
-        let policies = check_policies(&all, source.default_at(deal.place), deal.place, problems)?;
+        let policies = check_policies(&all, source.inherited(), deal.place, problems)?;
         Terms::new(policies, source.version(&all)).ok()
     }
 

@@ -8,7 +8,7 @@ use serde_saphyr::{DefaultMessageFormatter, Error, MessageFormatter, Options};
 
 use crate::TEXT_BYTES_MAX;
 use crate::error::{ContractErrors, ErrorKind};
-use crate::nearest::hint;
+use crate::nearest::unknown_field;
 use crate::problems::Problem;
 use crate::snippet::{Place, one_line, quote};
 use crate::text::{TOO_MANY, place_of};
@@ -102,8 +102,7 @@ fn explain(error: &Error) -> Problem {
         Error::SerdeUnknownField {
             field, expected, ..
         } => {
-            let what = format!("unknown field {}{}", quote(field), hint(field, expected));
-            (ErrorKind::UnknownField, what)
+            (ErrorKind::UnknownField, unknown_field(field, expected))
         }
         Error::SerdeMissingField { field, .. } => (
             ErrorKind::Missing,

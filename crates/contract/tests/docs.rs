@@ -91,8 +91,7 @@ fn fields() -> Generated {
             .to_owned();
     for mode in Coordination::ALL {
         let row = mode.row();
-        let own = row.fields.iter().filter(|field| !field.of_contract);
-        let lines: Vec<String> = own.map(line).collect();
+        let lines: Vec<String> = row.fields.iter().map(line).collect();
         if !lines.is_empty() {
             text += &format!(
                 "\nHow {}, under `coordination: {}`:\n\n",

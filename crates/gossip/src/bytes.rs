@@ -34,10 +34,6 @@ impl Encoder {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(crate) fn u32(&mut self, value: u32) {
-        self.raw(&value.to_le_bytes());
-    }
-
     /// Eight bytes, the lowest first.
     pub fn u64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
@@ -115,10 +111,6 @@ impl<'a> Decoder<'a> {
         self.rest.u16().ok_or(Malformed::Truncated)
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
-        self.rest.u32().ok_or(Malformed::Truncated)
-    }
-
     /// Eight bytes.
     pub fn u64(&mut self) -> Result<u64, Malformed> {
         self.rest.u64().ok_or(Malformed::Truncated)
@@ -143,8 +135,21 @@ impl<'a> Decoder<'a> {
         self.rest.u128().map(Key).ok_or(Malformed::Truncated)
     }
 
-    /// The lowest `N` bytes of a number.
-    pub(crate) fn low<const N: usize>(&mut self) -> Result<u64, Malformed> {
-        self.rest.low::<N>().ok_or(Malformed::Truncated)
+    /// The length of a list whose members take at least `each` bytes; refused if the frame cannot hold them.
+    pub fn length(&mut self, each: usize) -> Result<usize, Malformed> {
+        let length = usize::try_from(self.varint()?).map_err(|_| Malformed::Value)?;
+        if length > self.left() / each.max(1) {
+            return Err(Malformed::Truncated);
+        }
+        Ok(length)
+    }
+
+    /// Ends a frame.
+    pub fn finish(self) -> Result<(), Malformed> {
+        if self.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed::Trailing)
+        }
     }
 }

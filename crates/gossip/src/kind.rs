@@ -1,72 +1,156 @@
-//! The designs of a bucket that contracts can name.
+//! Gossip among the modes: what it counts, and how a node's part in a policy is built.
 //!
-//! Not here: designs that are simulated only, which the lab has.
+//! Not here: how nodes agree (`machine`).
 
-use std::fmt;
+use std::sync::Arc;
 
-use crate::replica::Design;
-use crate::setup::Setup;
-use crate::{home, segments};
+use tollgate_contract::{Contract, Coordination, NamedPolicy};
+use tollgate_limit::{Algorithm, Calendar, Instant, Period, PolicyConfig, Span};
+use tollgate_mode::{Build, Event, Mode, ModeKind, Tag, wait_max};
 
-/// A way for nodes to agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Busy-period segments with silent shares.
-    Segments,
-    /// One node per key collects and announces.
-    Home,
-    /// `segments` where that sends less, else `home`.
-    Auto,
+use crate::bucket::Bucket;
+use crate::level::Buckets;
+use crate::machine::{Machine, Plan};
+use crate::setup::Knobs;
+use crate::slices::Windows;
+use crate::window::{Bounds, Shape, Window};
+
+/// Gossip among the ways to agree.
+#[derive(Clone, Debug, Default)]
+pub struct Gossip {
+    /// What may be tuned.
+    pub knobs: Knobs,
 }
 
-/// From that many nodes on, collecting at a home costs less than telling everybody. Measured on the limited users of
-/// data set B with buckets of 1 to 30 tokens per node: telling everybody takes 0.8 to 1.2 times the bytes of a home at
-/// 5 nodes, 1.0 to 1.4 at 7, 1.0 to 1.8 at 10.
-const HOME_NODES_MIN: u64 = 7;
+impl ModeKind for Gossip {
+    fn coordination(&self) -> Coordination {
+        Coordination::Gossip
+    }
 
-impl Kind {
-    /// Every design.
-    pub const ALL: [Self; 3] = [Self::Segments, Self::Home, Self::Auto];
+    fn saves_keys(&self) -> bool {
+        true
+    }
 
-    /// The name in contracts, on the command line and in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Segments => "segments",
-            Self::Home => "home",
-            Self::Auto => "auto",
+    fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
+        counted(policy.policy.config()).map(drop)
+    }
+
+    fn tag(&self, tag: &mut Tag, policy: &NamedPolicy) {
+        let config = policy.policy.config();
+        tag.text("links");
+        tag.number(config.limit);
+        tag.number(config.burst.unwrap_or(0));
+        tag.number(config.period.nanos());
+        let (unit, zone) = match &config.period {
+            Period::Fixed(_) => ("", None),
+            Period::Calendar(calendar) => (calendar.name(), calendar.zone_name()),
+        };
+        tag.text(unit);
+        tag.text(zone.unwrap_or_default());
+        let has_slices = config.algorithm == Algorithm::SlidingCounters;
+        tag.number(if has_slices {
+            u64::from(config.slices)
+        } else {
+            0
+        });
+        tag.number(config.offset_ns);
+    }
+
+    fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
+        let config = build.policy.policy.config();
+        let (numbers, knobs) = (build.numbers, &self.knobs);
+        let plan = Plan {
+            me: numbers.me,
+            writer: numbers.writer,
+            was: numbers.was,
+            members: numbers.members.clone(),
+            seed: numbers.seed,
+            start: build.start,
+            delay: numbers.delay,
+            keep: knobs.buddy.then_some(knobs.interval),
+            linger: Span::ZERO,
+        };
+        let mut part: Box<dyn Mode> = match counted(config)? {
+            Counted::Bucket(bucket) => {
+                let law = Buckets {
+                    bucket,
+                    wait_max: wait_max(config),
+                    leaks: config.algorithm == Algorithm::LeakyBucket,
+                    sigma: knobs.beta,
+                    fade: knobs.fade,
+                    grace: knobs.grace,
+                    segs_max: SEGS_MAX,
+                    nodes: 1,
+                };
+                Box::new(Machine::new(law, &plan))
+            }
+            Counted::Window(window) => {
+                let law = Windows {
+                    window,
+                    sigma: knobs.beta,
+                    grace: knobs.grace,
+                    nodes: 1,
+                };
+                Box::new(Machine::new(law, &plan))
+            }
+        };
+        part.handle_event(&Event::Join, build.start);
+        Ok(part)
+    }
+}
+
+/// Own segments of a key at most.
+const SEGS_MAX: usize = 8;
+
+/// What a policy is counted by.
+enum Counted {
+    Bucket(Bucket),
+    Window(Window),
+}
+
+fn counted(config: &PolicyConfig) -> Result<Counted, String> {
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    match config.algorithm {
+        Algorithm::TokenBucket | Algorithm::LeakyBucket => {
+            let burst = config.burst.unwrap_or(config.limit);
+            let bucket = Bucket::new(burst, config.limit, config.period.nanos());
+            bucket.map(Counted::Bucket).map_err(|error| said(&error))
         }
-    }
-
-    /// The design of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// What `auto` comes to for that bucket and cluster; every other design is itself.
-    ///
-    /// A home pays off once its announcements save more than they cost: not in a small cluster, and not for a bucket
-    /// with fewer tokens than there are nodes, of which every token is announced. All nodes must choose alike, so what
-    /// counts is the cluster as it was set up, not who is alive.
-    #[must_use]
-    pub fn resolve(self, burst: u64, nodes: u64) -> Self {
-        match self {
-            Self::Auto if nodes < HOME_NODES_MIN || burst < nodes => Self::Segments,
-            Self::Auto => Self::Home,
-            chosen => chosen,
-        }
-    }
-
-    /// A node's part in it.
-    pub fn build(self, setup: &Setup) -> Box<dyn Design> {
-        match self.resolve(setup.bucket.burst(), setup.members.len() as u64) {
-            Self::Segments => segments::build(setup),
-            Self::Home | Self::Auto => home::build(setup),
+        Algorithm::SlidingLog => Err("a sliding log cannot be merged".into()),
+        Algorithm::FixedWindow | Algorithm::SlidingCounters | Algorithm::SlidingWeighted => {
+            let window = Window::new(config.limit, shape(config));
+            window.map(Counted::Window).map_err(|error| said(&error))
         }
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+fn shape(config: &PolicyConfig) -> Shape {
+    let span = |nanos: u64| Span::from_nanos(u128::from(nanos));
+    let period = span(config.period.nanos());
+    match (config.algorithm, &config.period) {
+        (Algorithm::SlidingCounters, _) => Shape::Counters {
+            period,
+            slices: config.slices,
+        },
+        (Algorithm::SlidingWeighted, _) => Shape::Weighted { period },
+        (_, Period::Calendar(calendar)) => Shape::Calendar(Arc::new(Civil(calendar.clone()))),
+        (_, Period::Fixed(_)) => Shape::Fixed {
+            period,
+            offset: span(config.offset_ns),
+        },
+    }
+}
+
+/// The days and months of some place.
+#[derive(Debug)]
+struct Civil(Calendar);
+
+impl crate::window::Calendar for Civil {
+    fn window(&self, now: Instant) -> Bounds {
+        let (start, end) = self.0.window(now);
+        Bounds {
+            start: Instant::from_nanos(start),
+            end: Instant::from_nanos(u64::try_from(end).unwrap_or(u64::MAX)),
+        }
     }
 }

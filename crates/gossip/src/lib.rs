@@ -1,38 +1,47 @@
-//! Buckets that many nodes count together: every node decides at once from what it knows, and news spreads behind.
+//! Buckets and windows that many nodes count together: every node decides at once from what it knows, and reports what
+//! is too much to be silent about.
 //!
-//! A [`Replica`] is one node's part in one policy. It holds a [`Design`], the way the nodes agree; [`Kind`] names them
-//! all. Requests, frames, timeouts and changes of membership go in; verdicts and frames to send come out. Nothing here
-//! reads a clock, draws from the system's randomness or opens a socket, so the daemon and the lab drive the same types.
+//! A node counts what it admits silently, up to its share of the room that it sees; beyond that it reports the tokens
+//! to every other node at once. Reports are deltas in numbered frames, and a link applies each number once, so a key
+//! needs no history: what is known of it is one level. A calm key takes a cell, a busy one a record, and links the same
+//! however many keys there are. [`Gossip`] is the mode; nothing here reads a clock, draws from the system's randomness
+//! or opens a socket, so the daemon and the lab drive the same type.
 //!
-//! Deliberately not here: who is alive (membership is told), retransmission (designs repair themselves), and the
-//! names of keys, which arrive as 16-byte fingerprints.
+//! Deliberately not here: who is alive (membership is told), the names of keys, which arrive as 16-byte fingerprints,
+//! and relays and hubs, which spread reports in other ways.
 
 mod bucket;
+mod buckets;
 mod bytes;
-mod codec;
-mod home;
+mod cell;
+mod interval;
+mod join;
+mod keep;
 mod kind;
-mod links;
-mod list;
+mod law;
+mod level;
+mod link;
+mod log;
 mod machine;
+mod meet;
+mod ours;
 mod part;
-mod replica;
-mod segments;
+mod post;
+mod saved;
 mod setup;
-mod spare;
-mod talk;
+mod slices;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+mod window;
 mod windows;
+mod wire;
 
 pub use bucket::{BadBucket, Bucket, Mark};
 pub use bytes::{Decoder, Encoder};
-pub use codec::{AHEAD_NS_MAX, FRAME_BYTES_MAX, Header, SEQUENCE_MAX, latest};
-pub use home::collectors;
-pub use kind::Kind;
-pub use machine::{Exchange, Machine, UsedUp, move_time};
-pub use part::{Begin, CustomDesign, Gossip};
-pub use replica::{Design, Replica};
-pub use setup::{Knobs, Ratio, Setup};
+pub use kind::Gossip;
+pub use setup::{Knobs, Ratio};
 pub use tollgate_mode::{
     Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Sort, Standing, Verdict, Writer, planted,
 };
-pub use windows::{BadWindow, Bounds, Calendar, Shape, Window, WindowReplica};

@@ -1,242 +1,470 @@
-//! What counts on a node, and what it exchanges with the others: the two traits behind which buckets and windows are.
+//! One node's part in one policy: decides by what it knows of a key, counts, and reports what is too much to be silent.
 //!
-//! Not here: when it is asked, and who else is.
-
-use std::fmt::Debug;
-use std::marker;
-use std::sync::Arc;
+//! Not here: what is known of a key (`law`), and how reports travel (`post`).
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{
-    Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Sort, Standing, Verdict,
-};
+use tollgate_mode::{Key, Keyed, Malformed, NodeId, Probe, Send, Standing, Writer, planted};
 
-/// What a node exchanges with others about many keys, whatever is counted.
-///
-/// After every call, drain [`poll_send`](Self::poll_send). Timeouts may come early or twice; frames may be lost,
-/// doubled, late, out of order or malformed: none of it may cause a panic or an unbounded state.
-pub trait Exchange: Debug + marker::Send {
-    /// Takes a frame that `from` sent. A malformed one changes nothing.
-    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed>;
+use tollgate_kit::Dice;
 
-    /// Hears who is believed alive, this node included, in ascending order.
-    fn handle_members(&mut self, alive: &[NodeId], now: Instant);
+use super::join::Join;
+use super::keep::{KEY_BYTES, Keep, Sender};
+use super::law::{Age, DUE, Entry, Law, Marks, Seg, UNKEPT, What};
+use super::log::Logged;
+use super::post::Post;
+use super::wire::{Frame, Hello, Message, Report, decode};
 
-    /// Does what is due.
-    fn handle_timeout(&mut self, now: Instant);
+/// What a machine is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) me: NodeId,
+    pub(super) writer: Writer,
+    /// The writer of the boot before, where there was one.
+    pub(super) was: Option<Writer>,
+    pub(super) members: Vec<NodeId>,
+    pub(super) seed: u64,
+    pub(super) start: Instant,
+    pub(super) delay: Span,
+    /// Time between two deliveries of copies; `None` for no copies.
+    pub(super) keep: Option<Span>,
+    /// How long a report waits for others to share its frame.
+    pub(super) linger: Span,
+}
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) next.
-    fn poll_timeout(&self) -> Option<Instant>;
+/// One node's part in one policy.
+#[derive(Debug)]
+pub(super) struct Machine<L: Law> {
+    pub(super) law: L,
+    pub(super) keys: Keyed<L::Cell>,
+    /// Bytes of all cells, by the encoding in the documentation.
+    pub(super) bytes: u64,
+    /// The latest time it heard of.
+    pub(super) now: Instant,
+    pub(super) next: Next,
+    pub(super) post: Post,
+    pub(super) keep: Keep<L>,
+    pub(super) join: Join,
+    /// Whether it caught up once: then it knows what came from the others.
+    pub(super) has_joined: bool,
+    /// Keys that have yet to be looked at because their copies are with nobody.
+    pub(super) uncopied: usize,
+    pub(super) sweep_at: Option<Instant>,
+    pub(super) dice: Dice,
+    pub(super) hello: Hello,
+    pub(super) nothing: L::Cell,
+}
 
-    /// The next frame to send, oldest first.
-    fn poll_send(&mut self) -> Option<Send>;
+/// What goes out with the next frame.
+#[derive(Debug, Default)]
+pub(super) struct Next {
+    /// Keys of which silent tokens are reported, and what else is to be said.
+    due: Vec<Key>,
+    changes: Vec<Entry>,
+    /// How long it waits for more, and until when.
+    linger: Span,
+    at: Option<Instant>,
+}
 
-    /// Whether nothing waits to be told to anybody: without new requests this node will send nothing but checks.
-    fn is_quiet(&self) -> bool;
+/// Reports that are older than that when they arrive waited for a link.
+const LATE: Span = Span::from_nanos(2_000_000_000);
+/// Few keys are looked at once a second at most.
+pub(super) const SWEEP_FEW: Span = Span::from_nanos(1_000_000_000);
 
-    /// Bytes of state held now.
-    fn footprint(&self) -> Footprint;
-
-    /// Every key that is known, in ascending order.
-    fn keys(&self) -> Vec<Key>;
-
-    /// What a frame of that kind is for.
-    fn sort(&self, _kind: u8) -> Sort {
-        Sort::Publication
+impl<L: Law> Machine<L> {
+    pub(super) fn new(law: L, plan: &Plan) -> Self {
+        let mut dice = Dice::new(plan.seed);
+        let phase = plan.keep.map_or(0, |every| {
+            dice.below(u64::try_from(every.as_nanos()).unwrap_or(u64::MAX))
+        });
+        let first = plan
+            .start
+            .saturating_add(Span::from_nanos(u128::from(phase)));
+        let mut machine = Self {
+            law,
+            keys: Keyed::default(),
+            bytes: 0,
+            now: plan.start,
+            next: Next {
+                linger: plan.linger,
+                ..Next::default()
+            },
+            post: Post::new(plan.me, plan.writer, plan.delay),
+            keep: Keep::new(plan.keep, first),
+            join: Join::default(),
+            has_joined: false,
+            uncopied: 0,
+            sweep_at: None,
+            dice,
+            hello: Hello {
+                start: plan.start,
+                was: plan.was,
+            },
+            nothing: L::Cell::default(),
+        };
+        machine.set_members(&plan.members, plan.start);
+        // Whoever wants to be known is told to join.
+        machine.join = Join::default();
+        if plan.was.is_some() {
+            machine.join(plan.start);
+        }
+        machine
     }
 
-    /// How many keys are known.
-    fn keys_count(&self) -> usize;
-
-    /// Whether something is known of a key.
-    fn knows(&self, key: Key) -> bool;
-
-    /// Forgets one key to make room: of a few, the one that has most left; `false` where none may go.
-    fn evict(&mut self, _: Instant) -> bool {
-        false
+    /// Hears the time.
+    pub(super) fn wind(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
     }
 
-    /// Drops one copy that is kept for another node, the one that matters for the shortest time; `false` where there is
-    /// none.
-    fn drop_copy(&mut self) -> bool {
-        false
+    pub(super) fn cell(&self, key: Key) -> &L::Cell {
+        self.keys.get(key).unwrap_or(&self.nothing)
     }
 
-    /// About how many bytes of memory all of it takes: what the footprint counts, and what holds it.
-    fn held(&self) -> u64 {
-        let Footprint { local, extra } = self.footprint();
-        self.keys_count() as u64 * KEY_HELD + 2 * (local + extra)
+    /// Changes what is known of a key, and keeps count of its bytes.
+    pub(super) fn change<T>(&mut self, key: Key, change: impl FnOnce(&L, &mut L::Cell) -> T) -> T {
+        let mut is_new = false;
+        let cell = self.keys.get_or_insert_with(key, || {
+            is_new = true;
+            L::Cell::default()
+        });
+        let before = KEY_BYTES + self.law.bytes(cell);
+        let result = change(&self.law, cell);
+        self.bytes += KEY_BYTES + self.law.bytes(cell);
+        if is_new {
+            self.sweep_soon();
+        } else {
+            self.bytes -= before;
+        }
+        result
     }
 
-    /// Asks the others for what a newcomer should know.
-    fn handle_join(&mut self, _: Instant) {}
-
-    /// Whether an answer to [`handle_join`](Self::handle_join) is still waited for.
-    fn is_joining(&self) -> bool {
-        false
+    /// There is something to look at that there was not.
+    fn sweep_soon(&mut self) {
+        let soon = self.now.saturating_add(SWEEP_FEW);
+        self.sweep_at = self.sweep_at.into_iter().chain([soon]).min();
     }
 
-    /// Tells the others what only this node knows, as it is about to go.
-    fn handle_leave(&mut self, _: Instant) {}
-
-    /// What this node must not lose of a key when it is restarted, as a frame for [`restore`](Self::restore).
-    fn save(&mut self, _: Key, _: Instant) -> Option<Arc<[u8]>> {
-        None
+    pub(super) fn remove(&mut self, key: Key) {
+        if let Some(cell) = self.keys.remove(key) {
+            self.bytes -= KEY_BYTES + self.law.bytes(&cell);
+        }
     }
 
-    /// Takes back what a former boot of this node saved. Others know it under the same names, so nothing counts twice.
-    fn restore(&mut self, _frame: &[u8], _: Instant) -> Result<(), Malformed> {
+    pub(super) fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+        let now = self.wind(now);
+        self.law.probe(self.cell(key), cost, now)
+    }
+
+    pub(super) fn standing(&mut self, key: Key, now: Instant) -> Standing {
+        let now = self.wind(now);
+        self.law.standing(self.cell(key), now)
+    }
+
+    /// Counts tokens that were admitted here.
+    pub(super) fn take(&mut self, key: Key, cost: u64, now: Instant) {
+        if cost == 0 {
+            return;
+        }
+        let now = self.wind(now);
+        let keeps = self.keep.is_on();
+        let (is_due, is_unkept) = self.change(key, |law, cell| {
+            law.accept(cell, cost, now);
+            if law.is_over_share(cell, now) {
+                return (mark(law, cell, DUE), false);
+            }
+            (false, keeps && mark(law, cell, UNKEPT))
+        });
+        if is_due {
+            self.report_soon(key);
+        }
+        if is_unkept {
+            self.keep.note(key);
+        }
+    }
+
+    pub(super) fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+        let now = self.wind(now);
+        let most = debt_max.map_or(cost, |debt| self.law.chargeable(self.cell(key), debt, now));
+        self.take(key, cost.min(most), now);
+    }
+
+    pub(super) fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+        let now = self.wind(now);
+        if cost == 0 || !self.keys.contains_key(key) {
+            return;
+        }
+        let n = self.change(key, |law, cell| law.refund(cell, cost, now));
+        if n > 0 {
+            let what = What::Refund(Seg::new(now, n));
+            self.say(Entry { key, what });
+        }
+    }
+
+    pub(super) fn reset(&mut self, key: Key, now: Instant) {
+        let now = self.wind(now);
+        self.change(key, |law, cell| law.reset(cell, now, now));
+        let what = What::Reset(now);
+        self.say(Entry { key, what });
+    }
+
+    pub(super) fn report_soon(&mut self, key: Key) {
+        self.next.due.push(key);
+        self.seal_soon();
+    }
+
+    pub(super) fn say(&mut self, entry: Entry) {
+        self.next.changes.push(entry);
+        self.seal_soon();
+    }
+
+    fn seal_soon(&mut self) {
+        let at = self.now.saturating_add(self.next.linger);
+        self.next.at = self.next.at.into_iter().chain([at]).min();
+    }
+
+    /// Puts what is due into frames.
+    fn seal(&mut self) {
+        let now = self.now;
+        if self.next.at.take_if(|at| *at <= now).is_some() {
+            let mut entries = Vec::with_capacity(self.next.due.len() + self.next.changes.len());
+            for key in std::mem::take(&mut self.next.due) {
+                if !self.keys.contains_key(key) {
+                    continue;
+                }
+                let segs = self.change(key, |law, cell| {
+                    unmark(law, cell, DUE);
+                    law.report(cell, now)
+                });
+                if !segs.is_empty() {
+                    let what = What::Report(segs);
+                    entries.push(Entry { key, what });
+                }
+            }
+            entries.append(&mut self.next.changes);
+            let law = &self.law;
+            let merge = |waiting: &mut Vec<Seg>, more: &[Seg]| law.merge(waiting, more);
+            self.post.report(&entries, &merge, now);
+        }
+        self.post.flush_acks(now);
+    }
+
+    pub(super) fn poll_send(&mut self) -> Option<Send> {
+        if self.post.is_silent() {
+            self.seal();
+        }
+        self.post.poll_send()
+    }
+
+    pub(super) fn handle_frame(
+        &mut self,
+        from: NodeId,
+        frame: &[u8],
+        now: Instant,
+    ) -> Result<(), Malformed> {
+        let frame = decode(frame, now)?;
+        let now = self.wind(now);
+        if self.post.meet(from, &frame, now)?.is_none() {
+            return Ok(());
+        }
+        let Frame {
+            writer,
+            ack,
+            is_resent,
+            message,
+        } = frame;
+        if ack.is_some_and(|ack| ack.writer == self.post.writer) {
+            self.join.named(from);
+        }
+        let sender = Sender { node: from, writer };
+        match message {
+            Message::Report(report) => self.take_report(sender, report, is_resent),
+            Message::Ack => {}
+            Message::Keep(copies) => {
+                let is_whole = self.post.has_exactly(from, copies.number);
+                if planted!("links-keep-stale", is_whole, true) {
+                    let law = &self.law;
+                    self.keep.store(law, sender, copies.entries, now);
+                    self.sweep_soon();
+                }
+            }
+            Message::Hello(_) => self.answer_hello(sender),
+            Message::Return(part) => self.take_back(from, part),
+            Message::Ask(place) => self.answer_ask(from, place),
+            Message::Page(page) => self.take_page(from, &page),
+        }
         Ok(())
     }
 
-    /// Hears how long messages take, where timers wait for answers.
-    fn set_delay(&mut self, _: Span) {}
-}
-
-/// What a key has used up, and for how long it matters.
-#[derive(Clone, Copy, Debug)]
-pub struct UsedUp {
-    pub(crate) key: Key,
-    /// In the unit of what counts it.
-    pub(crate) amount: u128,
-    pub(crate) lasting: Span,
-}
-
-/// One node's part in one policy, whatever it counts: decides, and leaves the rest to its [`Exchange`].
-///
-/// What is given back or owed stays with this node; the others are told of admissions alone.
-pub trait Machine: Debug + marker::Send {
-    /// What is exchanged with other nodes.
-    fn exchange(&self) -> &dyn Exchange;
-
-    /// The same, to be changed.
-    fn exchange_mut(&mut self) -> &mut dyn Exchange;
-
-    /// Sets how long a request may be made to wait for its tokens. Windows never make anybody wait.
-    fn set_wait_max(&mut self, _: Span) {}
-
-    /// What [`Self::handle_request`] would answer; nothing is counted.
-    fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe;
-
-    /// Counts what a probe at the same time admitted.
-    fn take(&mut self, key: Key, cost: u64, now: Instant);
-
-    /// Counts `cost` without asking, as debt if need be, but no more than takes the key `debt_max` tokens below zero.
-    fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant);
-
-    /// Gives `cost` back, as far as there is something to take it from. Other nodes do not see it.
-    fn refund(&mut self, key: Key, cost: u64, now: Instant);
-
-    /// Whether what was counted then still counts.
-    fn counts(&self, _then: Instant, _now: Instant) -> bool {
-        true
-    }
-
-    /// Gives everything back that this node knows of. Other nodes do not see it.
-    fn reset(&mut self, key: Key, now: Instant);
-
-    /// How a key stands.
-    fn standing(&mut self, key: Key, now: Instant) -> Standing;
-
-    /// What every known key has used up by `now`.
-    fn used_up(&mut self, now: Instant) -> Vec<UsedUp>;
-
-    /// The clock was set to `now`: what keys had used up they owe, as far as what is counted does not say so.
-    fn owe(&mut self, used: &[UsedUp], now: Instant);
-
-    /// What must not be lost of a key when the node is restarted, and until when that matters; `None` if nothing is
-    /// known.
-    fn save(&mut self, key: Key, now: Instant) -> Option<Saved>;
-
-    /// Takes back what a former boot of this node saved of a key. Call it before anything else. What others know of it
-    /// they know under the same names, so nothing counts twice. Bytes that make no sense change nothing.
-    fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed>;
-
-    /// Does what is due.
-    fn handle_timeout(&mut self, now: Instant);
-
-    /// Every key that is known, in ascending order.
-    fn keys(&self) -> Vec<Key>;
-
-    /// Whether something is known of a key.
-    fn knows(&self, key: Key) -> bool;
-
-    /// About how many bytes of memory all of it takes, copies for others and indexes included.
-    fn held(&self) -> u64;
-
-    /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.
-    fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {
-        let Probe { verdict, .. } = self.probe(key, cost, now);
-        if verdict.is_allowed() {
-            self.take(key, cost, now);
+    fn take_report(&mut self, sender: Sender, report: Report, is_resent: bool) {
+        let (from, now) = (sender.node, self.now);
+        let is_range = report.lo.is_some();
+        let is_lost = is_range && report.entries.is_empty();
+        let is_late = is_range || report.time.saturating_add(LATE) < now;
+        let age = if is_late { Age::Late } else { Age::Fresh };
+        let arrived = self.post.arrive(from, report, is_resent, now);
+        let Some(entries) = arrived else { return };
+        if is_lost {
+            self.join.ask(from, now);
         }
-        verdict
+        self.keep.end_others(sender);
+        for entry in entries {
+            self.keep.erase(&self.law, sender, entry.key);
+            self.learn(&entry, age);
+        }
     }
 
-    /// Takes a frame that `from` sent. A malformed one changes nothing.
-    fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
-        self.exchange_mut().handle_frame(from, frame, now)
+    fn learn(&mut self, entry: &Entry, age: Age) {
+        let (key, now) = (entry.key, self.now);
+        if matches!(entry.what, What::Refund(_)) && !self.keys.contains_key(key) {
+            return;
+        }
+        let is_due = self.change(key, |law, cell| match &entry.what {
+            What::Report(segs) => {
+                let wakes = law.learn(cell, segs, age, now);
+                (wakes || law.is_over_share(cell, now)) && mark(law, cell, DUE)
+            }
+            What::Refund(refund) => {
+                law.give_back(cell, *refund, now);
+                false
+            }
+            What::Reset(at) => {
+                law.reset(cell, *at, now);
+                false
+            }
+        });
+        if is_due {
+            self.report_soon(key);
+        }
     }
 
-    /// What a frame that it sent is for.
-    fn sort(&self, frame: &[u8]) -> Sort {
-        let kind = frame.first().map_or(0, |first| first & 0x0f);
-        self.exchange().sort(kind)
+    pub(super) fn set_members(&mut self, alive: &[NodeId], now: Instant) {
+        let now = self.wind(now);
+        let before = self.post.successor();
+        let new = self.post.set_members(alive, now);
+        self.join.set_members(alive, new, now);
+        self.law.set_nodes(self.post.nodes());
+        let after = self.post.successor();
+        if after != before {
+            self.keep.begin_again(after.is_some());
+            self.uncopied = if self.keep.is_on() {
+                self.keys.len()
+            } else {
+                0
+            };
+            self.sweep_at = self.sweep_at.map(|_| now);
+        }
     }
 
-    /// Hears who is believed alive, this node included, in ascending order.
-    fn handle_members(&mut self, alive: &[NodeId], now: Instant) {
-        self.exchange_mut().handle_members(alive, now);
+    /// Reports everything.
+    pub(super) fn leave(&mut self, now: Instant) {
+        let now = self.wind(now);
+        for key in self.keys.keys() {
+            self.next.due.push(key);
+        }
+        self.next.at = Some(now);
+        self.seal();
     }
 
-    /// When to call [`Self::handle_timeout`] next.
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.exchange().poll_timeout()
+    /// Goes on under other numbers; what it told under the old ones still counts.
+    pub(super) fn renumber(
+        &mut self,
+        me: NodeId,
+        writer: Writer,
+        members: &[NodeId],
+        now: Instant,
+    ) {
+        self.leave(now);
+        self.hello = Hello {
+            start: self.now,
+            was: Some(self.post.writer),
+        };
+        self.post.renumber(me, writer);
+        self.set_members(members, now);
+        self.join(now);
+        self.post.acknowledge_all(self.now);
     }
 
-    /// The next frame to send, oldest first. Drain it after every other call.
-    fn poll_send(&mut self) -> Option<Send> {
-        self.exchange_mut().poll_send()
+    /// The clock was set: what is used up at `from` is used up at `to`.
+    pub(super) fn shift(&mut self, from: Instant, to: Instant) {
+        let law = &self.law;
+        self.keys.each_mut(|_, cell| law.shift(cell, from, to));
+        self.bytes = self
+            .keys
+            .values()
+            .map(|cell| KEY_BYTES + law.bytes(cell))
+            .sum();
+        self.keep.shift(law, from, to);
+        self.post.shift(from, to);
+        self.join.shift(to);
+        self.now = to;
+        self.next.at = self.next.at.map(|_| to);
+        self.sweep_at = self.sweep_at.map(|_| to);
     }
 
-    /// Whether nothing waits to be told to anybody.
-    fn is_quiet(&self) -> bool {
-        self.exchange().is_quiet()
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        let now = self.wind(now);
+        self.post.handle_timeout(now);
+        if self.join.poll_timeout().is_some_and(|at| at <= now) {
+            self.go_on_joining();
+        }
+        self.deliver_copies();
+        if self.sweep_at.is_some_and(|at| at <= now) {
+            self.sweep();
+        }
     }
 
-    /// Bytes of state held now.
-    fn footprint(&self) -> Footprint {
-        self.exchange().footprint()
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let keep = self.keep.due().filter(|_| self.post.successor().is_some());
+        let times = [
+            self.post.poll_timeout(),
+            self.join.poll_timeout(),
+            keep,
+            self.sweep_at,
+            self.next.at.filter(|at| *at > self.now),
+        ];
+        times.into_iter().flatten().min()
     }
 
-    /// How many keys are known.
-    fn keys_count(&self) -> usize {
-        self.exchange().keys_count()
+    pub(super) fn is_quiet(&self) -> bool {
+        let is_sealed = self.next.due.is_empty() && self.next.changes.is_empty();
+        let is_kept = self.keep.due().is_none() || self.post.successor().is_none();
+        is_sealed && is_kept && self.join.is_quiet() && self.post.is_quiet()
     }
 
-    /// Forgets one key to make room: of a few, the one that has most left.
-    fn evict(&mut self, now: Instant) -> bool {
-        self.exchange_mut().evict(now)
+    pub(super) const fn keys(&self) -> &Keyed<L::Cell> {
+        &self.keys
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
-/// Goes to another time, as the clock was set: whatever a key has used up by `from`, as known here, it has used up at
-/// `to`. Others are told nothing of it.
-///
-/// Where the clock was set back, all that is counted is of a time to come: `anew`, which has just started, takes its
-/// place.
-pub fn move_time(
-    machine: &mut Box<dyn Machine>,
-    from: Instant,
-    to: Instant,
-    anew: Option<Box<dyn Machine>>,
-) {
-    let used = machine.used_up(from);
-    if let Some(anew) = anew {
-        *machine = anew;
+pub(super) fn numbered(number: u64, time: Instant, entries: std::sync::Arc<[u8]>) -> Logged {
+    Logged {
+        number,
+        lo: None,
+        time,
+        entries,
     }
-    machine.owe(&used, to);
 }
 
-/// Bytes that a key takes besides its counts: places in a few trees.
-const KEY_HELD: u64 = 256;
+/// Puts a key on a list; whether it was not there.
+pub(super) fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
+    let marks = law.marks(cell);
+    marks.is_some_and(|marks| {
+        let is_new = *marks & list == 0;
+        *marks |= list;
+        is_new
+    })
+}
+
+/// Takes a key off a list; whether it was there.
+pub(super) fn unmark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
+    let marks = law.marks(cell);
+    marks.is_some_and(|marks| {
+        let was = *marks & list > 0;
+        *marks &= !list;
+        was
+    })
+}

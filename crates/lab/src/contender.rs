@@ -4,8 +4,6 @@
 
 use std::fmt;
 
-use tollgate_gossip::Kind;
-
 use crate::world::Lent;
 
 /// What is put to the test: a design, or the one bucket that sees everything.
@@ -28,13 +26,7 @@ pub enum Contender {
     QueueFreq,
     /// Both.
     QueueFreqLinf,
-    /// Busy-period segments with silent shares.
-    Segments,
-    /// One node per key collects and announces.
-    Home,
-    /// `segments` where that sends less, else `home`.
-    Auto,
-    /// Reports that count once on their link, and one level per key.
+    /// The daemon's gossip: reports that count once on their link, and one level per key.
     Links,
     /// Every node has the whole bucket, and tells the key's centre now and then what it spent.
     Sync,
@@ -48,7 +40,7 @@ pub struct UnknownContender(pub String);
 
 impl Contender {
     /// Every design: nodes that count by themselves or together with others.
-    pub const DESIGNS: [Self; 10] = [
+    pub const DESIGNS: [Self; 8] = [
         Self::Local,
         Self::Counter,
         Self::CounterFixed,
@@ -56,14 +48,11 @@ impl Contender {
         Self::QueueLinf,
         Self::QueueFreq,
         Self::QueueFreqLinf,
-        Self::Segments,
-        Self::Home,
-        Self::Auto,
+        Self::Links,
     ];
 
     /// What is put to the test only where it is named.
-    pub const OTHERS: [Self; 7] = [
-        Self::Links,
+    pub const OTHERS: [Self; 6] = [
         Self::Sync,
         Self::Lent(Lent::Lease),
         Self::Lent(Lent::Owner),
@@ -88,9 +77,6 @@ impl Contender {
             Self::QueueLinf => "queue+linf",
             Self::QueueFreq => "queue+freq",
             Self::QueueFreqLinf => "queue+freq+linf",
-            Self::Segments => Kind::Segments.name(),
-            Self::Home => Kind::Home.name(),
-            Self::Auto => Kind::Auto.name(),
             Self::Links => "links",
             Self::Sync => "sync",
             Self::Lent(lent) => lent.name(),
@@ -102,33 +88,6 @@ impl Contender {
         let mut every = Self::all().into_iter().chain(Self::OTHERS);
         let found = every.find(|own| own.name() == name);
         found.ok_or_else(|| UnknownContender(name.to_owned()))
-    }
-
-    /// The design as nodes have it, where contracts can name it; the others are simulated only.
-    pub const fn kind(self) -> Option<Kind> {
-        match self {
-            Self::Segments => Some(Kind::Segments),
-            Self::Home => Some(Kind::Home),
-            Self::Auto => Some(Kind::Auto),
-            _ => None,
-        }
-    }
-
-    /// What `auto` comes to for that bucket and cluster; every other contender is itself.
-    #[must_use]
-    pub fn resolve(self, burst: u64, nodes: u64) -> Self {
-        let kind = self.kind().map(|kind| kind.resolve(burst, nodes));
-        kind.map_or(self, Self::from)
-    }
-}
-
-impl From<Kind> for Contender {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Segments => Self::Segments,
-            Kind::Home => Self::Home,
-            Kind::Auto => Self::Auto,
-        }
     }
 }
 

@@ -29,7 +29,7 @@ pub use check::{
 };
 pub use contender::{Contender, UnknownContender};
 pub use lease::{LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold};
-pub use modes::{Frequency, design};
+pub use modes::{Frequency, PaperPart, PaperSetup};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};
 pub use sets::{Set, set, sets};

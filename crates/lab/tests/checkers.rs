@@ -80,12 +80,9 @@ fn messages(outcome: &Outcome) -> f64 {
 fn assert_within(cell: &Cell<'_>, what: &str, found: f64, low: f64, high: f64) {
     assert!(
         (low..=high).contains(&found),
-        "{} on {}: {what} is {found:.2}, expected {low} to {high}; see: \
-         cargo run --release -p tollgate-lab --example cell -- {} {} {}",
+        "{} on {}: {what} is {found:.2}, expected {low} to {high}, mean of {} seeds",
         cell.kind,
         cell.set,
-        cell.set,
-        cell.kind,
         cell.seeds
     );
 }
@@ -136,7 +133,7 @@ fn drawn_worlds_with_windows() {
 }
 
 #[test]
-fn segments_and_home_are_exact() {
+fn links_are_exact() {
     let sets = [
         "b-extreme",
         "b-substantial",
@@ -148,59 +145,40 @@ fn segments_and_home_are_exact() {
         "two",
         "idle",
     ];
-    for kind in [Contender::Segments, Contender::Home] {
-        for set in sets {
-            let seeds = if set == "a" { 1 } else { 4 };
-            for outcome in (Cell {
-                seeds,
-                ..cell(set, kind)
-            })
-            .runs()
-            {
-                let judged = outcome.judged;
-                let wrong = (judged.over, judged.under, judged.false_rejections);
-                assert_eq!(
-                    wrong,
-                    (0, 0, 0),
-                    "{kind}; see: cargo run --release -p tollgate-lab --example cell -- {set} {kind} 1 first={}",
-                    outcome.seed
-                );
-            }
+    for set in sets {
+        let seeds = if set == "a" { 1 } else { 4 };
+        let cell = Cell {
+            seeds,
+            ..cell(set, Contender::Links)
+        };
+        for outcome in cell.runs() {
+            let judged = outcome.judged;
+            let wrong = (judged.over, judged.under, judged.false_rejections);
+            assert_eq!(wrong, (0, 0, 0), "{set}, seed {}", outcome.seed);
         }
     }
 }
 
 #[test]
-fn segments_and_home_are_cheap() {
+fn links_are_cheap() {
     let bars = [
-        ("b-extreme", Contender::Segments, 226.0),
-        ("b-substantial", Contender::Segments, 220.0),
-        ("b-barely", Contender::Segments, 200.0),
-        ("b-calm", Contender::Segments, 3.0),
-        ("b-extreme", Contender::Home, 88.0),
-        ("b-substantial", Contender::Home, 92.0),
-        ("b-barely", Contender::Home, 88.0),
-        ("b-calm", Contender::Home, 3.0),
+        ("b-extreme", 345.0),
+        ("b-substantial", 375.0),
+        ("b-barely", 345.0),
+        ("b-calm", 3.0),
     ];
-    for (set, kind, most) in bars {
-        let cell = cell(set, kind);
+    for (set, most) in bars {
+        let cell = cell(set, Contender::Links);
         assert_within(&cell, "KB", cell.mean(kilobytes), 0.0, most);
     }
 }
 
 #[test]
 fn slow_drips_are_noticed() {
-    for (set, kind, least) in [
-        ("drip-1.5", Contender::Segments, 97.0),
-        ("drip-1.5", Contender::Home, 95.0),
-        ("drip-5", Contender::Segments, 99.0),
-        ("drip-5", Contender::Home, 99.0),
-        ("split", Contender::Segments, 99.5),
-        ("split", Contender::Home, 99.5),
-    ] {
+    for (set, least) in [("drip-1.5", 97.0), ("drip-5", 99.0), ("split", 99.5)] {
         let cell = Cell {
             seeds: 2,
-            ..cell(set, kind)
+            ..cell(set, Contender::Links)
         };
         assert_within(&cell, "total", cell.mean(total), least, 101.0);
     }
@@ -329,7 +307,7 @@ fn the_least_informed_come_first() {
 }
 
 #[test]
-fn segments_and_home_bear_faults() {
+fn links_bear_faults() {
     let reorder = Fault::Delay {
         base: millis(5),
         jitter: millis(40),
@@ -352,19 +330,17 @@ fn segments_and_home_bear_faults() {
         ("crash", vec![swift.clone(), crash(7, 0)], 92.0),
         ("outage", vec![swift, crash(3, 10_000), crash(9, 0)], 92.0),
     ];
-    for kind in [Contender::Segments, Contender::Home] {
-        for (name, faults, barely) in &trials {
-            let change = |cluster: &mut Cluster| {
-                cluster.knobs.delay = millis(5);
-                cluster.faults.clone_from(faults);
+    for (name, faults, barely) in &trials {
+        let change = |cluster: &mut Cluster| {
+            cluster.knobs.delay = millis(5);
+            cluster.faults.clone_from(faults);
+        };
+        for (set, least) in [("b-substantial", 99.5), ("b-barely", *barely)] {
+            let cell = Cell {
+                change: &change,
+                ..cell(set, Contender::Links)
             };
-            for (set, least) in [("b-substantial", 99.5), ("b-barely", *barely)] {
-                let cell = Cell {
-                    change: &change,
-                    ..cell(set, kind)
-                };
-                assert_within(&cell, name, cell.mean(total), least, 103.0);
-            }
+            assert_within(&cell, name, cell.mean(total), least, 103.0);
         }
     }
 }

@@ -8,11 +8,10 @@
 )]
 
 use proptest::prelude::*;
-use tollgate_gossip::{
-    Bucket, Key, Knobs, Machine, Malformed, NodeId, Replica, Setup, Verdict, Writer,
-};
-use tollgate_lab::{Contender, Frequency, design};
+use tollgate_gossip::{Bucket, Key, Malformed, NodeId, Verdict, Writer};
+use tollgate_lab::{Contender, Frequency, PaperPart, PaperSetup};
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::Mode;
 
 const SECOND: u64 = 1_000_000_000;
 const KEY: Key = Key(7);
@@ -29,29 +28,27 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(1_000 * SECOND + nanos)
 }
 
-fn begin(name: &str, setup: &Setup) -> Replica {
+fn begin(name: &str, setup: &PaperSetup) -> PaperPart {
     let contender = Contender::named(name).unwrap();
-    Replica::of(design(contender, Frequency::default(), setup), setup)
+    PaperPart::new(contender, Frequency::default(), setup)
 }
 
-fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> Replica {
-    let setup = Setup {
+fn replica(name: &str, bucket: Bucket, me: u16, nodes: u16) -> PaperPart {
+    let setup = PaperSetup {
         bucket,
         me: NodeId(me),
         writer: Writer(100 + me),
-        was: None,
         members: (0..nodes).map(NodeId).collect(),
         seed: u64::from(me),
         start: at(0),
-        wait_max: Span::ZERO,
-        knobs: Knobs::default(),
+        interval: Span::from_nanos(300_000_000),
     };
     begin(name, &setup)
 }
 
 /// Nodes whose messages arrive at once.
 struct Cluster {
-    nodes: Vec<Replica>,
+    nodes: Vec<PaperPart>,
     frames: Vec<Vec<u8>>,
 }
 
@@ -90,9 +87,9 @@ impl Cluster {
 
     /// Lets rounds pass until `end`, or until nobody has anything to say.
     fn run(&mut self, end: Instant) {
-        while let Some(next) = self.nodes.iter().filter_map(Machine::poll_timeout).min()
+        while let Some(next) = self.nodes.iter().filter_map(Mode::poll_timeout).min()
             && next <= end
-            && !self.nodes.iter().all(Machine::is_quiet)
+            && !self.nodes.iter().all(Mode::is_quiet)
         {
             for node in &mut self.nodes {
                 node.handle_timeout(next);
@@ -155,7 +152,7 @@ proptest! {
             }
             let later = at(now + 60 * SECOND);
             cluster.run(later);
-            prop_assert!(cluster.nodes.iter().all(Machine::is_quiet), "{name}");
+            prop_assert!(cluster.nodes.iter().all(Mode::is_quiet), "{name}");
             prop_assert!(cluster.nodes.iter().all(|node| node.footprint().extra == 0));
             let mut peeks = cluster.nodes.iter_mut().map(|node| node.handle_request(KEY, 0, later));
             let first = peeks.next();
@@ -212,7 +209,7 @@ proptest! {
 }
 
 /// A refused frame leaves no trace; any other leaves a node that still decides.
-fn check_frame(node: &mut Replica, frame: &[u8]) -> Result<(), TestCaseError> {
+fn check_frame(node: &mut PaperPart, frame: &[u8]) -> Result<(), TestCaseError> {
     let before = format!("{node:?}");
     if node.handle_frame(NodeId(1), frame, at(3 * SECOND)).is_err() {
         prop_assert_eq!(format!("{node:?}"), before);
@@ -322,16 +319,14 @@ fn a_restarted_node_hides_as_much_as_it_had_unless_boots_are_told_apart() {
         cluster.run(at(SECOND));
         cluster.nodes[0] = begin(
             name,
-            &Setup {
+            &PaperSetup {
                 bucket,
                 me: NodeId(0),
                 writer: Writer(200),
-                was: Some(Writer(100)),
                 members: vec![NodeId(0), NodeId(1)],
                 seed: 5,
                 start: at(2 * SECOND),
-                wait_max: Span::ZERO,
-                knobs: Knobs::default(),
+                interval: Span::from_nanos(300_000_000),
             },
         );
         assert!(allowed(cluster.request(0, 2, at(2 * SECOND))));

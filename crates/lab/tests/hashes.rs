@@ -60,7 +60,7 @@ fn threads_change_nothing() {
             trace: &trace,
         };
         let batch = Batch {
-            jobs: [Contender::Segments, Contender::Local].map(job).into(),
+            jobs: [Contender::Links, Contender::Local].map(job).into(),
             first: 7,
             seeds: 5,
             threads,

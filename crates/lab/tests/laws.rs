@@ -76,12 +76,10 @@ fn an_interval_longer_than_the_run_means_no_rounds() {
 
 #[test]
 fn fewer_tokens_than_nodes_are_shared_all_the_same() {
-    for kind in [Contender::Segments, Contender::Home] {
-        let judged = run("b-substantial", kind, |cluster| {
-            cluster.bucket = Bucket::new(7, 1, 1_000_000_000).unwrap();
-        });
-        assert_eq!((judged.judged.over, judged.judged.under), (0, 0), "{kind}");
-    }
+    let judged = run("b-substantial", Contender::Links, |cluster| {
+        cluster.bucket = Bucket::new(7, 1, 1_000_000_000).unwrap();
+    });
+    assert_eq!((judged.judged.over, judged.judged.under), (0, 0));
 }
 
 #[test]
@@ -216,7 +214,7 @@ fn nobody_answers_while_all_are_down() {
 #[test]
 fn a_cut_works_one_way_and_ends() {
     let cut = |lasting| {
-        run("b-substantial", Contender::Segments, |cluster| {
+        run("b-substantial", Contender::Links, |cluster| {
             cluster.nodes = 2;
             cluster.faults.push(Fault::Cut {
                 from: vec![0],
@@ -253,7 +251,7 @@ fn the_network_copies_and_delays() {
 #[test]
 fn loss_changes_no_arrival() {
     let rejected = |odds| {
-        let outcome = run("a", Contender::Segments, |cluster| {
+        let outcome = run("a", Contender::Links, |cluster| {
             cluster.faults.push(Fault::Loss(odds));
         });
         outcome.judged.central_rejected
@@ -289,7 +287,6 @@ fn absurd_knobs_end_in_an_answer() {
     let absurd = Knobs {
         interval: Span::ZERO,
         grace: Span::from_nanos(u128::MAX),
-        digest: Span::from_nanos(1_000_000),
         ..Knobs::default()
     };
     for kind in Contender::DESIGNS {
@@ -303,7 +300,7 @@ fn absurd_knobs_end_in_an_answer() {
 
 #[test]
 fn curves_end_where_the_figures_do() {
-    let outcome = run("b-extreme", Contender::Segments, |cluster| {
+    let outcome = run("b-extreme", Contender::Links, |cluster| {
         cluster.watch = Watch {
             curves: true,
             ..Watch::default()

@@ -8,7 +8,7 @@ use core::cmp::Reverse;
 use core::num::NonZeroU64;
 use std::collections::BinaryHeap;
 
-use tollgate_kit::scramble;
+use tollgate_kit::{Dice, scramble};
 
 use crate::ids::Key;
 
@@ -197,6 +197,15 @@ impl<V: Weigh> Keyed<V> {
         None
     }
 
+    /// A key by chance: that of any slot, or of one soon after it; `None` where those are empty.
+    pub fn by_chance(&self, dice: &mut Dice) -> Option<Key> {
+        let last = self.blocks.len().checked_sub(1)?;
+        let end = slot_at(last, self.blocks.last()?.slots.len());
+        let first = u32::try_from(dice.below(u64::from(end))).ok()?;
+        let mut slots = (first..end).take(SWEPT_SLOTS);
+        slots.find_map(|slot| Some(self.slot(slot)?.key))
+    }
+
     /// Bytes that values hold elsewhere.
     pub fn heap_bytes(&self) -> u64 {
         let touched = self.slot(self.touched);
@@ -205,9 +214,9 @@ impl<V: Weigh> Keyed<V> {
         })
     }
 
-    /// Bytes of memory that all of it takes.
+    /// Bytes of memory that all of it takes. Empty slots do not count: the next keys are there for nothing.
     pub fn held(&self) -> u64 {
-        let slots = self.blocks.len() * BLOCK * size_of::<Option<Slot<V>>>();
+        let slots = self.len * size_of::<Option<Slot<V>>>();
         let free = self.free.len() * size_of::<u32>();
         (slots + free + self.index.held()) as u64 + self.heap_bytes()
     }

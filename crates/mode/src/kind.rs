@@ -40,8 +40,8 @@ pub trait ModeKind: fmt::Debug + Send + Sync {
     /// Why a policy cannot be counted this way.
     fn check(&self, contract: &Contract, policy: &NamedPolicy) -> Result<(), String>;
 
-    /// Adds to a tag whatever a running part cannot change; `nodes` is how many the cluster is meant to have.
-    fn tag(&self, tag: &mut Tag, _policy: &NamedPolicy, _nodes: u64) {
+    /// Adds to a tag whatever a running part cannot change.
+    fn tag(&self, tag: &mut Tag, _policy: &NamedPolicy) {
         tag.text(self.coordination().name());
     }
 
@@ -75,8 +75,6 @@ pub struct Numbers {
     pub was: Option<Writer>,
     /// Who is believed alive, this node included, in ascending order.
     pub members: Vec<NodeId>,
-    /// How many nodes the cluster is meant to have; zero where that is not known.
-    pub planned: u64,
     /// Decides every random choice of this boot.
     pub seed: u64,
     /// How long a message between nodes takes, about.

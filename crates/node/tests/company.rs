@@ -24,7 +24,7 @@ const MIXED: &str = "contracts:
       - { name: shared, limit: 8, per: 1h, coordination: gossip }
   - id: ceiling
     policies:
-      - { name: all, limit: 100, per: 1h, coordination: gossip, design: DESIGN }
+      - { name: all, limit: 100, per: 1h, coordination: gossip }
 ";
 
 fn cost(tokens: u32) -> Cost {
@@ -43,21 +43,18 @@ fn admitted(world: &mut World, key: &str, asked: u32) -> u32 {
 }
 
 #[test]
-fn every_design_admits_the_limit_and_no_more_when_news_is_instant() {
-    for design in ["auto", "segments", "home", "links"] {
-        let text = format!(
-            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
-        );
-        let mut world = world::of(5, &text);
-        assert_eq!(admitted(&mut world, "ada", 200), 30, "{design}");
-        let refused = world.check(3, "ada", 1);
-        let by = RefusedBy::Policy {
-            contract: 0,
-            policy: 0,
-        };
-        assert_eq!(refused.refused_by, Some(by));
-        assert!(matches!(refused.verdict, Verdict::Deny { .. }));
-    }
+fn nodes_admit_the_limit_and_no_more_when_news_is_instant() {
+    let text =
+        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let mut world = world::of(5, text);
+    assert_eq!(admitted(&mut world, "ada", 200), 30);
+    let refused = world.check(3, "ada", 1);
+    let by = RefusedBy::Policy {
+        contract: 0,
+        policy: 0,
+    };
+    assert_eq!(refused.refused_by, Some(by));
+    assert!(matches!(refused.verdict, Verdict::Deny { .. }));
 }
 
 #[test]
@@ -68,7 +65,6 @@ fn windows_and_leaking_buckets_are_shared_too() {
         "{ name: p, limit: 30, per: 1h, algorithm: sliding-counters }",
         "{ name: p, limit: 30, per: 1h, algorithm: sliding-weighted }",
         "{ name: p, limit: 30, per: 1h, algorithm: leaky-bucket }",
-        "{ name: p, limit: 30, per: 1h, algorithm: leaky-bucket, design: home }",
     ] {
         let text = format!(
             "contracts: [{{ id: a, key: [user], coordination: gossip, policies: [{policy}] }}]"
@@ -93,39 +89,37 @@ fn a_leaking_bucket_says_how_long_to_wait_wherever_requests_came() {
 
 #[test]
 fn a_refusal_anywhere_charges_nothing_anywhere() {
-    for design in ["segments", "home", "links"] {
-        let mut world = world::of(2, &MIXED.replace("DESIGN", design));
-        for _ in 0..5 {
-            assert!(world.check(0, "ada", 1).is_allowed());
-        }
-        // The policy in the cells of node 0 refuses: nothing shared may be charged.
-        for _ in 0..20 {
-            let refused = world.check(0, "ada", 1);
-            let by = RefusedBy::Policy {
-                contract: 0,
-                policy: 0,
-            };
-            assert_eq!(refused.refused_by, Some(by));
-        }
-        let status = standing(&world, 0, "ada");
-        assert_eq!(status, [(0, vec![0, 3]), (1, vec![95])]);
-        // The shared policy refuses at node 1: neither its cells nor the ceiling may be charged.
-        for _ in 0..3 {
-            assert!(world.check(1, "ada", 1).is_allowed());
-        }
-        let before = standing(&world, 1, "ada");
-        assert_eq!(before[0], (0, vec![2, 0]));
-        for _ in 0..20 {
-            let refused = world.check(1, "ada", 1);
-            let by = RefusedBy::Policy {
-                contract: 0,
-                policy: 1,
-            };
-            assert_eq!(refused.refused_by, Some(by));
-            assert_eq!((refused.contract, refused.policy), (Some(0), 1));
-        }
-        assert_eq!(standing(&world, 1, "ada"), before);
+    let mut world = world::of(2, MIXED);
+    for _ in 0..5 {
+        assert!(world.check(0, "ada", 1).is_allowed());
     }
+    // The policy in the cells of node 0 refuses: nothing shared may be charged.
+    for _ in 0..20 {
+        let refused = world.check(0, "ada", 1);
+        let by = RefusedBy::Policy {
+            contract: 0,
+            policy: 0,
+        };
+        assert_eq!(refused.refused_by, Some(by));
+    }
+    let status = standing(&world, 0, "ada");
+    assert_eq!(status, [(0, vec![0, 3]), (1, vec![95])]);
+    // The shared policy refuses at node 1: neither its cells nor the ceiling may be charged.
+    for _ in 0..3 {
+        assert!(world.check(1, "ada", 1).is_allowed());
+    }
+    let before = standing(&world, 1, "ada");
+    assert_eq!(before[0], (0, vec![2, 0]));
+    for _ in 0..20 {
+        let refused = world.check(1, "ada", 1);
+        let by = RefusedBy::Policy {
+            contract: 0,
+            policy: 1,
+        };
+        assert_eq!(refused.refused_by, Some(by));
+        assert_eq!((refused.contract, refused.policy), (Some(0), 1));
+    }
+    assert_eq!(standing(&world, 1, "ada"), before);
 }
 
 #[test]
@@ -166,7 +160,7 @@ fn refused_requests_count_where_they_should() {
 
 #[test]
 fn receipts_settle_where_they_were_charged() {
-    let mut world = world::of(2, &MIXED.replace("DESIGN", "segments"));
+    let mut world = world::of(2, MIXED);
     let answer = world.check(0, "ada", 4);
     assert_eq!(answer.receipt.bookings().len(), 2);
     let now = world.now();
@@ -183,7 +177,7 @@ fn receipts_settle_where_they_were_charged() {
 
 #[test]
 fn charges_refunds_peeks_and_resets_reach_every_policy() {
-    let mut world = world::of(2, &MIXED.replace("DESIGN", "home"));
+    let mut world = world::of(2, MIXED);
     let (key, now) = ("ada", world.now());
     let entries = [("user", "ada")];
     let key_of = || Key::Entries(&entries);
@@ -206,12 +200,11 @@ fn charges_refunds_peeks_and_resets_reach_every_policy() {
 
 #[test]
 fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
-    let mut world = world::of(2, &MIXED.replace("DESIGN", "segments"));
+    let mut world = world::of(2, MIXED);
     for _ in 0..4 {
         assert!(world.check(0, "ada", 1).is_allowed());
     }
     let other = MIXED
-        .replace("DESIGN", "segments")
         .replace("limit: 5,", "limit: 50,");
     let now = world.now();
     let next = world.nodes[0].succeed(contracts(&other), now);
@@ -230,8 +223,7 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
     );
     // From gossip to counting alone, and back.
     let alone = other
-        .replace(", coordination: gossip", "")
-        .replace(", design: segments", "");
+        .replace(", coordination: gossip", "");
     world.nodes[0].node = world.nodes[0].succeed(contracts(&alone), now);
     assert_eq!(standing(&world, 0, "ada")[0], (0, vec![46, 9]));
     assert!(world.check(0, "ada", 1).is_allowed());
@@ -242,10 +234,9 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
 
 #[test]
 fn a_receipt_outlives_a_change_of_contracts() {
-    let mut world = world::of(2, &MIXED.replace("DESIGN", "segments"));
+    let mut world = world::of(2, MIXED);
     let answer = world.check(0, "ada", 4);
     let other = MIXED
-        .replace("DESIGN", "segments")
         .replace("limit: 5,", "limit: 50,");
     let now = world.now();
     world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
@@ -259,7 +250,7 @@ fn a_receipt_outlives_a_change_of_contracts() {
 
 #[test]
 fn garbage_is_refused_and_counted() {
-    let world = world::of(2, &MIXED.replace("DESIGN", "home"));
+    let world = world::of(2, MIXED);
     let node = &world.nodes[0];
     let status = node.gossip_status();
     let (from, now) = (world.nodes[1].id.0, world.now());
@@ -279,60 +270,51 @@ fn garbage_is_refused_and_counted() {
 
 #[test]
 fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
-    for design in ["segments", "home", "links"] {
-        let text = format!(
-            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
-        );
-        let mut world = world::of(3, &text);
-        for key in 0..50 {
-            assert_eq!(admitted(&mut world, &format!("k{key}"), 40), 30);
-        }
-        let newcomer = world.join("newcomer");
-        assert!(!world.nodes[newcomer].caught_up(), "{design}");
-        let waited = world.run_until(10 * SECOND, |world| world.nodes[newcomer].caught_up());
-        assert!(waited < 5 * SECOND, "{design}: {waited}");
-        for key in 0..50 {
-            let answer = world.check(newcomer, &format!("k{key}"), 1);
-            assert!(!answer.is_allowed(), "{design} {key}");
-        }
+    let text =
+        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let mut world = world::of(3, text);
+    for key in 0..50 {
+        assert_eq!(admitted(&mut world, &format!("k{key}"), 40), 30);
+    }
+    let newcomer = world.join("newcomer");
+    assert!(!world.nodes[newcomer].caught_up());
+    let waited = world.run_until(10 * SECOND, |world| world.nodes[newcomer].caught_up());
+    assert!(waited < 5 * SECOND, "{waited}");
+    for key in 0..50 {
+        let answer = world.check(newcomer, &format!("k{key}"), 1);
+        assert!(!answer.is_allowed(), "{key}");
     }
 }
 
 #[test]
 fn who_leaves_tells_the_others_everything() {
-    for design in ["segments", "home", "links"] {
-        let text = format!(
-            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
-        );
-        let mut world = world::of(3, &text);
-        for key in 0..20 {
-            let key = format!("k{key}");
-            // Less than its share, so that it would keep silent.
-            assert!(world.check(1, &key, 3).is_allowed());
-        }
-        world.leave(1);
-        world.run(2 * SECOND);
-        for key in 0..20 {
-            let key = format!("k{key}");
-            let left = admitted(&mut world, &key, 60);
-            assert_eq!(left, 27, "{design}");
-        }
+    let text =
+        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let mut world = world::of(3, text);
+    for key in 0..20 {
+        let key = format!("k{key}");
+        // Less than its share, so that it would keep silent.
+        assert!(world.check(1, &key, 3).is_allowed());
+    }
+    world.leave(1);
+    world.run(2 * SECOND);
+    for key in 0..20 {
+        let key = format!("k{key}");
+        let left = admitted(&mut world, &key, 60);
+        assert_eq!(left, 27);
     }
 }
 
 #[test]
 fn a_restarted_node_gets_back_what_it_had_not_told() {
-    for design in ["segments", "home", "links"] {
-        let text = format!(
-            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 30, per: 1h }}] }}]"
-        );
-        let mut world = world::of(3, &text);
-        assert!(world.check(1, "ada", 5).is_allowed());
-        world.run(SECOND);
-        bounce(&mut world, 1);
-        world.run(6 * SECOND);
-        assert_eq!(admitted(&mut world, "ada", 90), 25, "{design}");
-    }
+    let text =
+        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let mut world = world::of(3, text);
+    assert!(world.check(1, "ada", 5).is_allowed());
+    world.run(SECOND);
+    bounce(&mut world, 1);
+    world.run(6 * SECOND);
+    assert_eq!(admitted(&mut world, "ada", 90), 25);
 }
 
 #[test]
@@ -370,7 +352,6 @@ fn numbers_that_are_taken_are_changed_without_loss() {
 fn threads_reloads_and_frames_get_along() {
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
     let text = MIXED
-        .replace("DESIGN", "segments")
         .replace("limit: 5,", "limit: 100000,")
         .replace("limit: 8,", "limit: 700,")
         .replace("limit: 100,", "limit: 1000,");

@@ -1,4 +1,4 @@
-//! Laws of nodes that count together: against one central bucket, against the machines alone, and against a node alone.
+//! Laws of nodes that count together: against one central bucket, and against a node alone.
 
 #![allow(
     clippy::expect_used,
@@ -41,23 +41,11 @@ proptest! {
     /// With instant news a cluster admits what one bucket would, for requests of any cost and in any order, but for
     /// what a large request is allowed on silent shares; and it never refuses what one bucket would admit.
     #[test]
-    fn a_cluster_is_never_stricter_than_one_bucket(steps in steps(), home in any::<bool>()) {
-        let design = if home { "home" } else { "segments" };
-        let text = format!(
-            "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 12, per: 60s }}] }}]"
-        );
-        let mut world = world::of(4, &text);
-        world::against_one_bucket(&mut world, &text, &steps, |step| match step {
-            Step::Check { node, key, cost } => world::Act::Check(*node, *key, *cost),
-            Step::Charge { node, key, cost } => world::Act::Charge(*node, *key, *cost),
-            Step::Wait(nanos) => world::Act::Wait(*nanos),
-        })?;
-    }
-
-    /// A node's answers are those of the machine alone.
-    #[test]
-    fn a_lone_policy_is_decided_as_by_its_machine(steps in steps(), home in any::<bool>()) {
-        world::against_machines(&steps, home, |step| match step {
+    fn a_cluster_is_never_stricter_than_one_bucket(steps in steps()) {
+        let text =
+            "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 12, per: 60s }] }]";
+        let mut world = world::of(4, text);
+        world::against_one_bucket(&mut world, text, &steps, |step| match step {
             Step::Check { node, key, cost } => world::Act::Check(*node, *key, *cost),
             Step::Charge { node, key, cost } => world::Act::Charge(*node, *key, *cost),
             Step::Wait(nanos) => world::Act::Wait(*nanos),

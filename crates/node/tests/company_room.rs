@@ -33,8 +33,7 @@ fn machines_keep_to_their_part_of_the_bytes() {
 #[test]
 fn a_flood_at_one_node_leaves_used_up_keys_refused_and_others_decided_at_both() {
     for (policy, what) in [
-        ("{ name: p, limit: 3, per: 1h }", "segments"),
-        ("{ name: p, limit: 3, per: 1h, design: home }", "home"),
+        ("{ name: p, limit: 3, per: 1h }", "buckets"),
         (
             "{ name: p, limit: 3, per: 1h, algorithm: fixed-window }",
             "windows",
@@ -96,7 +95,6 @@ fn a_flood_at_one_node_leaves_used_up_keys_refused_and_others_decided_at_both() 
 fn a_flood_of_used_up_keys_brings_no_durable_key_a_second_bucket() {
     for policy in [
         "{ name: p, limit: 3, per: 1000h, durable: true }",
-        "{ name: p, limit: 3, per: 1000h, durable: true, design: home }",
         "{ name: p, limit: 3, per: 1000h, durable: true, algorithm: fixed-window }",
     ] {
         let text = format!(

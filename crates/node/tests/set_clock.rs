@@ -42,10 +42,9 @@ fn node(policy: &str) -> Node {
     Node::new(contracts, config, Seed::new([1, 2]))
 }
 
-/// The same counted with other nodes: each design of gossip, windows, the older scheme, and what is lent.
-const TOGETHER: [&str; 7] = [
-    "coordination: gossip, design: segments, policies: [{ name: p, limit: 10, per: 1h }]",
-    "coordination: gossip, design: home, policies: [{ name: p, limit: 10, per: 1h }]",
+/// The same counted with other nodes: gossip of buckets, windows, the older scheme, and what is lent.
+const TOGETHER: [&str; 6] = [
+    "coordination: gossip, policies: [{ name: p, limit: 10, per: 1h }]",
     "coordination: gossip, policies: [{ name: p, limit: 10, per: 1h, algorithm: fixed-window }]",
     "coordination: gossip, policies: [{ name: p, limit: 10, per: 1h, algorithm: sliding-weighted }]",
     "coordination: sync, policies: [{ name: p, limit: 10, per: 1h }]",

@@ -95,7 +95,7 @@ impl ModeKind for Split {
         limits.map(drop).map_err(|error| error.to_string())
     }
 
-    fn tag(&self, tag: &mut Tag, policy: &NamedPolicy, _: u64) {
+    fn tag(&self, tag: &mut Tag, policy: &NamedPolicy) {
         let config = policy.policy.config();
         tag.text(Coordination::Split.name());
         tag.number(config.limit);

@@ -224,7 +224,7 @@ const LAB_EXAMPLES: &str = "\
 Examples:
   tollgate lab list
   tollgate lab run thesis-b --seeds 20 --html out/
-  tollgate lab trace traffic.jsonl --nodes 30 --capacity 300 --refill 0.3 --designs counter,segments,home";
+  tollgate lab trace traffic.jsonl --nodes 30 --capacity 300 --refill 0.3 --designs counter,links";
 
 const SEAL_EXAMPLES: &str = "\
 Examples:

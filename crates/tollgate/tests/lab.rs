@@ -94,8 +94,8 @@ fn a_wrong_name_is_answered_with_the_nearest() {
     );
     refused(&lab(&["run", "xyzzy"]), 64, &["xyzzy", "lab list"]);
     refused(&lab(&["run"]), 64, &["NAME"]);
-    let designs = lab(&["run", "thesis-d", "--designs", "segmnets"]);
-    refused(&designs, 64, &["--designs", "did you mean segments?"]);
+    let designs = lab(&["run", "thesis-d", "--designs", "lnks"]);
+    refused(&designs, 64, &["--designs", "did you mean links?"]);
     refused(&lab(&["run", "thesis-d", "--seeds", "0"]), 64, &["--seeds"]);
     refused(&lab(&["lst"]), 64, &["list"]);
 }
@@ -286,7 +286,7 @@ fn a_row_has_every_column_and_a_seed_decides_it() {
         "--capacity",
         "4",
         "--designs",
-        "counter,segments,home",
+        "counter,links",
         "--seeds",
         "3",
         "--format",
@@ -451,7 +451,7 @@ fn faults_of_leases_end_with_what_was_never_seen_and_rows_have_every_column() {
 
 #[test]
 fn designs_of_gossip_are_not_asked_of_supply() {
-    let output = lab(&["run", "supply-flow", "--designs", "home"]);
+    let output = lab(&["run", "supply-flow", "--designs", "links"]);
     refused(&output, 64, &["supply-flow has its own"]);
 }
 

@@ -29,7 +29,7 @@ impl Kind {
     /// The fields that are single words, beside the id.
     pub(super) const fn words(self) -> &'static [&'static str] {
         match self {
-            Self::Contract => &["plan", "coordination", "design", "headers"],
+            Self::Contract => &["plan", "coordination", "headers"],
             Self::Plan => &["follows"],
         }
     }

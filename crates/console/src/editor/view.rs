@@ -1,9 +1,8 @@
 //! The form in which contracts and plans are edited: as a sentence, or as text.
 
-use tollgate_contract::PolicyField;
 
 use super::draft::{Draft, Kind};
-use super::sentence::{algorithms, coordinations, only_for, policy};
+use super::sentence::{algorithms, coordinations, policy};
 use crate::frame::{Frame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::part::{Message, button, field, messages, reason, select};
@@ -185,9 +184,7 @@ fn words(view: &Editor, draft: &Draft) -> Html {
                 .into_iter()
                 .chain(tollgate_contract::Dialect::NAMES.map(|name| (name, name)))
                 .collect();
-            let of_modes = PolicyField::all().iter();
-            let of_modes = of_modes.filter_map(|field| of_mode(field, draft));
-            let always = [
+            let fields = [
                 select(Some("Follows the plan"), "plan", draft.word("plan"), &plans),
                 select(
                     Some("Agreed by"),
@@ -197,25 +194,9 @@ fn words(view: &Editor, draft: &Draft) -> Html {
                 ),
                 select(Some("Headers"), "headers", draft.word("headers"), &headers),
             ];
-            Html::join(always.into_iter().chain(of_modes))
+            Html::join(fields)
         }
     }
-}
-
-/// A field of a mode that a contract can say for all its policies.
-fn of_mode(row: &PolicyField, draft: &Draft) -> Option<Element> {
-    let mode = row.mode().filter(|_| row.of_contract)?;
-    let choices = row.choices();
-    let usual = format!("{} (default)", choices.first()?.1);
-    let all: Vec<(&str, &str)> = [("", &*usual)].into_iter().chain(choices).collect();
-    let said = draft.word(row.name);
-    let field = select(Some(row.label), row.name, said, &all);
-    Some(only_for(
-        field,
-        &[mode.name()],
-        &[agreed(draft)],
-        !said.is_empty(),
-    ))
 }
 
 /// Which requests it binds: those with these entries, counted by those.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The order in which people write fields; others follow.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 16] = [
     "id",
     "identity",
     "plan",
@@ -12,7 +12,6 @@ const ORDER: [&str; 17] = [
     "match",
     "key",
     "coordination",
-    "design",
     "headers",
     "name",
     "limit",

@@ -18,7 +18,6 @@ use tollgate_limit::{Algorithm, PolicyConfig};
 use crate::contract::NamedPolicy;
 use crate::fields::PolicyField;
 
-pub use gossip::Design;
 pub use lease::Recovery;
 pub(crate) use lease::{can_be_kept, can_be_lent};
 

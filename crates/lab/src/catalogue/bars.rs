@@ -5,16 +5,13 @@
 
 use super::cells::{LIMITED, Making, delay};
 use super::faults::{Trouble, in_nodes, making, on_the_way, together};
-use super::others::home_bare;
-use super::plan::{Cell, Plan, Variant};
+use super::plan::{Cell, Plan};
 use super::thesis::{intervals, usual};
 use crate::contender::Contender::{
-    self, Counter, CounterFixed, Home, Queue, QueueFreq, QueueFreqLinf, QueueLinf, Segments,
+    self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 use crate::report::{Bar, Report};
 
-mod delay;
-mod home;
 mod list;
 mod test;
 
@@ -23,7 +20,7 @@ pub(super) const NAME: &str = "bars";
 
 pub(super) fn plan() -> Plan {
     let mut cells = sets();
-    cells.extend(intervals(&[Counter, Queue, QueueFreq, Segments, Home]));
+    cells.extend(intervals(&[Counter, Queue, QueueFreq, Links]));
     cells.extend(odd());
     cells.extend(delays());
     cells.extend(faults());
@@ -77,16 +74,11 @@ fn sets() -> Vec<Cell> {
         QueueLinf,
         QueueFreq,
         QueueFreqLinf,
-        Segments,
-        Home,
-    ];
+        Links,
+];
     let mut cells = Vec::new();
     for (name, label) in LIMITED.into_iter().chain([("b-calm", "B-calm")]) {
-        cells.extend(Making::of(name, label).map(|making| {
-            let mut variants: Vec<_> = every.into_iter().map(Variant::plain).collect();
-            variants.push(home_bare(&making));
-            making.variants(variants)
-        }));
+        cells.extend(Making::of(name, label).map(|making| making.plain(&every)));
     }
     let few = |name, label, designs: &[Contender]| {
         Making::of(name, label).map(|making| making.plain(designs))
@@ -97,8 +89,8 @@ fn sets() -> Vec<Cell> {
             .cluster(|cluster| cluster.nodes = 1)
             .plain(&[CounterFixed, Queue])
     }));
-    cells.extend(few("a", "A", &[Counter, Segments, Home]).map(|cell| cell.at_most(5)));
-    cells.extend(few("c", "C", &[Counter, Queue, Segments, Home]).map(|cell| cell.at_most(1)));
+    cells.extend(few("a", "A", &[Counter, Links]).map(|cell| cell.at_most(5)));
+    cells.extend(few("c", "C", &[Counter, Queue, Links]).map(|cell| cell.at_most(1)));
     cells
 }
 
@@ -111,71 +103,53 @@ fn odd() -> Vec<Cell> {
     cells.extend(one(
         "idle",
         "idle",
-        &[Counter, CounterFixed, Segments, Home],
+        &[Counter, CounterFixed, Links],
     ));
-    cells.extend(one("drip-1.11", "drip at 1.11", &[Segments, Home]).map(|cell| cell.at_most(5)));
-    cells.extend(one("drip-1.5", "drip at 1.5", &[Segments, Home]));
-    cells.extend(one("split", "split", &[Segments, Home]));
+    cells.extend(one("drip-1.11", "drip at 1.11", &[Links]).map(|cell| cell.at_most(5)));
+    cells.extend(one("drip-1.5", "drip at 1.5", &[Links]));
+    cells.extend(one("split", "split", &[Links]));
     for name in ["mob", "two", "drip"] {
-        cells.extend(one(name, name, &[Segments, Home]));
+        cells.extend(one(name, name, &[Links]));
     }
     cells.extend(Making::of("b-extreme", "B-extreme").map(|making| {
         let label = "B-extreme, c = 900".to_owned();
         making
             .sized(30, 900)
             .labelled(label, "")
-            .plain(&[Counter, Segments])
+            .plain(&[Counter, Links])
     }));
     cells
 }
 
 fn delays() -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (name, label) in LIMITED {
-        for millis in [5, 20, 50, 100, 200] {
-            cells.extend(Making::of(name, label).map(|making| {
-                let making = making
-                    .labelled(format!("{label}, {millis} ms"), "")
-                    .with(delay(millis));
-                let hybrid = making.tuned("home k auto", Home, |knobs| knobs.direct = None);
-                making.variants(vec![Variant::plain(Segments), Variant::plain(Home), hybrid])
-            }));
-        }
-    }
-    cells
+    let one = |millis: u64| {
+        let making = Making::of("b-extreme", "B-extreme")?;
+        let making = making.labelled(format!("B-extreme, {millis} ms"), "");
+        Some(making.with(delay(millis)).plain(&[Links]))
+    };
+    [5, 50, 150].into_iter().filter_map(one).collect()
 }
 
 fn faults() -> Vec<Cell> {
-    let judged = |trouble: &Trouble| !matches!(trouble.name, "none" | "20 % loss" | "50 % loss");
+    let judged = |trouble: &Trouble| !matches!(trouble.name, "none" | "50 % loss");
     let mut troubles: Vec<Trouble> = on_the_way().into_iter().filter(judged).collect();
     troubles.extend(in_nodes());
     troubles.push(together());
-    let mut cells = Vec::new();
-    for trouble in &troubles {
-        for set in LIMITED {
-            cells.extend(
-                making(set.0, set.1, trouble).map(|making| making.plain(&[Segments, Home])),
-            );
-        }
-    }
-    cells
+    let of = |trouble: &Trouble, set: (&str, &str)| {
+        making(set.0, set.1, trouble).map(|making| making.plain(&[Links]))
+    };
+    let all = |trouble| LIMITED.into_iter().filter_map(move |set| of(trouble, set));
+    troubles.iter().flat_map(all).collect()
 }
 
 fn growth() -> Vec<Cell> {
-    let one = |nodes: u16, seeds| {
+    let one = |(nodes, seeds): (u16, u64)| {
         let making = Making::of("b-substantial", "B-substantial")?;
         let making = making
             .sized(nodes, u64::from(nodes) * 10)
             .labelled(format!("{nodes} nodes"), "");
-        let tree = making.tuned("home tree 16", Home, |knobs| knobs.tree = Some(16));
-        Some(
-            making
-                .variants(vec![Variant::plain(Home), tree])
-                .at_most(seeds),
-        )
+        Some(making.plain(&[Links]).at_most(seeds))
     };
-    [(100, 3), (300, 1), (1000, 1)]
-        .into_iter()
-        .filter_map(|(nodes, seeds)| one(nodes, seeds))
-        .collect()
+    let sizes = [(3, 10), (10, 10), (100, 3), (300, 1)];
+    sizes.into_iter().filter_map(one).collect()
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Key, Knobs};
+use tollgate_gossip::{Bucket, Knobs};
 use tollgate_limit::Span;
 
 use super::plan::{Cell, Variant};
@@ -12,7 +12,7 @@ use super::told;
 use crate::contender::Contender;
 use crate::report::{Reported, Source};
 use crate::sets::{Set, set};
-use crate::world::{Cluster, Fault, collectors_of};
+use crate::world::{Cluster, Fault};
 
 /// The three sets of one user that is limited.
 pub(super) const LIMITED: [(&str, &str); 3] = [
@@ -29,8 +29,6 @@ pub(super) struct Making {
     place: Option<(String, f64)>,
     cluster: Cluster,
     told: Vec<(String, Reported)>,
-    /// The one user, where faults must know who it is.
-    key: Option<Key>,
 }
 
 impl Making {
@@ -45,7 +43,6 @@ impl Making {
             label: label.to_owned(),
             place: None,
             told,
-            key: None,
         })
     }
 
@@ -83,12 +80,6 @@ impl Making {
         self
     }
 
-    /// The same with one user that is known beforehand, so that faults can strike the nodes that collect it.
-    pub(super) fn known(mut self, key: Key) -> Self {
-        self.key = Some(key);
-        self
-    }
-
     /// Where it stands in plots over a parameter.
     pub(super) fn at(mut self, series: &str, x: f64) -> Self {
         self.place = Some((series.to_owned(), x));
@@ -103,17 +94,10 @@ impl Making {
 
     pub(super) fn variants(self, variants: Vec<Variant>) -> Cell {
         let (set, bucket, nodes) = (self.set, self.cluster.bucket, self.cluster.nodes);
-        let key = self.key;
         Cell {
             set: self.label,
             place: self.place,
-            arrivals: Arc::new(move |seed| {
-                let mut requests = set.trace(bucket, nodes, seed);
-                for request in &mut requests {
-                    request.key = key.unwrap_or(request.key);
-                }
-                requests.into()
-            }),
+            arrivals: Arc::new(move |seed| set.trace(bucket, nodes, seed).into()),
             cluster: self.cluster,
             variants,
             told: self.told,
@@ -162,40 +146,5 @@ pub(super) const fn outage(node: u16, at: Span, outage: Span) -> Fault {
         at,
         outage,
         keeps_state: false,
-    }
-}
-
-/// A user whose home and standby are far apart in the ring of 30 nodes, as those of most users are.
-pub(super) fn apart() -> Key {
-    known(|home, standby| (2..=28).contains(&home.abs_diff(standby)))
-}
-
-/// One whose home comes right after its standby.
-pub(super) fn beside() -> Key {
-    known(|home, standby| home == (standby + 1) % 30)
-}
-
-/// The first user whose home and standby among 30 nodes are as wanted.
-fn known(is_wanted: impl Fn(u16, u16) -> bool) -> Key {
-    let fits = |key: &Key| {
-        let (home, standby) = collectors_of(*key, 30);
-        is_wanted(home, standby)
-    };
-    (1..KNOWN_MAX).map(Key).find(fits).unwrap_or_default()
-}
-
-/// One in thirty has what is wanted.
-const KNOWN_MAX: u128 = 10_000;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_known_users_are_where_the_faults_expect_them() {
-        let (home, standby) = collectors_of(apart(), 30);
-        assert!((2..=28).contains(&home.abs_diff(standby)));
-        let (home, standby) = collectors_of(beside(), 30);
-        assert_eq!(home, (standby + 1) % 30);
     }
 }

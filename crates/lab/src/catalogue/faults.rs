@@ -2,25 +2,21 @@
 //!
 //! Not here: faults that are turned up step by step.
 
-use tollgate_gossip::Key;
-
-use super::cells::{LIMITED, Making, apart, beside, crash, delay, ms, outage};
+use super::cells::{LIMITED, Making, crash, delay, ms, outage};
 use super::plan::{Cell, Plan, Variant};
 use super::sweeps::reordering;
 use super::thesis::usual;
 use super::told_faults::FAULTS;
-use crate::contender::Contender::{self, Counter, Home, QueueFreq, Segments};
-use crate::world::{Fault, Routing, collectors_of};
+use crate::contender::Contender::{self, Counter, Links, QueueFreq};
+use crate::world::{Fault, Routing};
 
 /// A fault by name.
 pub(super) struct Trouble {
     pub(super) name: &'static str,
     pub(super) faults: Vec<Fault>,
     pub(super) routing: Routing,
-    /// Whether the home dies when the bucket runs out, which is not at the same time in every set.
-    pub(super) kills_home: bool,
-    /// The one user.
-    pub(super) key: Key,
+    /// Whether a node dies when the bucket runs out, which is not at the same time in every set.
+    pub(super) kills: bool,
 }
 
 fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
@@ -28,8 +24,7 @@ fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
         name,
         faults,
         routing: Routing::Hash,
-        kills_home: false,
-        key: apart(),
+        kills: false,
     }
 }
 
@@ -53,39 +48,32 @@ pub(super) fn on_the_way() -> Vec<Trouble> {
     ]
 }
 
-/// Nodes that lose their memory or are gone for a while. Seven is some node; the home matters only to one design.
+/// Nodes that lose their memory or are gone for a while.
 pub(super) fn in_nodes() -> Vec<Trouble> {
     let five = [(3, 10), (9, 20), (15, 30), (21, 40), (27, 50)];
     let many = five.into_iter().map(|(node, at_s)| crash(node, at_s));
-    let (home, standby) = collectors_of(apart(), 30);
-    let (next_home, next_standby) = collectors_of(beside(), 30);
     let down = |node, at_s: u64| outage(node, ms(at_s * 1000), ms(20_000));
     vec![
-        trouble("one crash", vec![delay(5), crash(7, 30)]),
+        trouble("one crash", vec![delay(5), crash(SOME, 30)]),
         trouble(
             "five crashes",
             std::iter::once(delay(5)).chain(many).collect(),
         ),
-        trouble("home loses its memory", vec![delay(5), crash(home, 30)]),
-        trouble("home down 20 s", vec![delay(5), down(home, 20)]),
+        trouble("one down 20 s", vec![delay(5), down(SOME, 20)]),
+        // The second keeps copies of what the first kept to itself.
         trouble(
-            "home and standby down 20 s",
-            vec![delay(5), down(home, 20), down(standby, 25)],
+            "neighbours down 20 s",
+            vec![delay(5), down(SOME, 20), down(SOME + 1, 25)],
         ),
-        // What one of them kept to itself must not be copied to the other.
         Trouble {
-            key: beside(),
-            ..trouble(
-                "home and standby, neighbours, down 20 s",
-                vec![delay(5), down(next_home, 20), down(next_standby, 25)],
-            )
-        },
-        Trouble {
-            kills_home: true,
-            ..trouble("home dies at exhaustion", vec![delay(5)])
+            kills: true,
+            ..trouble("one dies at exhaustion", vec![delay(5)])
         },
     ]
 }
+
+/// Some node.
+const SOME: u16 = 7;
 
 /// About when a limited user of set B has used up its bucket: burst / (rate - refill).
 fn exhausted_ms(label: &str) -> u64 {
@@ -105,7 +93,7 @@ pub(super) fn together() -> Trouble {
             Fault::Loss(50_000),
             Fault::Duplication(200_000),
             Fault::Skew(ms(50)),
-            crash(7, 30),
+            crash(SOME, 30),
         ],
     )
 }
@@ -116,7 +104,7 @@ pub(super) fn crashes() -> Plan {
         about: "Nodes restart empty at once, or come back empty after twenty seconds; their requests go to a neighbour \
                 meanwhile. Messages take 5 ms."
             .to_owned(),
-        ..usual(cells(&in_nodes(), &[Counter, Segments, Home]), &[])
+        ..usual(cells(&in_nodes(), &[Counter, Links]), &[])
     }
 }
 
@@ -129,7 +117,7 @@ pub(super) fn all() -> Plan {
         about:
             "The three limited users of set B under everything that goes wrong. Messages take 5 ms."
                 .to_owned(),
-        ..usual(cells(&troubles, &[Counter, QueueFreq, Segments, Home]), &[])
+        ..usual(cells(&troubles, &[Counter, QueueFreq, Links]), &[])
     }
 }
 
@@ -137,7 +125,7 @@ fn cells(troubles: &[Trouble], designs: &[Contender]) -> Vec<Cell> {
     let of_trouble = |trouble: &Trouble| -> Vec<Cell> {
         let one = |(name, label)| {
             let making = making(name, label, trouble)?;
-            let bare = super::others::segments_bare(&making);
+            let bare = super::others::bare(&making);
             let mut variants: Vec<_> = designs.iter().copied().map(Variant::plain).collect();
             variants.push(bare);
             Some(making.variants(variants))
@@ -153,12 +141,10 @@ pub(super) fn making(name: &str, label: &str, trouble: &Trouble) -> Option<Makin
     let making = making.labelled(format!("{label}, {}", trouble.name), FAULTS);
     let routing = trouble.routing;
     let making = making
-        .known(trouble.key)
         .with_all(&trouble.faults)
         .cluster(|cluster| cluster.routing = routing);
-    if !trouble.kills_home {
+    if !trouble.kills {
         return Some(making);
     }
-    let (home, _) = collectors_of(trouble.key, 30);
-    Some(making.with(outage(home, ms(exhausted_ms(label)), ms(20_000))))
+    Some(making.with(outage(SOME, ms(exhausted_ms(label)), ms(20_000))))
 }

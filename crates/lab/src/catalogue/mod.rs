@@ -318,21 +318,11 @@ const EXPERIMENTS: &[Experiment] = &[
         sweeps::growth,
     ),
     usual(
-        &subject(SWEEPS, "small", "2 to 20 nodes: segments, home, auto"),
+        &subject(SWEEPS, "small", "2 to 20 nodes, small buckets"),
         10,
         "5 s",
         sweeps::small,
     ),
-    long(&usual(
-        &subject(
-            SWEEPS,
-            "growth-1000",
-            "1000 nodes: home, with and without a tree",
-        ),
-        1,
-        "10 s",
-        sweeps::thousand,
-    )),
     usual(
         &subject(SWEEPS, "capacity", "buckets of 3 to 100 tokens per node"),
         10,
@@ -415,7 +405,7 @@ const EXPERIMENTS: &[Experiment] = &[
         others::shapes,
     ),
     usual(
-        &subject(OURS, "variants", "home and segments with other knobs"),
+        &subject(OURS, "variants", "links with other knobs"),
         20,
         "2 s",
         others::variants,
@@ -523,7 +513,7 @@ mod tests {
         };
         for name in [
             "thesis-a", "thesis-b", "thesis-c", "thesis-d", "growth", "capacity", "delay",
-            "faults", "drip", "shapes",
+            "faults", "shapes",
         ] {
             assert!(reported(name) > 0, "{name}");
         }

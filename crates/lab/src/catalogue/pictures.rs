@@ -7,12 +7,12 @@ use super::figures::View;
 use super::plan::{Plan, Variant};
 use super::thesis::usual;
 use crate::contender::Contender::{
-    self, Counter, CounterFixed, Home, Queue, QueueFreq, QueueFreqLinf, QueueLinf, Segments,
+    self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 
 const EXTENSIONS: [Contender; 5] = [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf];
-const PAIR: [Contender; 4] = [Counter, QueueFreqLinf, Segments, Home];
-const CALM: [Contender; 4] = [Counter, QueueFreq, Segments, Home];
+const PAIR: [Contender; 3] = [Counter, QueueFreqLinf, Links];
+const CALM: [Contender; 3] = [Counter, QueueFreq, Links];
 const COST: [View; 2] = [View::MemoryShare, View::BandwidthShare];
 const SIGHT: [View; 2] = [View::Rejections, View::Difference];
 
@@ -73,9 +73,8 @@ pub(super) fn f3() -> Plan {
             QueueLinf,
             QueueFreq,
             QueueFreqLinf,
-            Segments,
-            Home,
-        ],
+            Links,
+],
         views: &[View::Difference],
         about: "rejections short of the central bucket",
     })
@@ -165,13 +164,13 @@ pub(super) fn f15() -> Plan {
         };
         let mut variants = every(Queue).to_vec();
         variants.extend(every(QueueFreq));
-        variants.extend([Segments, Home].map(Variant::plain));
+        variants.push(Variant::plain(Links));
         making.clone().variants(variants)
     });
     Plan {
         title: "Figure 5.15: the queue under three gossip intervals".to_owned(),
         about: "The longer the interval, the later the queue notices a user slightly above the \
-                refill, if at all. Segments and home speak when they must, whatever the interval."
+                refill, if at all. Links speak when they must, whatever the interval."
             .to_owned(),
         ..usual(cell.into_iter().collect(), &[View::Refusals])
     }

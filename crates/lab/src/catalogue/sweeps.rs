@@ -8,10 +8,10 @@ use tollgate_limit::Span;
 
 use super::cells::{LIMITED, Making, delay, ms};
 use super::figures::View;
-use super::plan::{Cell, Plan, Variant};
+use super::plan::{Cell, Plan};
 use super::thesis::usual;
 use super::told_sweeps::SWEEPS;
-use crate::contender::Contender::{Auto, Counter, Home, QueueFreq, QueueFreqLinf, Segments};
+use crate::contender::Contender::{Counter, Links, QueueFreq, QueueFreqLinf};
 use crate::report::Column;
 use crate::world::Fault;
 
@@ -25,9 +25,9 @@ pub(super) fn growth() -> Plan {
                 let placed = making.labelled(label, SWEEPS).at(&series, f64::from(nodes));
                 // The queue's traffic grows with the third power; two sizes show it.
                 if nodes <= 30 {
-                    placed.plain(&[Counter, QueueFreq, Segments, Home])
+                    placed.plain(&[Counter, QueueFreq, Links])
                 } else {
-                    placed.plain(&[Counter, Segments, Home])
+                    placed.plain(&[Counter, Links])
                 }
             }));
         }
@@ -48,33 +48,15 @@ pub(super) fn small() -> Plan {
             cells.extend(sized(nodes, burst).map(|making| {
                 let placed = making.labelled(label, SWEEPS);
                 let placed = placed.at(&format!("c = {per_node} N"), f64::from(nodes));
-                placed.plain(&[Segments, Home, Auto])
+                placed.plain(&[Links])
             }));
         }
     }
     Plan {
         title: "2 to 20 nodes".to_owned(),
-        about: "B-substantial on few nodes: where telling everybody is cheaper than a home, and what auto chooses."
+        about: "B-substantial on few nodes, with buckets of one to thirty tokens per node."
             .to_owned(),
         ..usual(cells, &over("nodes", &[Column::Bytes, Column::State]))
-    }
-}
-
-pub(super) fn thousand() -> Plan {
-    let cell = sized(1000, 10_000).map(|making| {
-        let making = making.labelled("1000 nodes, c = 10000".to_owned(), SWEEPS);
-        let tree = |children: u16| {
-            making.tuned(&format!("home tree {children}"), Home, |knobs| {
-                knobs.tree = Some(children);
-            })
-        };
-        let variants = vec![Variant::plain(Home), tree(4), tree(16)];
-        making.clone().variants(variants)
-    });
-    Plan {
-        title: "A thousand nodes".to_owned(),
-        about: "B-substantial on 1000 nodes: what the home costs, and what a tree takes off its shoulders.".to_owned(),
-        ..usual(cell.into_iter().collect(), &[])
     }
 }
 
@@ -94,9 +76,9 @@ pub(super) fn capacity() -> Plan {
                     .at(label, burst as f64);
                 // A queue element per token: beyond this the queue needs a machine of its own.
                 if burst <= 300 {
-                    placed.plain(&[Counter, QueueFreqLinf, Segments, Home])
+                    placed.plain(&[Counter, QueueFreqLinf, Links])
                 } else {
-                    placed.plain(&[Counter, Segments, Home])
+                    placed.plain(&[Counter, Links])
                 }
             }));
         }
@@ -120,8 +102,9 @@ pub(super) fn delays() -> Plan {
         let making = Making::of(name, label)?;
         let making = making.labelled(format!("{label}, {millis} ms"), SWEEPS);
         let making = making.with(delay(millis)).at(label, millis as f64);
-        let variants = direct(&making, millis == 50);
-        Some(making.variants(variants))
+        // The thesis' designs beside it once.
+        let thesis: &[_] = if millis == 50 { &[Counter, QueueFreq] } else { &[] };
+        Some(making.plain(&[thesis, &[Links]].concat()))
     };
     Plan {
         title: "Messages that take up to 200 ms".to_owned(),
@@ -132,19 +115,6 @@ pub(super) fn delays() -> Plan {
             &over("delay, ms", &[Column::Over, Column::Total, Column::Bytes]),
         )
     }
-}
-
-/// Ways to tell each other directly, and the thesis' designs where they are asked for.
-fn direct(making: &Making, with_thesis: bool) -> Vec<Variant> {
-    let mut variants = Vec::new();
-    if with_thesis {
-        variants.extend([Counter, QueueFreq].map(Variant::plain));
-    }
-    variants.push(Variant::plain(Segments));
-    variants.push(making.tuned("home k = 0", Home, |knobs| knobs.direct = Some(0)));
-    variants.push(Variant::plain(Home));
-    variants.push(making.tuned("home k auto", Home, |knobs| knobs.direct = None));
-    variants
 }
 
 pub(super) fn losses() -> Plan {
@@ -160,7 +130,7 @@ pub(super) fn losses() -> Plan {
         Some(
             making
                 .with(Fault::Loss(millionths))
-                .plain(&[Counter, Segments, Home]),
+                .plain(&[Counter, Links]),
         )
     };
     Plan {
@@ -185,7 +155,7 @@ pub(super) fn skews() -> Plan {
         Some(
             making
                 .at(label, millis as f64)
-                .plain(&[Counter, Segments, Home]),
+                .plain(&[Counter, Links]),
         )
     };
     Plan {

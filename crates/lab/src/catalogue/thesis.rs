@@ -6,17 +6,16 @@ use super::cells::{Making, ms};
 use super::figures::View;
 use super::plan::{Cell, Plan};
 use crate::contender::Contender::{
-    self, Counter, CounterFixed, Home, Queue, QueueFreq, QueueFreqLinf, QueueLinf, Segments,
+    self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 
-const EVERY: [Contender; 7] = [
+const EVERY: [Contender; 6] = [
     Counter,
     Queue,
     QueueLinf,
     QueueFreq,
     QueueFreqLinf,
-    Segments,
-    Home,
+    Links,
 ];
 pub(super) const CURVES: [View; 4] = [
     View::Rejections,
@@ -56,7 +55,7 @@ pub(super) fn b() -> Plan {
 }
 
 pub(super) fn c() -> Plan {
-    let designs = [Counter, Queue, QueueFreqLinf, Segments, Home];
+    let designs = [Counter, Queue, QueueFreqLinf, Links];
     let cells = Making::of("c", "C").map(|making| making.plain(&designs));
     Plan {
         title: "5000 users in an hour".to_owned(),
@@ -72,9 +71,8 @@ pub(super) fn d() -> Plan {
         Queue,
         QueueLinf,
         QueueFreq,
-        Segments,
-        Home,
-    ];
+        Links,
+];
     Plan {
         title: "A little faster than the refill, under three gossip intervals".to_owned(),
         about: "One request every 0.9 s against a bucket of five that regains one token a second: only who knows nearly \

@@ -91,94 +91,56 @@ B-extreme | queue | total 98.51 area 96.76 over 107.7 kB 5878 messages 1444 stat
 B-extreme | queue+linf | total 98.58 area 96.92 over 102.8 kB 5821 messages 1420 state 20687 local 6287 quiet 0
 B-extreme | queue+freq | total 99.79 area 99.75 over 19.0 kB 7299 messages 8681 state 11188 local 4771 quiet 43
 B-extreme | queue+freq+linf | total 99.84 area 99.65 over 20.1 kB 7115 messages 8346 state 8802 local 5115 quiet 0
-B-extreme | segments | total 100 area 100 over 0 kB 202 messages 3098 state 713
-B-extreme | home | total 100 area 100 over 0 kB 72.3 messages 1064 state 201 busiest 27.6
-B-extreme | home bare | total 100 area 100 over 0 kB 62.8 messages 938 state 182 busiest 26.2
 B-substantial | counter | total 99.04 area 96.73 over 16.6 kB 486 messages 3192 state 4929 local 314 quiet 34
 B-substantial | queue | total 99.04 area 96.73 over 16.6 kB 4661 messages 3075 state 25515 local 4022 quiet 30
 B-substantial | queue+linf | total 98.86 area 96.87 over 15.6 kB 4706 messages 3351 state 15719 local 4322 quiet 2
 B-substantial | queue+freq | total 99.13 area 99.14 over 8.3 kB 5492 messages 10954 state 10711 local 4010 quiet 51
 B-substantial | queue+freq+linf | total 99.29 area 98.79 over 9.2 kB 5511 messages 10833 state 9493 local 4324 quiet 2
-B-substantial | segments | total 100 area 100 over 0 kB 199 messages 3046 state 594
-B-substantial | home | total 100 area 100 over 0 kB 76.4 messages 1122 state 183 busiest 35.0
-B-substantial | home bare | total 100 area 100 over 0 kB 62.2 messages 926 state 163 busiest 28.5
 B-barely | counter | total 59.2 area 35.6 over 5.4 kB 1004 messages 6622 state 8548 local 298 quiet 63
 B-barely | queue | total 59.2 area 35.6 over 5.4 kB 4769 messages 6524 state 20966 local 2429 quiet 63
 B-barely | queue+linf | total 63.1 area 38.7 over 4.9 kB 4790 messages 6702 state 13607 local 2732 quiet 9
 B-barely | queue+freq | total 90.4 area 82.4 over 1.3 kB 5111 messages 12283 state 11117 local 2499 quiet 59
 B-barely | queue+freq+linf | total 89.6 area 81.0 over 1.4 kB 5172 messages 12419 state 10050 local 2798 quiet 8
-B-barely | segments | total 100 area 100 over 0 kB 182 messages 2727 state 362
-B-barely | home | total 100 area 100 over 0 kB 69.5 messages 960 state 168 busiest 44.0
-B-barely | home bare | total 100 area 100 over 0 kB 47.1 messages 648 state 152 busiest 30.0
 B-calm | counter | over 0 kB 1130 messages 10379 state 3844 local 157 quiet 60
 B-calm | queue | over 0 kB 575 messages 8328 state 660 local 27 quiet 36
 B-calm | queue+freq | over 0 kB 575 messages 8328 state 660 local 27 quiet 36
 B-calm | queue+linf | over 0 kB 683 messages 9883 state 938 local 327 quiet 9
 B-calm | queue+freq+linf | over 0 kB 683 messages 9883 state 938 local 327 quiet 9
-B-calm | segments | over 0 kB 2.3 messages 34 state 53
-B-calm | home | over 0 kB 2.3 messages 34 state 57
 A | counter | total 99.84 area 99.66 over 50 kB 23740 messages 30016 state 59422 local 3222 quiet 67
 A | queue | total 99.84 area 99.66 over 51 kB 57939 messages 29758 state 94204 quiet 64
 A | queue+linf | total 99.84 area 99.67 over 50 kB 58556 messages 30782 state 69742 quiet 9
 A | queue+freq | total 99.84 area 99.74 over 42 kB 62746 messages 86881 state 72752 quiet 64
 A | queue+freq+linf | total 99.85 area 99.73 over 41 kB 62839 messages 83317 state 62891 quiet 9
-A | segments | total 100 area 100 over 0 kB 3286 messages 45914 state 6397 busiest 240
-A | home | total 100 area 100 over 0 kB 1907 messages 27494 state 2449 busiest 227
 C | counter | total 99.72 area 99.68 over 28 kB 2424807 messages 354504 state 684919 local 274517 quiet 70
 C | queue | total 99.72 area 99.70 over 28 kB 921840 messages 354448 state 143881 local 73797 quiet 70
 C | queue+freq+linf | total 99.72 area 99.70 over 23 kB 1059681 messages 435115 state 141068 local 87769 quiet 11
-C | segments | total 100 area 100 over 0 kB 13564 messages 180296 state 39465 busiest 891
-C | home | total 100 area 100 over 0 kB 12062 messages 167540 state 33851 busiest 970
 D, gossip 300 ms | counter | total 92 area 98
 D, gossip 300 ms | counter+fixed | total 91 area 96
 D, gossip 300 ms | queue | total 91 area 96
 D, gossip 300 ms | queue+linf | total 93 area 97
 D, gossip 300 ms | queue+freq | total 100 area 100
-D, gossip 300 ms | segments | total 100 area 100 over 0 kB 215 messages 3307
-D, gossip 300 ms | home | total 100 area 100 over 0 kB 272 messages 4079
 D, gossip 450 ms | counter | total 88 area 93
 D, gossip 450 ms | counter+fixed | total 88 area 90
 D, gossip 450 ms | queue | total 85 area 88
 D, gossip 450 ms | queue+linf | total 90 area 91
 D, gossip 450 ms | queue+freq | total 100 area 100
-D, gossip 450 ms | segments | total 100 area 100 over 0 kB 215
 D, gossip 900 ms | counter | total 90 area 92
 D, gossip 900 ms | counter+fixed | total 76 area 71
 D, gossip 900 ms | queue | total 0 area 0
 D, gossip 900 ms | queue+linf | total 0 area 0
 D, gossip 900 ms | queue+freq | total 100 area 100
-D, gossip 900 ms | segments | total 100 area 100 over 0 kB 215 messages 3307
-D, gossip 900 ms | home | total 100 area 100 over 0 kB 222 messages 3335
 D | queue 300 ms | total 91 area 96
 D | queue 450 ms | total 85 area 88
 D | queue 900 ms | total 0 area 0
 D | queue+freq 300 ms | total 100 area 100
 D | queue+freq 450 ms | total 100 area 100
 D | queue+freq 900 ms | total 100 area 100
-D | segments | total 100 area 100 over 0
-D | home | total 100 area 100 over 0
 idle | counter | total 12
 idle | counter+fixed | total 76
 idle | queue+freq | total 99.7
-idle | segments | total 100 area 100 over 0 kB 167 messages 2541
-idle | home | total 100 area 100 over 0 kB 42 messages 610
-split | segments | total 100 area 100 over 0 kB 353 messages 4172 state 537 busiest 30
-split | home | total 100 area 100 over 0 kB 184 messages 2353 state 241 busiest 93
-drip at 1.11 | segments | total 99.68 area 99.45 over 0.6 kB 6149 messages 92511 state 647 busiest 445
-drip at 1.11 | home | total 100 area 100.09 over 0 kB 4316 messages 62878 state 268 busiest 1002
-drip at 1.5 | segments | total 100 area 100 over 0 kB 1579 messages 23595 state 658 busiest 121
-drip at 1.5 | home | total 98.96 area 97.96 over 2.2 kB 1091 messages 15761 state 274 busiest 277
-drip at 2.2 | segments | total 100 area 100 over 0
-drip at 5 | segments | total 100 area 100 over 0
 mob | counter | total 95.86 area 94.30 over 64.8 kB 545.1 messages 4293 state 3276 busiest 39.3
-mob | segments | total 100 area 100 over 0 kB 212 messages 3138 state 506 busiest 18
-mob | home | total 100 area 100 over 0 kB 84 messages 1181 state 187 busiest 32
 two | counter | total 96.71 area 91.05 over 143.5 kB 425.4 messages 2588 state 3466 busiest 30.5
-two | segments | total 100 area 100 over 0 kB 494 messages 7479 state 1316 busiest 41
-two | home | total 100 area 100 over 0 kB 169 messages 2492 state 369 busiest 46
 drip | counter | total 99.90 area 99.53 over 2.9 kB 4461 messages 30215 state 6462 busiest 305
-drip | segments | total 100 area 100 over 0 kB 375 messages 5839 state 639 busiest 119
-drip | home | total 100 area 100 over 0 kB 240 messages 3584 state 210 busiest 88
 ";
 
 #[cfg(test)]

@@ -233,19 +233,19 @@ mod tests {
     fn what_is_said_follows_from_the_rows() {
         let rows = [
             row("x", "counter", 96.8, 107.0, 200.0),
-            row("x", "home", 100.0, 0.0, 72.0),
+            row("x", "links", 100.0, 0.0, 72.0),
             row("y", "counter", 36.0, 5.0, 1000.0),
-            row("y", "home", 100.0, 0.0, 70.0),
+            row("y", "links", 100.0, 0.0, 70.0),
         ];
         let told = conclude(&rows);
         for part in [
-            "Home decides as one central bucket would, in every run in all 2 cases.",
+            "Links decides as one central bucket would, in every run in all 2 cases.",
             "Less exact: counter, at worst 36 % of the central rejections over time (y), 107 admitted too many (x).",
-            "Home sends 0.07 (y) to 0.36 (x) times the counter's bytes.",
+            "Links sends 0.07 (y) to 0.36 (x) times the counter's bytes.",
         ] {
             assert!(told.contains(part), "{part:?} is not in {told:?}");
         }
-        assert!(!conclude(&rows[..1]).contains("Home"));
+        assert!(!conclude(&rows[..1]).contains("Links"));
         assert!(conclude(&[]).contains("Nothing"));
     }
 

@@ -74,7 +74,7 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
             equal: is_lossless,
             ..common
         },
-        Contender::Segments | Contender::Home | Contender::Auto | Contender::Links => Promises {
+        Contender::Links => Promises {
             exact: is_alone || (is_calm && is_strict(cluster, trace)),
             no_false_rejection: has_true_clocks,
             agrees: is_lossless,
@@ -93,7 +93,7 @@ pub(crate) fn window_promises(cluster: &Cluster, trace: &[Request]) -> Promises 
         },
         ..cluster.clone()
     };
-    let bucket = promises(Contender::Segments, &like, trace);
+    let bucket = promises(Contender::Links, &like, trace);
     Promises {
         agrees: false,
         frees: bucket.no_false_rejection,
@@ -103,8 +103,7 @@ pub(crate) fn window_promises(cluster: &Cluster, trace: &[Request]) -> Promises 
 
 /// Nothing is kept back beyond a share, nothing is forgotten, and no request is larger than what a share is counted in.
 fn is_strict(cluster: &Cluster, trace: &[Request]) -> bool {
-    let beta = cluster.knobs.beta;
-    beta.is_some_and(is_at_most_one)
+    is_at_most_one(cluster.knobs.beta)
         && cluster.knobs.fade.of(1_000_000) == 0
         && trace.iter().all(|request| request.cost <= 1)
 }

@@ -85,16 +85,7 @@ fn bucket(dice: &mut Dice) -> Bucket {
 }
 
 fn knobs(dice: &mut Dice, weather: Weather) -> (Knobs, Frequency) {
-    let beta = pick(
-        dice,
-        [
-            None,
-            Some(Ratio::new(1, 1)),
-            Some(Ratio::new(1, 2)),
-            Some(Ratio::new(0, 1)),
-        ],
-    );
-    let strict = beta.or(Some(Ratio::new(1, 1)));
+    let beta = pick(dice, [(5, 4), (1, 1), (1, 2), (0, 1)]);
     let is_strict = weather == Weather::Strict;
     let interval = pick(dice, [100, 300, 1_000].map(millis));
     let delay = pick(dice, [0, 5, 50].map(millis));
@@ -105,19 +96,17 @@ fn knobs(dice: &mut Dice, weather: Weather) -> (Knobs, Frequency) {
     let knobs = Knobs {
         interval,
         delay,
-        beta: if is_strict { strict } else { beta },
+        beta: match beta {
+            (5, _) if is_strict => Ratio::new(1, 1),
+            (over, under) => Ratio::new(over, under),
+        },
         fade: if is_strict {
             Ratio::new(0, 1)
         } else {
             Ratio::new(1, 4)
         },
         grace: pick(dice, [500, 1_000, 3_000].map(millis)),
-        digest: pick(dice, [0, 1_000, 10_000].map(millis)),
         buddy: dice.below(2) == 0,
-        standby: dice.below(2) == 0,
-        repeat: dice.below(2) == 0,
-        direct: pick(dice, [None, Some(0), Some(1), Some(5), Some(20)]),
-        tree: pick(dice, [None, None, Some(2)]),
     };
     (knobs, frequency)
 }

@@ -2,7 +2,6 @@
 //!
 //! Not here: how they work.
 
-use tollgate_gossip::Kind;
 use tollgate_lease::{Keep, Key, Lend, Limits, Rules, Setup, SyncConfig};
 
 use super::world::{Outcome, Plot, Setting, simulate};
@@ -39,7 +38,7 @@ pub(crate) enum Design {
     /// Somebody else decides for all.
     Store,
     /// Nodes that count together, in a world of their own.
-    Gossip(Kind),
+    Gossip,
     /// Nodes that lend each other rate, in a world of their own.
     Supply,
 }
@@ -69,7 +68,7 @@ impl Design {
             Self::Split => "split".to_owned(),
             Self::Owner => "owner".to_owned(),
             Self::Store => "store".to_owned(),
-            Self::Gossip(kind) => format!("gossip, {kind}"),
+            Self::Gossip => "gossip".to_owned(),
             Self::Supply => "supply".to_owned(),
             Self::Sync { interval_ns, keeps } => {
                 let kept = if keeps { "debt kept" } else { "forgets" };
@@ -81,7 +80,7 @@ impl Design {
     /// Runs it.
     pub(crate) fn run(self, plot: &Plot) -> Outcome {
         match self {
-            Self::Gossip(kind) => others::gossip(kind, plot),
+            Self::Gossip => others::gossip(plot),
             Self::Supply => others::supply(plot),
             Self::Split => parts::split(plot),
             _ => simulate(self, plot),
@@ -96,7 +95,7 @@ impl Design {
 
     /// Whether it is here to be seen to admit too much.
     pub(crate) fn may_break(self) -> bool {
-        matches!(self, Self::Sync { .. } | Self::Local | Self::Gossip(_))
+        matches!(self, Self::Sync { .. } | Self::Local | Self::Gossip)
     }
 
     /// How the grantor lends.

@@ -2,7 +2,7 @@
 //!
 //! Only what is admitted, beside the same judges, and messages; nobody waits there. Not here: those worlds.
 
-use tollgate_gossip::{Bucket, Key, Kind};
+use tollgate_gossip::{Bucket, Key};
 use tollgate_limit::{Instant, Span};
 use tollgate_sim::Weather;
 
@@ -14,7 +14,7 @@ use crate::supply::{Design, Tuning};
 use crate::world::{Cluster, Fault, Request, answers_of, simulate};
 
 /// Nodes that count together.
-pub(super) fn gossip(kind: Kind, plot: &Plot) -> Outcome {
+pub(super) fn gossip(plot: &Plot) -> Outcome {
     let setting = &plot.setting;
     let Ok(bucket) = Bucket::new(setting.burst, setting.per_second, 1_000_000_000) else {
         return Outcome::default();
@@ -29,7 +29,7 @@ pub(super) fn gossip(kind: Kind, plot: &Plot) -> Outcome {
         jitter: span(weather.delay_max - weather.delay_min),
     }];
     let trace = trace(plot);
-    let contender = Contender::from(kind);
+    let contender = Contender::Links;
     let answers = answers_of(&cluster, contender, &trace, plot.seed);
     let figures = simulate(&cluster, contender, &trace, plot.seed);
     let (Ok(answers), Ok(figures)) = (answers, figures) else {

@@ -124,7 +124,7 @@ fn every_way_to_agree_sees_the_same_arrivals_and_none_that_promises_is_over() {
         Design::Cut,
         Design::Split,
         Design::Local,
-        Design::Gossip(tollgate_gossip::Kind::Home),
+        Design::Gossip,
     ] {
         let run = design.run(&plot);
         let name = design.name();

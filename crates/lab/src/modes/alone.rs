@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gossip::{
-    Bucket, Design, Exchange, Footprint, Key, Malformed, Mark, NodeId, Send, Setup,
-};
-use tollgate_limit::{Instant, Span};
+use tollgate_gossip::{Bucket, Footprint, Key, Malformed, Mark, NodeId};
+use tollgate_limit::Instant;
+
+use super::{PaperDesign, PaperSetup};
 
 /// Bytes of a key and the end of its backlog.
 const ENTRY_BYTES: u64 = 24;
@@ -18,14 +18,14 @@ struct Alone {
 }
 
 /// A node's part.
-pub(super) fn build(setup: &Setup) -> Box<dyn Design> {
+pub(super) fn build(setup: &PaperSetup) -> Box<dyn PaperDesign> {
     Box::new(Alone {
         bucket: setup.bucket,
         ends: BTreeMap::new(),
     })
 }
 
-impl Design for Alone {
+impl PaperDesign for Alone {
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         let level = self
             .ends
@@ -43,32 +43,10 @@ impl Design for Alone {
         *end = (*end).max(now).plus(self.bucket.grains(cost));
     }
 
-    fn time_for(&self, short: u128) -> Span {
-        self.bucket.time_for(short)
-    }
-}
-
-impl Exchange for Alone {
     fn handle_frame(&mut self, _: NodeId, frame: &[u8], _: Instant) -> Result<(), Malformed> {
         Err(frame
             .first()
             .map_or(Malformed::Truncated, |&first| Malformed::Kind(first & 0x0f)))
-    }
-
-    fn handle_members(&mut self, _: &[NodeId], _: Instant) {}
-
-    fn handle_timeout(&mut self, _: Instant) {}
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    fn poll_send(&mut self) -> Option<Send> {
-        None
-    }
-
-    fn is_quiet(&self) -> bool {
-        true
     }
 
     fn footprint(&self) -> Footprint {

@@ -1,20 +1,23 @@
 //! Designs that are simulated only: baselines, and what a paper proposes.
 //!
-//! They run in the place of the daemon's own designs, behind the same boundary. What only a daemon needs of a design
-//! they have not: nothing is kept for a restart, a newcomer asks nobody, and no key makes room for another. Not here:
-//! the designs that contracts can name, which are in `tollgate-gossip`.
+//! They run in the place of the daemon's gossip, behind the same boundary. Not here: what contracts can name.
 
 mod alone;
 mod counter;
+mod design;
 mod queue;
 mod rounds;
 
 use std::sync::Arc;
 
-use tollgate_gossip::{CustomDesign, Design, Gossip, Knobs, Setup};
 use tollgate_limit::Span;
+use tollgate_mode::ModeKind;
 
+pub use self::design::{PaperPart, PaperSetup};
+
+use self::design::{PaperDesign, PaperMode};
 use crate::contender::Contender;
+use crate::world::Cluster;
 
 /// What frequency analysis goes by (`queue+freq`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,22 +38,20 @@ impl Default for Frequency {
 }
 
 /// The mode of a contender that contracts cannot name.
-pub(crate) fn mode(contender: Contender, frequency: Frequency, knobs: &Knobs) -> Option<Gossip> {
-    let is_named = matches!(contender, Contender::Links | Contender::Sync);
-    if contender.kind().is_some() || is_named {
+pub(crate) fn mode(contender: Contender, cluster: &Cluster) -> Option<Arc<dyn ModeKind>> {
+    if matches!(contender, Contender::Links | Contender::Sync) {
         return None;
     }
-    Some(Gossip {
-        knobs: knobs.clone(),
-        custom: Some(CustomDesign {
-            name: contender.name(),
-            begin: Arc::new(move |setup| design(contender, frequency, setup)),
-        }),
-    })
+    Some(Arc::new(PaperMode {
+        contender,
+        frequency: cluster.frequency,
+        bucket: cluster.bucket,
+        interval: cluster.knobs.interval,
+    }))
 }
 
 /// A node's part in what is put to the test.
-pub fn design(contender: Contender, frequency: Frequency, setup: &Setup) -> Box<dyn Design> {
+fn design(contender: Contender, frequency: Frequency, setup: &PaperSetup) -> Box<dyn PaperDesign> {
     let queue = |freq: bool, linf| queue::build(setup, freq.then_some(frequency), linf);
     match contender {
         Contender::Counter => counter::build(setup, false),
@@ -59,9 +60,6 @@ pub fn design(contender: Contender, frequency: Frequency, setup: &Setup) -> Box<
         Contender::QueueLinf => queue(false, true),
         Contender::QueueFreq => queue(true, false),
         Contender::QueueFreqLinf => queue(true, true),
-        _ => match contender.kind() {
-            Some(kind) => kind.build(setup),
-            None => alone::build(setup),
-        },
+        _ => alone::build(setup),
     }
 }

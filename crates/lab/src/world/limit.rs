@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_contract::Contracts;
-use tollgate_gossip::{Bucket, Gossip, Key, Knobs, NodeId, Writer, collectors};
+use tollgate_gossip::{Bucket, Knobs, Writer};
 use tollgate_limit::Instant;
-use tollgate_node::{Membership, Node, NodeConfig, shared_key};
+use tollgate_mode::ModeKind;
+use tollgate_node::{Membership, Node, NodeConfig};
 use tollgate_table::Seed;
 
 use super::links::nanos;
-use super::router::hashed;
 use super::{BadWorld, Cluster};
 use crate::contender::Contender;
 use crate::modes;
@@ -23,9 +23,8 @@ use crate::nodes::Whole;
 pub(crate) struct Limit {
     contracts: Contracts,
     /// The mode of a design that contracts cannot name.
-    mode: Option<Gossip>,
+    mode: Option<Arc<dyn ModeKind>>,
     knobs: Knobs,
-    planned: u64,
     bytes_max: u64,
 }
 
@@ -41,26 +40,21 @@ pub(crate) struct Boot {
 }
 
 impl Limit {
-    /// A design in a cluster, for that many requests. Whoever sets a cluster up chooses for all: nodes that start late
-    /// see other members, and would choose otherwise.
+    /// A design in a cluster, for that many requests.
     pub(crate) fn bucket(
         cluster: &Cluster,
         design: Contender,
         requests: usize,
     ) -> Result<Self, BadWorld> {
-        let design = design.resolve(cluster.bucket.burst(), u64::from(cluster.nodes));
-        let how = match (design, design.kind()) {
-            (Contender::Sync, _) => {
-                let interval = nanos(cluster.knobs.interval).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
-                format!("coordination: sync, interval: {interval}ns")
-            }
-            (Contender::Links, _) => "coordination: gossip, design: links".to_owned(),
-            (_, Some(kind)) => format!("coordination: gossip, design: {kind}"),
-            (_, None) => "coordination: gossip".to_owned(),
+        let how = if design == Contender::Sync {
+            let interval = nanos(cluster.knobs.interval).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
+            format!("coordination: sync, interval: {interval}ns")
+        } else {
+            "coordination: gossip".to_owned()
         };
         let how = format!("{how}, {}", numbers(cluster.bucket));
         Ok(Self {
-            mode: modes::mode(design, cluster.frequency, &cluster.knobs),
+            mode: modes::mode(design, cluster),
             ..Self::policy(cluster, &how, requests)?
         })
     }
@@ -74,7 +68,6 @@ impl Limit {
             contracts: Contracts::parse(&text).map_err(|_| BadWorld::Contract)?,
             mode: None,
             knobs: cluster.knobs.clone(),
-            planned: u64::from(cluster.nodes),
             bytes_max: BYTES_MIN + requests as u64 * REQUEST_BYTES,
         })
     }
@@ -85,12 +78,8 @@ impl Limit {
         let membership = Membership {
             was: boot.was,
             seed: boot.seed,
-            planned: Some(self.planned),
             knobs: self.knobs.clone(),
-            modes: match &self.mode {
-                Some(mode) => vec![Arc::new(mode.clone())],
-                None => Vec::new(),
-            },
+            modes: self.mode.iter().map(Arc::clone).collect(),
             ..Membership::alone(me, boot.writer, boot.clock)
         };
         let config = NodeConfig {
@@ -108,15 +97,6 @@ impl Limit {
             is_up: true,
         }
     }
-}
-
-/// The home and the standby of a user among that many nodes.
-pub(crate) fn collectors_of(key: Key, nodes: u16) -> (u16, u16) {
-    let members: Vec<NodeId> = (0..usize::from(nodes)).map(Whole::number).collect();
-    let shared = shared_key(Seed::new(SEED).word(hashed(key)));
-    let (home, standby) = collectors(shared, &members);
-    let place = |node: Option<NodeId>| node.map_or(0, Whole::address);
-    (place(home), place(standby))
 }
 
 /// A bucket as contract files have it: tokens regained in a time, and how many it holds.

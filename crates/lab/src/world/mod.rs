@@ -26,7 +26,6 @@ mod sim;
 pub use fault::Fault;
 pub use lent::Lent;
 use limit::Limit;
-pub(crate) use limit::collectors_of;
 pub use outcome::{Curves, Outcome, Probe, Traffic};
 pub use router::places;
 use sim::World;

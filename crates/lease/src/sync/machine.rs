@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_gossip::{
-    Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer, collectors,
+    Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer,
 };
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
@@ -56,7 +56,7 @@ pub struct Syncing {
 impl SyncingSetup {
     /// The node that is the centre of a key.
     pub(super) fn centre(&self, key: Key) -> NodeId {
-        collectors(key, &self.members).0.unwrap_or(self.me)
+        super::centre::centre(key, &self.members).unwrap_or(self.me)
     }
 }
 

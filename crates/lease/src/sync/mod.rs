@@ -10,6 +10,7 @@
 //! sockets, clocks, who lives, and a limit that holds; that is a lease.
 
 mod bucket;
+mod centre;
 mod config;
 mod entry;
 mod machine;

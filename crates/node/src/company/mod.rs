@@ -64,9 +64,6 @@ pub struct Membership {
     pub was: Option<Writer>,
     /// Who is believed alive, this node included, in ascending order.
     pub members: Vec<NodeId>,
-    /// How many nodes the cluster is meant to have, where that is known: what the design `auto` goes by. All nodes must
-    /// be told the same.
-    pub planned: Option<u64>,
     /// The time of the start.
     pub start: Instant,
     /// Decides every random choice of this boot.
@@ -89,7 +86,6 @@ impl Membership {
             writer,
             was: None,
             members: vec![me],
-            planned: None,
             start,
             seed: u64::from(me.0) << 16 | u64::from(writer.0),
             knobs: Knobs {
@@ -210,7 +206,6 @@ impl Company {
             writer: membership.writer,
             was: membership.was,
             members: membership.members.clone(),
-            planned: membership.planned.unwrap_or(0),
             seed: membership.seed,
             delay: membership.knobs.delay,
         }
@@ -218,8 +213,7 @@ impl Company {
 
     fn tag(&self, kind: &dyn ModeKind, contract: &Contract, named: &NamedPolicy) -> u64 {
         let mut tag = Tag::of(contract, named);
-        let planned = self.membership.lock().planned;
-        kind.tag(&mut tag, named, planned.unwrap_or(0));
+        kind.tag(&mut tag, named);
         tag.finish()
     }
 

@@ -20,10 +20,7 @@ pub(super) fn of(membership: &mut Membership) -> Vec<Arc<dyn ModeKind>> {
     // A node that only lends is alone.
     if lend.is_none_or(|lend| lend.has_successors) {
         let knobs = membership.knobs.clone();
-        kinds.push(Arc::new(Gossip {
-            knobs,
-            custom: None,
-        }));
+        kinds.push(Arc::new(Gossip { knobs }));
         kinds.push(Arc::new(Sync));
     }
     if let Some(share) = &membership.share {

@@ -2,10 +2,10 @@
 
 use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
-use tollgate_gossip::{Bucket, Key as GossipKey, Kind, Machine, NodeId, Replica, Setup, Writer};
+use tollgate_gossip::{NodeId, Writer};
 use tollgate_lab::nodes::START;
 pub(crate) use tollgate_lab::nodes::{World, contracts};
-use tollgate_limit::{Cost, Instant, Span, Verdict};
+use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Answer, Key, Membership, Node, NodeConfig};
 use tollgate_sim::Weather;
 use tollgate_table::Seed;
@@ -111,91 +111,6 @@ pub(crate) fn against_one_bucket<S>(
             tokens <= 12 + seconds * 12 / 60 + 12,
             "{tokens} in {seconds} s"
         );
-    }
-    Ok(())
-}
-
-/// The same requests to nodes, and to machines that are driven by hand.
-pub(crate) fn against_machines<S>(
-    steps: &[S],
-    home: bool,
-    act: impl Fn(&S) -> Act,
-) -> Result<(), TestCaseError> {
-    let (design, kind) = if home {
-        ("home", Kind::Home)
-    } else {
-        ("segments", Kind::Segments)
-    };
-    let text = format!(
-        "contracts: [{{ id: a, key: [user], coordination: gossip, design: {design}, policies: [{{ name: p, limit: 12, per: 60s }}] }}]"
-    );
-    let node = Node::with_company(
-        contracts(&text),
-        NodeConfig::default(),
-        seed(),
-        Membership::alone(NodeId(1), Writer(1), at(START)),
-    );
-    let mut machine = Replica::new(
-        kind,
-        &Setup {
-            bucket: Bucket::new(12, 12, 60 * SECOND).unwrap(),
-            me: NodeId(1),
-            writer: Writer(1),
-            was: None,
-            members: vec![NodeId(1)],
-            seed: 0,
-            start: at(START),
-            wait_max: Span::ZERO,
-            knobs: tollgate_gossip::Knobs::default(),
-        },
-    );
-    let mut clock = START;
-    for step in steps {
-        match act(step) {
-            Act::Wait(nanos) => {
-                clock += nanos;
-                node.handle_timeout(at(clock));
-                machine.handle_timeout(at(clock));
-            }
-            Act::Check(_, key, cost) => {
-                same_answer(&node, &mut machine, key, cost, at(clock))?;
-            }
-            Act::Charge(_, key, cost) => {
-                node.charge(
-                    Key::Entries(&[("user", &format!("k{key}"))]),
-                    Cost::from_u32(cost),
-                    at(clock),
-                );
-                machine.charge(GossipKey(u128::from(key)), u64::from(cost), None, at(clock));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// One request to a node and to a machine that is driven by hand.
-fn same_answer(
-    node: &Node,
-    machine: &mut Replica,
-    key: u8,
-    cost: u32,
-    now: Instant,
-) -> Result<(), TestCaseError> {
-    let name = format!("k{key}");
-    let entries = [("user", name.as_str())];
-    let is = node.check(Key::Entries(&entries), Cost::from_u32(cost), now);
-    let (key, cost) = (GossipKey(u128::from(key)), u64::from(cost));
-    let before = machine.probe(key, cost, now).remaining;
-    match machine.handle_request(key, cost, now) {
-        tollgate_gossip::Verdict::Allow { remaining, .. } => {
-            prop_assert!(is.is_allowed());
-            prop_assert_eq!(is.remaining, remaining);
-        }
-        tollgate_gossip::Verdict::Deny { retry_after } => {
-            prop_assert_eq!(is.verdict, Verdict::Deny { retry_after });
-            prop_assert_eq!(is.remaining, before);
-        }
-        tollgate_gossip::Verdict::Never => prop_assert_eq!(is.verdict, Verdict::Never),
     }
     Ok(())
 }

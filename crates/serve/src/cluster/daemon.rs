@@ -147,12 +147,11 @@ impl Prepared {
         quota: &QuotaLimits,
         now: Instant,
     ) -> Result<Membership, ClusterError> {
-        let size = self.settings.size;
         let (me, writer) = self.cluster.me();
         Ok(Membership {
             share,
             lend: Some(self.lend(quota)?),
-            ..replicas::membership(me, writer, self.was, size, now)
+            ..replicas::membership(me, writer, self.was, now)
         })
     }
 
@@ -249,7 +248,7 @@ impl Daemon {
             shared: Arc::clone(shared),
             hub: Arc::clone(&hub),
             ends: Arc::clone(&ends),
-            replicas: Replicas::new(Arc::clone(shared), prepared.settings.size),
+            replicas: Replicas::new(Arc::clone(shared)),
             roll: Roll::new(prepared.identity_in.as_deref()),
             socket,
             sealer: Sealer::new(&prepared.ring),

@@ -17,16 +17,14 @@ use crate::supply::steady_now;
 /// The node's part in the cluster.
 pub(super) struct Replicas {
     shared: Arc<Shared>,
-    planned: Option<u64>,
     /// How long messages take, as it was told last.
     delay: Span,
 }
 
 impl Replicas {
-    pub(super) const fn new(shared: Arc<Shared>, planned: Option<u64>) -> Self {
+    pub(super) const fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
-            planned,
             delay: Span::ZERO,
         }
     }
@@ -101,7 +99,7 @@ impl Replicas {
         let (node, now) = (self.shared.engine.node(), self.day());
         let membership = Membership {
             members,
-            ..membership(me, writer, None, self.planned, now)
+            ..membership(me, writer, None, now)
         };
         node.renumber(membership, now);
     }
@@ -120,12 +118,10 @@ pub(super) fn membership(
     me: NodeId,
     writer: Writer,
     was: Option<Writer>,
-    planned: Option<u64>,
     start: Instant,
 ) -> Membership {
     Membership {
         was,
-        planned,
         ..Membership::alone(me, writer, start)
     }
 }

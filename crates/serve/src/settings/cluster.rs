@@ -36,8 +36,6 @@ pub struct ClusterSettings {
     pub bandwidth: Option<u64>,
     /// How fast failures are noticed.
     pub pace: Pace,
-    /// How many nodes the cluster is meant to have, the same on all of them: what the design `auto` goes by.
-    pub size: Option<u64>,
     /// How the owners of keys are asked.
     pub owner: OwnerSettings,
     /// Who has a home where rates are divided, the same on all nodes.
@@ -61,7 +59,6 @@ impl Default for ClusterSettings {
             mtu: MTU,
             bandwidth: None,
             pace: Pace::LAN,
-            size: None,
             owner: OwnerSettings::default(),
             roster: None,
             admission_log: None,
@@ -207,11 +204,11 @@ mod tests {
     #[test]
     fn the_file_has_a_section_and_mistakes_have_places() {
         let parse = |text: &str| Settings::parse(text, Path::new("/etc/t.yaml"));
-        let text = "cluster: { listen: 7000, join: [a, 10.0.0.1:5], key_file: k, name: n1, pace: wan, size: 9 }";
+        let text = "cluster: { listen: 7000, join: [a, 10.0.0.1:5], key_file: k, name: n1, pace: wan }";
         let made = parse(text).unwrap().cluster.unwrap();
         assert_eq!(made.listen, "127.0.0.1:7000".parse().unwrap());
         assert_eq!(made.key_file, Some("/etc/k".into()));
-        assert_eq!((made.join.len(), made.size), (2, Some(9)));
+        assert_eq!(made.join.len(), 2);
         assert_eq!((made.pace, made.name.as_deref()), (Pace::WAN, Some("n1")));
         assert_eq!(parse("http: off").unwrap().cluster, None);
         assert_eq!(parse("cluster: { listen: off }").unwrap().cluster, None);

@@ -225,7 +225,6 @@ fn in_cluster(name: &str) -> Option<Kind> {
         "mtu" => Size(MTU.0, MTU.1, |d| &mut d.cluster.value.mtu),
         "bandwidth" => Size(1 << 10, 1 << 40, |d| &mut d.cluster.value.bandwidth),
         "pace" => Choice(|d| &mut d.cluster.value.pace),
-        "size" => Whole(1, NODES_MAX, |d| &mut d.cluster.value.size),
         "owner_deadline" => Length(MILLISECOND, |d| &mut d.cluster.value.owner.deadline),
         "roster" => Form(Of::Roster),
         "lend" => Switch(["off", "on"], |d| &mut d.cluster.value.split.borrow),

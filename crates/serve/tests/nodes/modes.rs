@@ -56,7 +56,7 @@ fn every_policy_is_shown_under_its_own_coordination() {
         .collect();
     for (contract, design) in [
         ("lease", "lease"),
-        ("gossip", "segments"),
+        ("gossip", "links"),
         ("supply", "supply"),
         ("split", "split"),
         ("sync", "sync"),

@@ -339,7 +339,6 @@ impl Fleet {
             ("--cluster", node.real.to_string()),
             ("--advertise", node.told.to_string()),
             ("--cluster-key", text(&self.folder().join(KEY_FILE))),
-            ("--cluster-size", self.nodes.len().to_string()),
             ("--name", node.name.clone()),
         ]
         .into_iter()

@@ -38,10 +38,6 @@ pub struct LiveOptions {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=i64::from(crate::cluster::options::NODES_MAX)))]
     pub nodes: u16,
 
-    /// Designs to run, one after the other: auto, segments, home, with commas between; others are simulated only
-    #[arg(long, value_name = "LIST", default_value = "auto", value_parser = values::designs)]
-    pub designs: Designs,
-
     /// Run everything at the same time, each with a contract of its own
     #[arg(long)]
     pub together: bool,
@@ -117,7 +113,7 @@ pub struct TraceOptions {
     pub seeds: u64,
 
     /// Designs to compare: names with commas between, `all`, or also lease, sync, owner, store, supply, split
-    #[arg(long, value_name = "LIST", default_value = "counter,queue+freq+linf,segments,home", value_parser = values::designs)]
+    #[arg(long, value_name = "LIST", default_value = "counter,queue+freq+linf,links", value_parser = values::designs)]
     pub designs: Designs,
 
     /// The cluster
@@ -174,27 +170,11 @@ pub struct TuningOptions {
     #[arg(long, value_name = "TIME", default_value = "2400ms", value_parser = values::span, allow_hyphen_values = true)]
     pub threshold: Span,
 
-    /// segments, home: shares of the room a node keeps to itself; `1.25`, `5/4`
+    /// links: shares of the room a node keeps to itself; `1.25`, `5/4`
     #[arg(long, value_name = "RATIO", value_parser = values::beta, allow_hyphen_values = true)]
     pub beta: Option<Beta>,
 
-    /// home: tokens left at which nodes tell each other directly; `auto` goes by rate and delay
-    #[arg(long, value_name = "TOKENS", default_value = "1", value_parser = direct)]
-    pub k: Direct,
-
-    /// home: children of a node in the tree that announcements spread along; the home tells everybody unless given
-    #[arg(long, value_name = "CHILDREN", value_parser = clap::value_parser!(u16).range(2..=1000))]
-    pub tree: Option<u16>,
-
-    /// home: only one node collects
-    #[arg(long)]
-    pub no_standby: bool,
-
-    /// home: nothing is said twice, as on a transport that loses nothing
-    #[arg(long)]
-    pub no_repeat: bool,
-
-    /// segments, home: no copy of what is unpublished with the next node
+    /// links: no copy of what is silent with the next node
     #[arg(long)]
     pub no_buddy: bool,
 }
@@ -282,20 +262,6 @@ pub enum RoutingName {
     Hot,
 }
 
-/// Tokens left at which nodes tell each other directly; `None` is by rate and delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Direct(pub Option<u64>);
-
-fn direct(text: &str) -> Result<Direct, String> {
-    match text {
-        "auto" => Ok(Direct(None)),
-        number => number
-            .parse()
-            .map(|tokens| Direct(Some(tokens)))
-            .map_err(|_| format!("{number:?} is neither a whole number nor auto")),
-    }
-}
-
 /// The most runs per row.
 const SEEDS_MAX: u64 = 100_000;
 
@@ -308,18 +274,18 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   tollgate lab run thesis-b --seeds 20
   tollgate lab run figure-5.5 figure-5.6 --html out/
-  tollgate lab run growth --designs segments,home --seeds 3 --format json
+  tollgate lab run growth --designs counter,links --seeds 3 --format json
   tollgate lab run bars --quick
 
-Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, segments, home; and where no
-node crashes lease, sync, owner, store, supply, split, which `all` leaves out. Contracts can name segments and home; counter and queue are of a
-paper, and are simulated only.
+Designs: central, local, counter, counter+fixed, queue, queue+linf, queue+freq, queue+freq+linf, links; and where no
+node crashes lease, sync, owner, store, supply, split, which `all` leaves out. Links is what nodes do that gossip; counter and
+queue are of a paper, and are simulated only.
 Runs with one seed are alike on every machine: --per-seed shows the hash of all that happened.";
 
 const LIVE_EXAMPLES: &str = "\
 Examples:
   tollgate lab live b-extreme b-substantial b-barely --nodes 10
-  tollgate lab live b-extreme --nodes 10 --designs segments,home --together
+  tollgate lab live b-extreme b-barely --nodes 10 --together
   tollgate lab live thesis-b --nodes 5 --format json
   tollgate lab live b-extreme --faults faults.txt
 
@@ -332,8 +298,8 @@ const TRACE_EXAMPLES: &str = "\
 Examples:
   tollgate lab trace traffic.jsonl --nodes 30 --capacity 300 --refill 0.3
   tollgate lab trace access.log --capacity 100 --refill 18/min --designs all --html out/
-  tollgate lab trace access.log --capacity 100 --refill 100 --delay 2ms --designs local,sync,lease,owner,store,home
-  tollgate lab trace t.csv --delay 5ms --jitter 40ms --loss 5% --duplication 20% --skew 50ms --designs segments,home
+  tollgate lab trace access.log --capacity 100 --refill 100 --delay 2ms --designs local,sync,lease,owner,store,links
+  tollgate lab trace t.csv --delay 5ms --jitter 40ms --loss 5% --duplication 20% --skew 50ms --designs counter,links
   zcat log.gz | tollgate lab trace - --input-format clf --sort --format json
 
 A trace line is {\"time\": unix ms, \"user\": \"…\", \"cost\": 1, \"node\": 0}. Who is counted is `user`, or all other

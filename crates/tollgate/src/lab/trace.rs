@@ -125,18 +125,10 @@ fn told(options: &TraceOptions) -> Vec<(String, String)> {
             "threshold",
             format!("{} s", seconds(tuning.threshold.as_nanos())),
         ),
-        ("k", tuning.k.0.map_or("auto".to_owned(), |k| k.to_string())),
     ];
     told.extend(tuning.window.map(|window| ("window", window.to_string())));
     told.extend(tuning.beta.as_ref().map(|beta| ("beta", beta.text.clone())));
-    told.extend(tuning.tree.map(|tree| ("tree", tree.to_string())));
-    for (name, is_off) in [
-        ("standby", tuning.no_standby),
-        ("repeat", tuning.no_repeat),
-        ("buddy", tuning.no_buddy),
-    ] {
-        told.extend(is_off.then(|| (name, "off".to_owned())));
-    }
+    told.extend(tuning.no_buddy.then(|| ("buddy", "off".to_owned())));
     for (name, span) in [
         ("delay", network.delay),
         ("jitter", network.jitter),
@@ -175,16 +167,13 @@ fn cluster(options: &TraceOptions) -> Result<Cluster, Failure> {
     }
     let bucket = Bucket::new(own.capacity, own.refill.tokens, own.refill.per_ns)
         .map_err(|error| Failure::usage(format!("error: --capacity, --refill: {error}")))?;
+    let usual = Knobs::default();
     let knobs = Knobs {
         interval: tuning.gossip,
         delay: network.delay,
-        beta: tuning.beta.as_ref().map(|beta| beta.ratio),
+        beta: tuning.beta.as_ref().map_or(usual.beta, |beta| beta.ratio),
         buddy: !tuning.no_buddy,
-        standby: !tuning.no_standby,
-        repeat: !tuning.no_repeat,
-        direct: tuning.k.0,
-        tree: tuning.tree,
-        ..Knobs::default()
+        ..usual
     };
     Ok(Cluster {
         nodes: u16::try_from(own.nodes).unwrap_or(u16::MAX),

@@ -147,7 +147,7 @@ fn ratio(text: &str) -> Result<Ratio, String> {
     Ok(Ratio::new(over, under))
 }
 
-/// `counter,segments`, or `all`.
+/// `counter,links`, or `all`.
 pub fn designs(text: &str) -> Result<Designs, String> {
     let mut designs = Vec::new();
     for name in text.split(',').map(str::trim) {
@@ -311,14 +311,14 @@ mod tests {
     #[test]
     fn a_name_that_is_almost_right_is_recognised() {
         assert_eq!(
-            nearest("segmets", &["counter", "segments"]),
-            Some("segments")
+            nearest("lnks", &["counter", "links"]),
+            Some("links")
         );
         assert_eq!(
             nearest("thesis-e", &["thesis-a", "growth"]),
             Some("thesis-a")
         );
-        assert_eq!(nearest("xyzzy", &["counter", "segments"]), None);
+        assert_eq!(nearest("xyzzy", &["counter", "links"]), None);
         let all = designs("counter,all").map(|designs| designs.0.len());
         assert_eq!(all, Ok(Contender::all().len()));
         assert!(designs("qeue").is_err_and(|text| text.contains("did you mean queue?")));

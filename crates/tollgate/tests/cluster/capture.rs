@@ -15,7 +15,7 @@ use crate::kit::plan;
 use crate::phases::contracts;
 
 const DEADLINE: Duration = Duration::from_mins(1);
-const LANES: &[&str] = &["segments", "home", "auto", "owner"];
+const LANES: &[&str] = &["gossip", "owner"];
 /// Nobody else says that.
 const USER: &str = "margarete.ottilie.von.hohenfels";
 const MARKER: &[u8] = b"this is heard, so that what is not heard was not said";
@@ -69,7 +69,7 @@ fn secrets(fleet: &Fleet) -> Vec<Vec<u8>> {
     let keys = keys.lines().filter_map(|line| line.split_once(": "));
     let keys = keys.map(|(_, key)| key.trim().as_bytes().to_vec());
     // Long enough not to turn up by chance.
-    let words = [USER, "hohenfels", "margarete", "segments"];
+    let words = [USER, "hohenfels", "margarete", "coordination"];
     let words = words.iter().map(|word| word.as_bytes().to_vec());
     let all: Vec<_> = keys.chain(words).collect();
     assert!(all.len() >= 6, "a secret and a seal key");

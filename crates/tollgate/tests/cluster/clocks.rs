@@ -21,15 +21,11 @@ use crate::phases::{BUCKET, RATE, contracts};
 /// A step must stand for a minute before it is followed.
 const FOLLOWED: Duration = Duration::from_secs(90);
 /// A contract whose tokens do not come back during the test, and one for each of these.
-const SLOW: &str = "  - { id: slow, match: { lane: slow }, key: [user], coordination: gossip, design: segments, policies: [{ name: p, \
+const SLOW: &str = "  - { id: slow, match: { lane: slow }, key: [user], coordination: gossip, policies: [{ name: p, \
      limit: 50, per: 1000d }] }\n";
-const LANES: &[&str] = &["segments", "home"];
+const LANES: &[&str] = &["gossip"];
 /// The same tokens, counted in other ways.
-const WAYS: [(&str, &str); 5] = [
-    (
-        "home-slow",
-        "coordination: gossip, design: home, policies: [{ name: p, limit: 50, per: 1000d }]",
-    ),
+const WAYS: [(&str, &str); 4] = [
     (
         "local",
         "policies: [{ name: p, limit: 50, per: day, algorithm: fixed-window }]",

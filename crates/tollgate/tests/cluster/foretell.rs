@@ -2,8 +2,8 @@
 //! answers were. Its nodes draw other phases and neighbours, so that it gives a spread, and the spread gives the bound.
 //!
 //! Let m be the median of what the seeds give and w the worst. If the odds of more fall exponentially, w of n seeds is
-//! where they are 1/n, and m + 3 (w - m) where they are about 1/n^3: for 40 seeds one phase in 64,000. Designs whose
-//! odds fall faster, as `segments` and `home`, which have w near m, are further from it. Not here: what a bucket that
+//! where they are 1/n, and m + 3 (w - m) where they are about 1/n^3: for 40 seeds one phase in 64,000. Odds that
+//! fall faster, with w near m, are further from it. Not here: what a bucket that
 //! saw everything says, which `judge` has for the lab's answers and the processes' alike.
 
 use std::time::{Duration, Instant};
@@ -132,9 +132,8 @@ impl Diary {
     }
 }
 
-/// The bound of each phase for a design.
+/// The bound of each phase for gossip.
 pub(crate) fn foretell(
-    design: &str,
     answers: &[Answer],
     phases: &[Instant],
     diary: &Diary,
@@ -152,10 +151,9 @@ pub(crate) fn foretell(
         faults,
         ..Cluster::new(Bucket::new(BURST, PER_SECOND, SECOND_NS).unwrap())
     };
-    let design = Contender::named(design).unwrap();
     let runs: Vec<Vec<Found>> = (1..=SEEDS)
         .map(|seed| {
-            let said = answers_of(&cluster, design, &trace, seed).unwrap();
+            let said = answers_of(&cluster, Contender::Links, &trace, seed).unwrap();
             let back: Vec<Answer> = said
                 .iter()
                 .map(|(request, did)| answer(request, *did, begun))

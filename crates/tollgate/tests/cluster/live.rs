@@ -15,12 +15,6 @@ fn live(arguments: &[&str]) -> Output {
 fn what_cannot_run_is_refused_before_anything_starts() {
     for (arguments, said) in [
         (&["b-extrem"][..], "did you mean b-extreme?"),
-        (&["b-extreme", "--designs", "central"], "simulated only"),
-        (
-            &["b-extreme", "--designs", "segments,counter"],
-            "simulated only",
-        ),
-        (&["b-extreme", "--designs", "hom"], "did you mean home?"),
         (&["b-extreme", "--nodes", "0"], "--nodes"),
         (&["thesis-d", "--nodes", "101"], "--nodes"),
         (&[], "NAME"),
@@ -41,8 +35,6 @@ fn the_limited_sets_are_alike_live_and_in_the_lab() {
         "b-barely",
         "--nodes",
         "10",
-        "--designs",
-        "segments,home",
         "--together",
         "--format",
         "jsonl",
@@ -52,7 +44,7 @@ fn the_limited_sets_are_alike_live_and_in_the_lab() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(rows.len(), 6, "{text}");
+    assert_eq!(rows.len(), 3, "{text}");
     for row in rows {
         assert_eq!(row["within_bounds"], true, "{row}");
         assert_eq!(row["live"]["unanswered"], 0, "{row}");

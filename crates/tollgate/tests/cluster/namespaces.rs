@@ -14,7 +14,7 @@ use crate::kit::plan;
 use crate::load::Load;
 use crate::phases::{BUCKET, NODES, RATE, contracts};
 
-const LANES: &[&str] = &["segments", "home"];
+const LANES: &[&str] = &["gossip"];
 
 #[test]
 fn a_link_that_goes_down_costs_what_a_cut_does() {

@@ -1,7 +1,7 @@
 //! Five nodes under load while one is killed, the network is cut and healed, one stands still, one loses its disk, and
-//! all are restarted one by one: what each design admitted too much and too little, beside the bound.
+//! all are restarted one by one: what each mode admitted too much and too little, beside the bound.
 //!
-//! All designs run at once, each under a contract of its own. Bounds of the gossip designs are what the lab says of the
+//! All modes run at once, each under a contract of its own. Bounds of gossip are what the lab says of the
 //! very same run (`foretell`), those of `owner` follow from its rules (`owned`); docs/rolling-restart.md has the table.
 //! For the figures: `cargo test -p tollgate --test cluster phases -- --nocapture`, and with `--ignored` for phases four
 //! times as long.
@@ -19,7 +19,7 @@ use crate::load::Load;
 use crate::owned::{DEADLINE, Hurt, Spans, bound_of_owner};
 
 pub(crate) const NODES: u16 = 5;
-/// Requests a second for each design, all nodes together.
+/// Requests a second for each mode, all nodes together.
 pub(crate) const RATE: u32 = 60;
 pub(crate) const BURST: u64 = 60;
 pub(crate) const PER_SECOND: u64 = 12;
@@ -27,7 +27,7 @@ pub(crate) const BUCKET: Bucket = Bucket {
     burst: 60.0,
     per_second: 12.0,
 };
-const LANES: &[&str] = &["segments", "home", OWNER];
+const LANES: &[&str] = &["gossip", OWNER];
 const OWNER: &str = "owner";
 /// The sides of the cut.
 const TWO: [u16; 2] = [0, 1];
@@ -164,13 +164,9 @@ impl Stage {
 pub(crate) fn contracts(lanes: &[&str]) -> String {
     let mut text = "contracts:\n".to_owned();
     for lane in lanes {
-        let how = match *lane {
-            "owner" => "coordination: owner".to_owned(),
-            design => format!("coordination: gossip\n    design: {design}"),
-        };
         writeln!(
             text,
-            "  - id: {lane}\n    match: {{ lane: {lane} }}\n    key: [user]\n    {how}\n    policies:\n      - {{ name: bucket, \
+            "  - id: {lane}\n    match: {{ lane: {lane} }}\n    key: [user]\n    coordination: {lane}\n    policies:\n      - {{ name: bucket, \
              limit: {}, per: 1s, burst: {} }}",
             BUCKET.per_second, BUCKET.burst
         )
@@ -233,7 +229,7 @@ impl Run {
         let bounds = if is_owner {
             self.bounds_of_owner(&answers)
         } else {
-            foretell(LANES[lane], &answers, &self.begins, &self.diary)
+            foretell(&answers, &self.begins, &self.diary)
         };
         found.into_iter().zip(bounds).collect()
     }
@@ -265,7 +261,7 @@ impl Run {
     /// The table, and what is beyond its bound.
     fn table(&self) -> (String, Vec<String>) {
         let mut text = format!(
-            "\n{NODES} nodes, {RATE} requests a second and design, bucket of {} that regains {} a second\n\n{:<20} {:>5} ",
+            "\n{NODES} nodes, {RATE} requests a second and mode, bucket of {} that regains {} a second\n\n{:<20} {:>5} ",
             BUCKET.burst, BUCKET.per_second, "over / bound, under", "s"
         );
         let lanes: Vec<_> = (0..LANES.len()).map(|lane| self.judged(lane)).collect();

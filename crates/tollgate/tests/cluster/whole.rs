@@ -1,5 +1,5 @@
-//! Three nodes are killed at once and started again: what durable policies counted together is there again, in every
-//! design, from their disks, or from a database after these are lost as well.
+//! Three nodes are killed at once and started again: what durable policies counted together is there again,
+//! from their disks, or from a database after these are lost as well.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -16,8 +16,7 @@ const LIMIT: u64 = 60;
 /// What each node admits of each key.
 const EACH: u64 = 15;
 const LANES: &[(&str, &str)] = &[
-    ("segments", "design: segments"),
-    ("home", "design: home"),
+    ("bucket", "algorithm: token-bucket"),
     ("window", "algorithm: fixed-window"),
     ("sliding", "algorithm: sliding-counters"),
 ];
@@ -86,7 +85,6 @@ fn remembers(flags: &[&str], is_empty: bool) {
         }
     }
     for round in 0..2 {
-        let home_before = all_left(&fleet, "home");
         flushed(&fleet);
         for node in 0..3 {
             fleet.suffer(Process::Kill(node)).unwrap();
@@ -96,21 +94,7 @@ fn remembers(flags: &[&str], is_empty: bool) {
         }
         fleet.gather().unwrap();
         let spent = LIMIT - 3 * EACH;
-        // A home leaves untold what decides nothing: nodes may think that more is left, but never more than before.
-        // Whose disk was lost is another node to the others, and another one may be home: somebody knows what somebody
-        // knew.
-        let knows = |now: &[u64]| {
-            let mut each = now.iter().zip(&home_before);
-            is_empty && now.iter().min() <= home_before.iter().min()
-                || each.all(|(now, was)| now <= was)
-        };
-        until(
-            &format!("home, round {round}: {home_before:?} left"),
-            || knows(&all_left(&fleet, "home")),
-        );
-        let least = all_left(&fleet, "home").into_iter().min();
-        assert!(least >= Some(spent), "home: something counts twice");
-        for (lane, _) in LANES.iter().filter(|(lane, _)| *lane != "home") {
+        for (lane, _) in LANES {
             let whole = |left: &[u64]| left.iter().all(|left| *left <= spent);
             let mut seen = Vec::new();
             until(&format!("{lane}, round {round}: {spent} left"), || {

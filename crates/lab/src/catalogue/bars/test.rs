@@ -4,7 +4,6 @@
 
 use super::super::words::short;
 use crate::report::{Bar, Column, Row, Spread};
-use crate::world::Outcome;
 
 /// One bar.
 pub(super) struct Check {
@@ -25,8 +24,6 @@ pub(super) enum Figure {
     Times(Column, &'static str),
     /// The mean less another design's.
     Beyond(Column, &'static str),
-    /// What the node that sent most sent, as a multiple of the same in another design.
-    Sender(&'static str),
     /// Admitted and rejected beyond the central bucket and against the tokens left, in the worst seed.
     Wrong,
 }
@@ -69,10 +66,6 @@ impl Check {
             Figure::Beyond(column, design) => {
                 Some(mean(row, column)? - mean(other(design)?, column)?)
             }
-            Figure::Sender(design) => {
-                let its = most_sent(other(design)?);
-                (its > 0.0).then(|| most_sent(row) / its)
-            }
             Figure::Wrong => Some(row.over.max + row.under.max + row.false_rejections.max),
         }
     }
@@ -83,16 +76,9 @@ impl Check {
             Figure::Worst(column) => format!("{} of the worst seed", column.name()),
             Figure::Times(column, design) => format!("{} of {design}'s", column.name()),
             Figure::Beyond(column, design) => format!("{} beyond {design}'s", column.name()),
-            Figure::Sender(design) => format!("bytes of the largest sender, of {design}'s"),
             Figure::Wrong => "over, under and false of any seed".to_owned(),
         }
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a ratio of three digits")]
-fn most_sent(row: &Row) -> f64 {
-    let sent = |run: &Outcome| run.traffic.busiest_sent_bytes as f64;
-    row.runs.iter().map(sent).sum::<f64>() / row.runs.len().max(1) as f64
 }
 
 fn worst(column: Column, spread: Spread) -> f64 {
@@ -125,10 +111,10 @@ impl Test {
 
 fn shown(figure: Figure, value: f64) -> String {
     let column = match figure {
-        Figure::Times(..) | Figure::Sender(_) if (0.99..1.01).contains(&value) => {
+        Figure::Times(..) if (0.99..1.01).contains(&value) => {
             return format!("{value:.4} ×");
         }
-        Figure::Times(..) | Figure::Sender(_) => return format!("{} ×", short(value)),
+        Figure::Times(..) => return format!("{} ×", short(value)),
         Figure::Wrong => return short(value),
         Figure::Mean(column) | Figure::Worst(column) | Figure::Beyond(column, _) => column,
     };
@@ -164,10 +150,10 @@ mod tests {
 
     #[track_caller]
     fn judged(figure: Figure, test: Test, met: Option<bool>) {
-        let rows = [row("home", 99.0, 50.0), row("counter", 90.0, 100.0)];
+        let rows = [row("links", 99.0, 50.0), row("counter", 90.0, 100.0)];
         let check = Check {
             set: "x",
-            design: "home",
+            design: "links",
             figure,
             test,
         };

@@ -2,7 +2,6 @@
 //!
 //! Not here: faults, and what each way does best at.
 
-use tollgate_gossip::Kind;
 use tollgate_sim::Weather;
 
 use super::utilisation::seconds;
@@ -25,14 +24,13 @@ const SYNC: Design = Design::Sync {
 };
 
 /// In the order of the table.
-const DESIGNS: [Design; 10] = [
+const DESIGNS: [Design; 9] = [
     Design::Local,
     SYNC,
     Design::Lease,
     Design::Owner,
     Design::Store,
-    Design::Gossip(Kind::Home),
-    Design::Gossip(Kind::Segments),
+    Design::Gossip,
     Design::Supply,
     Design::Split,
     Design::Cut,
@@ -160,6 +158,6 @@ fn conclude(rows: &[LeaseRow]) -> String {
         wait(Design::Lease),
         worst(Design::Local),
         worst(SYNC),
-        worst(Design::Gossip(Kind::Home)),
+        worst(Design::Gossip),
     )
 }

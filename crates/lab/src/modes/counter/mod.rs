@@ -21,20 +21,20 @@ mod wire;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use tollgate_gossip::{
-    Decoder, Design, Exchange, Footprint, Key, Malformed, NodeId, Send, Setup, latest,
-};
-use tollgate_limit::{Instant, Span};
+use tollgate_gossip::{Decoder, Footprint, Key, Malformed, NodeId, Send};
+use tollgate_limit::Instant;
 
 use self::tally::{Heard, Rules, Tally};
 use self::wire::{Known, Parsed};
+use crate::modes::rounds::codec::{self, latest};
 use crate::modes::rounds::{Bits, Outbox, Rounds};
+use crate::modes::{PaperDesign, PaperSetup};
 
 const KIND_PRINTED: u8 = 1;
 const KIND_FIXED: u8 = 2;
 
 /// A node's part; `fixed` clamps the limit and compares limits at a common instant.
-pub(crate) fn build(setup: &Setup, fixed: bool) -> Box<dyn Design> {
+pub(crate) fn build(setup: &PaperSetup, fixed: bool) -> Box<dyn PaperDesign> {
     Box::new(Counter::new(setup, fixed))
 }
 
@@ -52,7 +52,7 @@ struct Counter {
 }
 
 impl Counter {
-    fn new(setup: &Setup, fixed: bool) -> Self {
+    fn new(setup: &PaperSetup, fixed: bool) -> Self {
         let (kind, who) = if fixed {
             (KIND_FIXED, setup.writer.0)
         } else {
@@ -129,7 +129,7 @@ impl Counter {
     }
 }
 
-impl Design for Counter {
+impl PaperDesign for Counter {
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         let rules = self.rules;
         self.tallies.get_mut(&key).map_or(0, |tally| {
@@ -153,15 +153,9 @@ impl Design for Counter {
         more(&mut self.footprint, weigh(tally));
     }
 
-    fn time_for(&self, short: u128) -> Span {
-        self.rules.bucket.time_for(short)
-    }
-}
-
-impl Exchange for Counter {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
-        let (header, decoder) = Decoder::new(frame)?;
+        let (header, decoder) = codec::open(frame)?;
         if header.kind != self.outbox.kind() {
             return Err(Malformed::Kind(header.kind));
         }
@@ -172,7 +166,7 @@ impl Exchange for Counter {
         Ok(())
     }
 
-    fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
+    fn handle_members(&mut self, alive: &[NodeId]) {
         let left = self.rounds.set_members(alive);
         if left.is_empty() {
             return;

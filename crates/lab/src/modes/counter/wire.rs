@@ -13,6 +13,8 @@ use std::ops::Range;
 use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
 use tollgate_limit::Instant;
 
+use crate::modes::rounds::codec;
+
 use super::tally::{Allowance, ENTRIES_MAX, Entry, Heard, LIMIT_MAX, Tally};
 
 /// Bytes of the smallest entry.
@@ -117,7 +119,7 @@ impl Parsed {
 
 fn read_allowance(decoder: &mut Decoder<'_>, latest: Instant) -> Result<Allowance, Malformed> {
     let limit = decoder.varint()?;
-    let instant = decoder.instant(latest)?;
+    let instant = codec::instant(decoder, latest)?;
     if limit > LIMIT_MAX {
         return Err(Malformed::Value);
     }

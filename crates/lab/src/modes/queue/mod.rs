@@ -21,15 +21,13 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tollgate_gossip::{
-    Bucket, Decoder, Design, Exchange, Footprint, Key, Malformed, NodeId, Send, Setup, planted,
-};
-use tollgate_limit::{Instant, Span};
+use tollgate_gossip::{Bucket, Decoder, Footprint, Key, Malformed, NodeId, Send, planted};
+use tollgate_limit::Instant;
 
 use self::line::{Change, Counts, Heard, Id, Line};
 use self::wire::{Parsed, Reading};
-use crate::modes::Frequency;
-use crate::modes::rounds::{Outbox, Rounds};
+use crate::modes::rounds::{Outbox, Rounds, codec};
+use crate::modes::{PaperDesign, Frequency, PaperSetup};
 
 /// The most elements that a full bucket is worth.
 const BURST_ELEMENTS: u64 = 1 << 16;
@@ -41,7 +39,7 @@ const KEY_BYTES: u64 = 24;
 const ELEMENT_BYTES: u64 = 16;
 
 /// A node's part, with frequency analysis and least informed neighbour first as told.
-pub(super) fn build(setup: &Setup, freq: Option<Frequency>, linf: bool) -> Box<dyn Design> {
+pub(super) fn build(setup: &PaperSetup, freq: Option<Frequency>, linf: bool) -> Box<dyn PaperDesign> {
     Box::new(Queue::new(setup, freq, linf))
 }
 
@@ -84,10 +82,10 @@ struct Queue {
 }
 
 impl Rules {
-    fn new(setup: &Setup, freq: Option<Frequency>, linf: bool) -> Self {
+    fn new(setup: &PaperSetup, freq: Option<Frequency>, linf: bool) -> Self {
         let bucket = setup.bucket;
         let unit = bucket.burst().div_ceil(BURST_ELEMENTS);
-        let interval = setup.knobs.interval.as_nanos().min(u128::from(u64::MAX));
+        let interval = setup.interval.as_nanos().min(u128::from(u64::MAX));
         let rules = Self {
             bucket,
             me: setup.me.0,
@@ -133,7 +131,7 @@ impl Rules {
 }
 
 impl Queue {
-    fn new(setup: &Setup, freq: Option<Frequency>, linf: bool) -> Self {
+    fn new(setup: &PaperSetup, freq: Option<Frequency>, linf: bool) -> Self {
         Self {
             rules: Rules::new(setup, freq, linf),
             lines: BTreeMap::new(),
@@ -283,7 +281,7 @@ impl Queue {
     }
 }
 
-impl Design for Queue {
+impl PaperDesign for Queue {
     fn level(&mut self, key: Key, now: Instant) -> u128 {
         if let Some(line) = self.lines.get(&key)
             && line.wake.is_some_and(|wake| wake <= now)
@@ -311,15 +309,9 @@ impl Design for Queue {
         self.tell_fast(key, now);
     }
 
-    fn time_for(&self, short: u128) -> Span {
-        self.rules.bucket.time_for(short)
-    }
-}
-
-impl Exchange for Queue {
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed> {
         let sender = self.rounds.sender(from)?;
-        let (header, decoder) = Decoder::new(frame)?;
+        let (header, decoder) = codec::open(frame)?;
         if header.kind != self.outbox.kind() {
             return Err(Malformed::Kind(header.kind));
         }
@@ -328,7 +320,7 @@ impl Exchange for Queue {
         Ok(())
     }
 
-    fn handle_members(&mut self, alive: &[NodeId], _: Instant) {
+    fn handle_members(&mut self, alive: &[NodeId]) {
         self.rules = self.rules.among(alive.len());
         for slot in self.rounds.set_members(alive) {
             for line in self.lines.values_mut() {

@@ -11,8 +11,10 @@
 
 use std::ops::Range;
 
-use tollgate_gossip::{AHEAD_NS_MAX, Bucket, Decoder, Encoder, Key, Malformed, Mark, latest};
+use tollgate_gossip::{Bucket, Decoder, Encoder, Key, Malformed, Mark};
 use tollgate_limit::Instant;
+
+use crate::modes::rounds::codec::{AHEAD_NS_MAX, latest};
 
 use super::line::{ELEMENTS_MAX, Heard, Id};
 

@@ -5,14 +5,17 @@
 //! when it changes next. Not here: what is said about a key, which `counter` and `queue` know.
 
 mod bits;
+pub(crate) mod codec;
 mod outbox;
 
-use tollgate_gossip::{Key, Malformed, NodeId, Setup, planted};
+use tollgate_gossip::{Key, Malformed, NodeId, planted};
 use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
 pub(crate) use bits::Bits;
 pub(crate) use outbox::Outbox;
+
+use super::PaperSetup;
 
 /// Keys that a list may hold in vain before it is trimmed.
 const LIST_SLACK: usize = 1024;
@@ -44,9 +47,9 @@ struct List {
 }
 
 impl Rounds {
-    pub(crate) fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &PaperSetup) -> Self {
         let mut dice = Dice::new(setup.seed);
-        let interval = setup.knobs.interval.max(Span::from_nanos(1));
+        let interval = setup.interval.max(Span::from_nanos(1));
         let nanos = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
         let phase = dice.below(nanos);
         let mut rounds = Self {

@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tollgate_gossip::{Encoder, FRAME_BYTES_MAX, Header, NodeId, SEQUENCE_MAX, Send, Writer};
+use tollgate_gossip::{Encoder, NodeId, Send, Writer};
+
+use super::codec::{self, FRAME_BYTES_MAX, Header, SEQUENCE_MAX};
 
 /// A frame takes no further key beyond this. What is said of one key must fit into the other half.
 pub(crate) const FRAME_BYTES_FULL: usize = FRAME_BYTES_MAX / 2;
@@ -65,7 +67,7 @@ impl Outbox {
 
     /// A frame with nothing but its header.
     pub(crate) fn open(&mut self) -> Encoder {
-        let encoder = Encoder::new(self.header);
+        let encoder = codec::begin(self.header);
         self.header.sequence = (self.header.sequence + 1) & SEQUENCE_MAX;
         encoder
     }

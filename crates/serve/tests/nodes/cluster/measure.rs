@@ -32,7 +32,6 @@ fn start(ground: &Ground, number: usize, join: &[std::net::SocketAddr], count: u
     let mut settings = ground.settings(&format!("n{number}"), join);
     let cluster = settings.cluster.as_mut().unwrap();
     cluster.pace = Pace::LAN;
-    cluster.size = Some(count as u64);
     Node::start(settings)
 }
 

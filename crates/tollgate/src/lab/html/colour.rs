@@ -18,18 +18,16 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
         "queue+linf" | "diffusion" | "sync" => "c-linf",
         "queue+freq" | "pairwise" | "token" => "c-freq",
         "queue+freq+linf" | "best" | "rate" => "c-both",
-        "segments" | "loans" | "group" => "c-segments",
-        "home" | "loans+lease" | "lease" => "c-home",
-        "auto" => "c-auto",
+        "loans" | "group" => "c-segments",
+        "links" | "loans+lease" | "lease" => "c-home",
         _ => cut_colour(name),
     }
 }
 
 /// Lines about ways to agree and about cut buckets, by how their names begin.
 fn cut_colour(name: &str) -> &'static str {
-    const BEGINNINGS: [(&str, &str); 30] = [
-        ("gossip, h", "c-segments"),
-        ("gossip, s", "c-queue"),
+    const BEGINNINGS: [(&str, &str); 29] = [
+        ("gossip", "c-segments"),
         ("supply", "c-both"),
         ("split, n", "c-fixed"),
         ("split", "c-freq"),
@@ -100,10 +98,10 @@ mod tests {
             "lease",
             "owner",
             "store",
-            "gossip, home",
+            "gossip",
         ];
         let more = [
-            "gossip, segments",
+            "ask",
             "supply",
             "split",
             "split, nothing moves",

@@ -1,11 +1,11 @@
-//! What is run: some traffic, in some design, each with a contract of its own.
+//! What is run: some traffic, each with a contract of its own.
 //!
 //! Not here: running it.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Kind, Knobs};
+use tollgate_gossip::{Bucket, Knobs};
 use tollgate_lab::{Cell, Cluster, Request, experiments, places, set, sets};
 
 use super::super::options::LiveOptions;
@@ -14,13 +14,12 @@ use crate::cluster::read_script;
 use crate::cluster::script::to_faults;
 use crate::failure::Failure;
 
-/// Some traffic in one design.
+/// Some traffic.
 pub(super) struct Lane {
     /// The contract's id.
     pub(super) id: String,
     /// The name of the traffic.
     pub(super) set: String,
-    pub(super) kind: Kind,
     pub(super) cluster: Cluster,
     pub(super) trace: Arc<[Request]>,
     /// The node that each request goes to.
@@ -28,10 +27,6 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn name(&self) -> String {
-        format!("{} {}", self.set, self.kind)
-    }
-
     pub(super) fn is_calm(&self) -> bool {
         self.cluster.faults.is_empty()
     }
@@ -39,34 +34,21 @@ impl Lane {
 
 /// Everything the options ask for, in order.
 pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
-    let mut kinds = Vec::new();
-    for design in &options.designs.0 {
-        let Some(kind) = design.kind() else {
-            let designs = Kind::ALL.map(Kind::name).join(", ");
-            return Err(Failure::usage(format!(
-                "error: `{design}` is simulated only (`lab run`, `lab trace`); processes have {designs}"
-            )));
-        };
-        kinds.push(kind);
-    }
     let said = options.faults.as_deref().map(read_script).transpose()?;
     let said = said.map_or_else(Vec::new, |said| to_faults(&said));
     let mut lanes = Vec::new();
     for traffic in options.names.iter().map(|name| traffic(name, options)) {
         for (set, mut cluster, trace) in traffic? {
             cluster.faults.extend(said.iter().cloned());
-            for kind in &kinds {
-                let places = places(&cluster, &trace, options.seed);
-                let places = places.map_err(|error| Failure::usage(format!("error: {error}")))?;
-                lanes.push(Lane {
-                    id: format!("lane-{}", lanes.len()),
-                    set: set.clone(),
-                    kind: *kind,
-                    cluster: cluster.clone(),
-                    trace: Arc::clone(&trace),
-                    places,
-                });
-            }
+            let places = places(&cluster, &trace, options.seed);
+            let places = places.map_err(|error| Failure::usage(format!("error: {error}")))?;
+            lanes.push(Lane {
+                id: format!("lane-{}", lanes.len()),
+                set,
+                cluster,
+                trace,
+                places,
+            });
         }
     }
     Ok(lanes)
@@ -131,11 +113,11 @@ fn unknown(name: &str) -> Failure {
 pub(super) fn contracts(lanes: &[Lane]) -> String {
     let mut text = "contracts:\n".to_owned();
     for lane in lanes {
-        let (id, kind) = (&lane.id, lane.kind.name());
+        let id = &lane.id;
         // Writing to a text never fails.
         let _ = write!(
             text,
-            "  - id: {id}\n    match: {{ lane: {id} }}\n    key: [user]\n    coordination: gossip\n    design: {kind}\n    \
+            "  - id: {id}\n    match: {{ lane: {id} }}\n    key: [user]\n    coordination: gossip\n    \
              policies:\n      - {{ name: bucket, {} }}\n",
             numbers(lane.cluster.bucket)
         );

@@ -159,7 +159,6 @@ fn row(
         .map_err(|error| Failure::usage(format!("error: {error}")))?;
     Ok(Row {
         set: lane.set.clone(),
-        design: lane.kind,
         requests: lane.trace.len() as u64,
         delay,
         judged,
@@ -189,7 +188,7 @@ fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
         })
         .collect();
     let mut draws = (0..DRAWS)
-        .map(|draw| simulate(&cluster, Contender::from(lane.kind), &trace, seed + draw))
+        .map(|draw| simulate(&cluster, Contender::Links, &trace, seed + draw))
         .collect::<Result<Vec<_>, _>>()?;
     draws.sort_by_key(|outcome| outcome.judged.rejected);
     let ends = [draws.first(), draws.last()];

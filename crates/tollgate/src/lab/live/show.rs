@@ -6,7 +6,6 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_gossip::Kind;
 use tollgate_lab::{Judgement, Outcome};
 use tollgate_limit::Span;
 
@@ -18,7 +17,6 @@ use crate::report::{Ink, Look, Meaning};
 /// One lane.
 pub(super) struct Row {
     pub(super) set: String,
-    pub(super) design: Kind,
     pub(super) requests: u64,
     pub(super) delay: Span,
     pub(super) judged: Judgement,
@@ -80,7 +78,6 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
     let (left, right) = (Align::Left, Align::Right);
     let header = [
         ("set", left),
-        ("design", left),
         ("", left),
         ("admitted", right),
         ("over", right),
@@ -113,7 +110,7 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
     let _ = write!(
         text,
         "\nThe lab draws what processes draw by chance {} times: its line is the draw in the middle, at its end the least and the \
-         most admitted.\nKB and messages are frames of the design with 28 bytes each for IP and UDP, until nobody has more to say; wire KB \
+         most admitted.\nKB and messages are frames of gossip with 28 bytes each for IP and UDP, until nobody has more to say; wire KB \
          is everything\nthe nodes sent meanwhile, sealed. Within bounds is: admitted {ADMITTED_MAX} % or {ADMITTED_REQUESTS_MAX} \
          requests apart, bytes {BYTES_MAX} %.\n",
         rows.first().map_or(0, |row| row.simulated.count)
@@ -123,7 +120,7 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
 
 fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
     let simulated = &row.simulated.typical;
-    let mut live = vec![cell(row.set.clone()), cell(row.design.name()), cell("live")];
+    let mut live = vec![cell(row.set.clone()), cell("live")];
     live.extend(side(row.admitted(), &row.judged));
     live.extend([
         cell(kilo(row.live.bytes)),
@@ -132,7 +129,7 @@ fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
         cell(millis(row.delay)),
     ]);
     let [least, most] = row.simulated_extremes();
-    let mut lab = vec![cell(""), cell(""), cell("lab")];
+    let mut lab = vec![cell(""), cell("lab")];
     lab.extend(side(row.simulated_admitted(), &simulated.judged));
     lab.extend([
         cell(kilo(simulated.traffic.bytes)),
@@ -238,7 +235,6 @@ fn object(row: &Row) -> Value {
     live["late_ms_max"] = json!(row.late.as_secs_f64() * 1e3);
     json!({
         "set": row.set,
-        "design": row.design.name(),
         "requests": row.requests,
         "delay_us": u64::try_from(row.delay.as_nanos() / 1_000).unwrap_or(u64::MAX),
         "live": live,
