@@ -43,5 +43,5 @@ pub use bytes::{Decoder, Encoder};
 pub use kind::Gossip;
 pub use setup::{Knobs, Ratio};
 pub use tollgate_mode::{
-    Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Sort, Standing, Verdict, Writer, planted,
+    Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing, Verdict, Writer, planted,
 };

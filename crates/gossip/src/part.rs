@@ -5,7 +5,7 @@
 use tollgate_contract::NamedPolicy;
 use tollgate_limit::Instant;
 use tollgate_mode::{
-    Event, Figure, Footprint, Key, Malformed, Mode, NodeId, Probe, Saved, Send, Settlement, Sort,
+    Event, Figure, Footprint, Key, Malformed, Mode, NodeId, Probe, Saved, Send, Settlement,
     Standing, counter, gauge, wait_max,
 };
 
@@ -19,8 +19,8 @@ impl<L: Law> Mode for Machine<L> {
         "links"
     }
 
-    fn sort(&self, frame: &[u8]) -> Option<Sort> {
-        wire::sort(frame)
+    fn is_publication(&self, frame: &[u8]) -> bool {
+        wire::is_report(frame)
     }
 
     fn change(&mut self, policy: &NamedPolicy, _: Instant) {

@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, Malformed, NodeId, Sort, VERSION, Writer};
+use tollgate_mode::{Key, Malformed, NodeId, VERSION, Writer};
 
 use crate::bytes::{Decoder, Encoder};
 
@@ -254,15 +254,9 @@ fn put_entry(encoder: &mut Encoder, entry: &Entry, time: Instant) {
     }
 }
 
-/// What a frame is for.
-pub(super) fn sort(frame: &[u8]) -> Option<Sort> {
-    Some(match frame.first()? & 0x0f {
-        REPORT => Sort::Publication,
-        ACK => Sort::Digest,
-        KEEP | RETURN => Sort::Copy,
-        ASK => Sort::Pull,
-        _ => Sort::Memory,
-    })
+/// Whether a frame reports.
+pub(super) fn is_report(frame: &[u8]) -> bool {
+    frame.first().is_some_and(|first| first & 0x0f == REPORT)
 }
 
 /// Reads a frame that arrives now.

@@ -21,21 +21,6 @@ pub struct Send {
     pub frame: Arc<[u8]>,
 }
 
-/// What a frame is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sort {
-    /// Tells what was admitted.
-    Publication,
-    /// Asks for what did not come.
-    Pull,
-    /// Compares what is known.
-    Digest,
-    /// A copy of what is unpublished, for the day a node is restarted.
-    Copy,
-    /// Asks for, or brings, what a newcomer or a node that lacks something should know.
-    Memory,
-}
-
 /// Bytes of state, by the encoding in the documentation of each mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {

@@ -21,7 +21,7 @@ mod tag;
 
 pub use answer::{Probe, Standing, Verdict};
 pub use figure::{Figure, Metric, MetricKind, Value, counter, gauge};
-pub use frame::{Footprint, Malformed, Saved, Send, Sort, VERSION};
+pub use frame::{Footprint, Malformed, Saved, Send, VERSION};
 pub use ids::{Key, NodeId, Writer};
 pub use keyed::{Keyed, Weigh};
 pub use kind::{Build, ModeKind, Numbers, RosterPart, promised_wait, wait_max};

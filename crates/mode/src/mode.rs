@@ -11,7 +11,7 @@ use tollgate_limit::{Cost, Instant, Receipt, Span};
 
 use crate::answer::{Probe, Standing};
 use crate::figure::Figure;
-use crate::frame::{Footprint, Malformed, Saved, Send, Sort};
+use crate::frame::{Footprint, Malformed, Saved, Send};
 use crate::ids::{Key, NodeId};
 use crate::kind::Numbers;
 
@@ -100,9 +100,9 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     /// The word for how it agrees, as it is shown.
     fn design(&self) -> &'static str;
 
-    /// What a frame that it sent is for, where it tells them apart.
-    fn sort(&self, _frame: &[u8]) -> Option<Sort> {
-        None
+    /// Whether a frame that it sent tells what was admitted.
+    fn is_publication(&self, _frame: &[u8]) -> bool {
+        false
     }
 
     /// Whether it must be told the time of day before every other call ([`Event::Day`]).

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use parking_lot::{Mutex, MutexGuard};
 use tollgate_contract::NamedPolicy;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Clock, Event, Key, Malformed, Mode, ModeKind, NodeId, Numbers, Send, Sort};
+use tollgate_mode::{Clock, Event, Key, Malformed, Mode, ModeKind, NodeId, Numbers, Send};
 use tollgate_table::WhenFull;
 
 use super::Company;
@@ -295,7 +295,7 @@ impl Held<'_> {
                     // Whoever is not there is told nothing.
                     Some(places) => places.as_ref()?.there(send.to)?,
                 };
-                talked.said.add(machine.sort(&send.frame), &send.frame);
+                talked.said.add(machine.is_publication(&send.frame), &send.frame);
                 Some(Outgoing {
                     tag: self.seat.tag,
                     to,
@@ -336,15 +336,10 @@ impl Held<'_> {
 }
 
 impl Said {
-    fn add(&mut self, sort: Option<Sort>, frame: &[u8]) {
+    fn add(&mut self, is_publication: bool, frame: &[u8]) {
         self.frames += 1;
         self.bytes += HEADER_BYTES + frame.len() as u64;
-        match sort {
-            Some(Sort::Publication) => self.publications += 1,
-            Some(Sort::Pull) => self.pulls += 1,
-            Some(Sort::Digest) => self.digests += 1,
-            Some(Sort::Copy | Sort::Memory) | None => {}
-        }
+        self.publications += u64::from(is_publication);
     }
 }
 

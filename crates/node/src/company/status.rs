@@ -54,10 +54,6 @@ pub struct Said {
     pub bytes: u64,
     /// Those among them that told what was admitted.
     pub publications: u64,
-    /// Those that asked for what did not come.
-    pub pulls: u64,
-    /// Those that compared what is known.
-    pub digests: u64,
 }
 
 /// What all policies of a node have in common.

@@ -152,8 +152,6 @@ pub(super) fn policies(shared: &Shared) -> Vec<PolicyView> {
         frames: policy.said.frames,
         bytes: policy.said.bytes,
         publications: policy.said.publications,
-        pulls: policy.said.pulls,
-        digests: policy.said.digests,
         heard: policy.heard,
         malformed: policy.malformed,
         over_max: policy.over_max,

@@ -184,10 +184,6 @@ pub struct PolicyView {
     pub bytes: u64,
     /// Frames among them that told what was admitted.
     pub publications: u64,
-    /// Frames among them that asked for what did not come.
-    pub pulls: u64,
-    /// Frames among them that compared what is known.
-    pub digests: u64,
     /// Frames it took.
     pub heard: u64,
     /// Frames it could not read.

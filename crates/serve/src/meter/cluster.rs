@@ -95,15 +95,13 @@ const PEERS: [OfPeer; 6] = [
     }),
 ];
 
-const POLICIES: [OfPolicy; 11] = [
+const POLICIES: [OfPolicy; 9] = [
     ("tollgate_gossip_keys", |policy| policy.keys),
     ("tollgate_gossip_frames_total", |policy| policy.frames),
     ("tollgate_gossip_bytes_total", |policy| policy.bytes),
     ("tollgate_gossip_publications_total", |policy| {
         policy.publications
     }),
-    ("tollgate_gossip_pulls_total", |policy| policy.pulls),
-    ("tollgate_gossip_digests_total", |policy| policy.digests),
     ("tollgate_gossip_malformed_total", |policy| policy.malformed),
     ("tollgate_gossip_crowded_out_total", |policy| {
         policy.room.crowded_out

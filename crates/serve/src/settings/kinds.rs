@@ -288,5 +288,3 @@ named!(
 const MILLISECOND: u64 = 1_000_000;
 /// The least and the most bytes of a datagram.
 const MTU: (u64, u64) = (ClusterConfig::MTU_MIN as u64, ClusterConfig::MTU_MAX as u64);
-/// Nodes have numbers of 16 bits.
-const NODES_MAX: u64 = 10_000;

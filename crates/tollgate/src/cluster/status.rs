@@ -249,8 +249,6 @@ fn policies(view: &ClusterView, look: Look, out: &mut String) {
         ("frames", right),
         ("bytes", right),
         ("told", right),
-        ("pulls", right),
-        ("digests", right),
         ("most over", right),
         ("to tell", left),
     ];
@@ -263,8 +261,6 @@ fn policies(view: &ClusterView, look: Look, out: &mut String) {
             cell(units::exact(policy.frames)),
             cell(units::bytes(policy.bytes)),
             cell(units::exact(policy.publications)),
-            cell(units::exact(policy.pulls)),
-            cell(units::exact(policy.digests)),
             cell(units::exact(policy.over_max)),
             cell(if policy.quiet { "nothing" } else { "something" }),
         ]

@@ -116,7 +116,7 @@ fn run_lanes(
     script: &tollgate_fault::Script,
     options: &LiveOptions,
 ) -> Result<Vec<Row>, Failure> {
-    let names: Vec<String> = lanes.iter().map(Lane::name).collect();
+    let names: Vec<String> = lanes.iter().map(|lane| lane.set.clone()).collect();
     // Nobody is left to tell when standard error is gone.
     let _ = writeln!(stderr(), "live: {}", names.join(", "));
     settle_delay(fleet)?;
