@@ -68,7 +68,7 @@ fn inside() {
         let own = answers.iter().filter(|answer| answer.lane == lane);
         let own: Vec<_> = own.copied().collect();
         let found = judge(BUCKET, &own, &begins, |_| false);
-        let bounds = foretell(name, &own, &begins, &diary);
+        let bounds = foretell(&own, &begins, &diary);
         for ((phase, found), bound) in ["calm", "link down", "healed"]
             .iter()
             .zip(&found)
