@@ -236,11 +236,7 @@ fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
             .into_iter()
             .all(seen)
     );
-    assert!(
-        !["burst", "offset", "interval"]
-            .into_iter()
-            .any(seen)
-    );
+    assert!(!["burst", "offset", "interval"].into_iter().any(seen));
     // What says something is seen, so that nothing is sent unseen.
     browser.fill("[name='policy.0.slices']", "6");
     choose("algorithm", "fixed-window");

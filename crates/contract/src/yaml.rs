@@ -101,9 +101,7 @@ fn explain(error: &Error) -> Problem {
     let (kind, what) = match error {
         Error::SerdeUnknownField {
             field, expected, ..
-        } => {
-            (ErrorKind::UnknownField, unknown_field(field, expected))
-        }
+        } => (ErrorKind::UnknownField, unknown_field(field, expected)),
         Error::SerdeMissingField { field, .. } => (
             ErrorKind::Missing,
             format!("the field `{field}` is missing"),

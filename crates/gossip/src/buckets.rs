@@ -61,7 +61,8 @@ impl Law for Buckets {
 
     fn left(&self, cell: &Cell, now: Instant) -> u64 {
         let level = self.level(cell, now);
-        self.bucket.tokens(self.bucket.capacity().saturating_sub(level))
+        self.bucket
+            .tokens(self.bucket.capacity().saturating_sub(level))
     }
 
     fn chargeable(&self, cell: &Cell, debt: u64, now: Instant) -> u64 {

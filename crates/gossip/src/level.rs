@@ -338,7 +338,11 @@ impl Buckets {
 
 /// The last of some tokens.
 pub(super) fn newest(segs: &[Seg], count: u64) -> Vec<Seg> {
-    let mut before: u64 = segs.iter().map(|seg| seg.n).sum::<u64>().saturating_sub(count);
+    let mut before: u64 = segs
+        .iter()
+        .map(|seg| seg.n)
+        .sum::<u64>()
+        .saturating_sub(count);
     let mut kept = segs.to_vec();
     for seg in &mut kept {
         let gone = seg.n.min(before);

@@ -44,8 +44,7 @@ fn admitted(world: &mut World, key: &str, asked: u32) -> u32 {
 
 #[test]
 fn nodes_admit_the_limit_and_no_more_when_news_is_instant() {
-    let text =
-        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
     let mut world = world::of(5, text);
     assert_eq!(admitted(&mut world, "ada", 200), 30);
     let refused = world.check(3, "ada", 1);
@@ -204,8 +203,7 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
     for _ in 0..4 {
         assert!(world.check(0, "ada", 1).is_allowed());
     }
-    let other = MIXED
-        .replace("limit: 5,", "limit: 50,");
+    let other = MIXED.replace("limit: 5,", "limit: 50,");
     let now = world.now();
     let next = world.nodes[0].succeed(contracts(&other), now);
     assert!(std::ptr::eq(world.nodes[0].newest(), &raw const *next));
@@ -222,8 +220,7 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
         [(0, vec![46, 9]), (1, vec![96])]
     );
     // From gossip to counting alone, and back.
-    let alone = other
-        .replace(", coordination: gossip", "");
+    let alone = other.replace(", coordination: gossip", "");
     world.nodes[0].node = world.nodes[0].succeed(contracts(&alone), now);
     assert_eq!(standing(&world, 0, "ada")[0], (0, vec![46, 9]));
     assert!(world.check(0, "ada", 1).is_allowed());
@@ -236,8 +233,7 @@ fn a_change_that_leaves_a_policy_alone_keeps_what_is_known() {
 fn a_receipt_outlives_a_change_of_contracts() {
     let mut world = world::of(2, MIXED);
     let answer = world.check(0, "ada", 4);
-    let other = MIXED
-        .replace("limit: 5,", "limit: 50,");
+    let other = MIXED.replace("limit: 5,", "limit: 50,");
     let now = world.now();
     world.nodes[0].node = world.nodes[0].succeed(contracts(&other), now);
     assert!(world.nodes[0].knows(&answer.receipt));
@@ -270,8 +266,7 @@ fn garbage_is_refused_and_counted() {
 
 #[test]
 fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
-    let text =
-        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
     let mut world = world::of(3, text);
     for key in 0..50 {
         assert_eq!(admitted(&mut world, &format!("k{key}"), 40), 30);
@@ -288,8 +283,7 @@ fn a_newcomer_knows_what_the_others_know_before_it_is_ready() {
 
 #[test]
 fn who_leaves_tells_the_others_everything() {
-    let text =
-        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
     let mut world = world::of(3, text);
     for key in 0..20 {
         let key = format!("k{key}");
@@ -307,8 +301,7 @@ fn who_leaves_tells_the_others_everything() {
 
 #[test]
 fn a_restarted_node_gets_back_what_it_had_not_told() {
-    let text =
-        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 30, per: 1h }] }]";
     let mut world = world::of(3, text);
     assert!(world.check(1, "ada", 5).is_allowed());
     world.run(SECOND);

@@ -29,8 +29,7 @@ const KEYS: u32 = 100_000;
 #[test]
 #[ignore = "measures; see the top of the file"]
 fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
-    let text =
-        "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 40, per: 1h }] }]";
+    let text = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 40, per: 1h }] }]";
     let mut world = world::small(10, text, 4 << 30);
     let began = Clock::now();
     for key in 0..KEYS {

@@ -1,6 +1,5 @@
 //! The form in which contracts and plans are edited: as a sentence, or as text.
 
-
 use super::draft::{Draft, Kind};
 use super::sentence::{algorithms, coordinations, policy};
 use crate::frame::{Frame, Right, hidden};

@@ -75,7 +75,7 @@ fn sets() -> Vec<Cell> {
         QueueFreq,
         QueueFreqLinf,
         Links,
-];
+    ];
     let mut cells = Vec::new();
     for (name, label) in LIMITED.into_iter().chain([("b-calm", "B-calm")]) {
         cells.extend(Making::of(name, label).map(|making| making.plain(&every)));
@@ -100,11 +100,7 @@ fn odd() -> Vec<Cell> {
         Making::of(name, label).map(|making| making.plain(designs))
     };
     let mut cells = Vec::new();
-    cells.extend(one(
-        "idle",
-        "idle",
-        &[Counter, CounterFixed, Links],
-    ));
+    cells.extend(one("idle", "idle", &[Counter, CounterFixed, Links]));
     cells.extend(one("drip-1.11", "drip at 1.11", &[Links]).map(|cell| cell.at_most(5)));
     cells.extend(one("drip-1.5", "drip at 1.5", &[Links]));
     cells.extend(one("split", "split", &[Links]));

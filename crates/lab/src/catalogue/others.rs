@@ -70,14 +70,18 @@ pub(super) fn variants() -> Plan {
         title: "Links with other knobs".to_owned(),
         about: "Beta is how much of the room a node keeps to itself; bare is without copies."
             .to_owned(),
-        ..usual(cells.map(|making| making.clone().variants(tuned(&making))).collect(), &[])
+        ..usual(
+            cells
+                .map(|making| making.clone().variants(tuned(&making)))
+                .collect(),
+            &[],
+        )
     }
 }
 
 fn tuned(making: &Making) -> Vec<Variant> {
-    let beta = |name, over, under| {
-        making.tuned(name, Links, |knobs| knobs.beta = Ratio::new(over, under))
-    };
+    let beta =
+        |name, over, under| making.tuned(name, Links, |knobs| knobs.beta = Ratio::new(over, under));
     vec![
         Variant::plain(Counter),
         Variant::plain(Links),

@@ -67,14 +67,7 @@ pub(super) fn f3() -> Plan {
     draw(&Picture {
         number: 3,
         set: ("a", "A"),
-        designs: &[
-            Counter,
-            Queue,
-            QueueLinf,
-            QueueFreq,
-            QueueFreqLinf,
-            Links,
-],
+        designs: &[Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links],
         views: &[View::Difference],
         about: "rejections short of the central bucket",
     })

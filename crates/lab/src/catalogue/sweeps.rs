@@ -103,7 +103,11 @@ pub(super) fn delays() -> Plan {
         let making = making.labelled(format!("{label}, {millis} ms"), SWEEPS);
         let making = making.with(delay(millis)).at(label, millis as f64);
         // The thesis' designs beside it once.
-        let thesis: &[_] = if millis == 50 { &[Counter, QueueFreq] } else { &[] };
+        let thesis: &[_] = if millis == 50 {
+            &[Counter, QueueFreq]
+        } else {
+            &[]
+        };
         Some(making.plain(&[thesis, &[Links]].concat()))
     };
     Plan {
@@ -152,11 +156,7 @@ pub(super) fn skews() -> Plan {
         };
         let making = making.labelled(set, super::told_faults::FAULTS);
         let making = making.with(delay(5)).with(Fault::Skew(ms(millis)));
-        Some(
-            making
-                .at(label, millis as f64)
-                .plain(&[Counter, Links]),
-        )
+        Some(making.at(label, millis as f64).plain(&[Counter, Links]))
     };
     Plan {
         title: "Clocks that are off by up to a second".to_owned(),

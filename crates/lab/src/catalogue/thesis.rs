@@ -9,14 +9,7 @@ use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 
-const EVERY: [Contender; 6] = [
-    Counter,
-    Queue,
-    QueueLinf,
-    QueueFreq,
-    QueueFreqLinf,
-    Links,
-];
+const EVERY: [Contender; 6] = [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links];
 pub(super) const CURVES: [View; 4] = [
     View::Rejections,
     View::Difference,
@@ -65,14 +58,7 @@ pub(super) fn c() -> Plan {
 }
 
 pub(super) fn d() -> Plan {
-    let designs = [
-        Counter,
-        CounterFixed,
-        Queue,
-        QueueLinf,
-        QueueFreq,
-        Links,
-];
+    let designs = [Counter, CounterFixed, Queue, QueueLinf, QueueFreq, Links];
     Plan {
         title: "A little faster than the refill, under three gossip intervals".to_owned(),
         about: "One request every 0.9 s against a bucket of five that regains one token a second: only who knows nearly \

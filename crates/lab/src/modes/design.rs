@@ -7,7 +7,9 @@
 use std::fmt;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
-use tollgate_gossip::{Bucket, Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer};
+use tollgate_gossip::{
+    Bucket, Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer,
+};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Build, Event, Figure, Mode, ModeKind, Tag};
 

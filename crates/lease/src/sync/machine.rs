@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 
-use tollgate_gossip::{
-    Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer,
-};
+use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
 

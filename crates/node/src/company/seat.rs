@@ -295,7 +295,9 @@ impl Held<'_> {
                     // Whoever is not there is told nothing.
                     Some(places) => places.as_ref()?.there(send.to)?,
                 };
-                talked.said.add(machine.is_publication(&send.frame), &send.frame);
+                talked
+                    .said
+                    .add(machine.is_publication(&send.frame), &send.frame);
                 Some(Outgoing {
                     tag: self.seat.tag,
                     to,

@@ -204,7 +204,8 @@ mod tests {
     #[test]
     fn the_file_has_a_section_and_mistakes_have_places() {
         let parse = |text: &str| Settings::parse(text, Path::new("/etc/t.yaml"));
-        let text = "cluster: { listen: 7000, join: [a, 10.0.0.1:5], key_file: k, name: n1, pace: wan }";
+        let text =
+            "cluster: { listen: 7000, join: [a, 10.0.0.1:5], key_file: k, name: n1, pace: wan }";
         let made = parse(text).unwrap().cluster.unwrap();
         assert_eq!(made.listen, "127.0.0.1:7000".parse().unwrap());
         assert_eq!(made.key_file, Some("/etc/k".into()));

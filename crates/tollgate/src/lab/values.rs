@@ -310,10 +310,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_almost_right_is_recognised() {
-        assert_eq!(
-            nearest("lnks", &["counter", "links"]),
-            Some("links")
-        );
+        assert_eq!(nearest("lnks", &["counter", "links"]), Some("links"));
         assert_eq!(
             nearest("thesis-e", &["thesis-a", "growth"]),
             Some("thesis-a")

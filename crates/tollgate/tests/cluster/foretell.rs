@@ -133,11 +133,7 @@ impl Diary {
 }
 
 /// The bound of each phase for gossip.
-pub(crate) fn foretell(
-    answers: &[Answer],
-    phases: &[Instant],
-    diary: &Diary,
-) -> Vec<Bound> {
+pub(crate) fn foretell(answers: &[Answer], phases: &[Instant], diary: &Diary) -> Vec<Bound> {
     let begun = answers.iter().map(|answer| answer.at).min().unwrap();
     let seen: Vec<&Answer> = answers
         .iter()

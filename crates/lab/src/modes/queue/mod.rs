@@ -27,7 +27,7 @@ use tollgate_limit::Instant;
 use self::line::{Change, Counts, Heard, Id, Line};
 use self::wire::{Parsed, Reading};
 use crate::modes::rounds::{Outbox, Rounds, codec};
-use crate::modes::{PaperDesign, Frequency, PaperSetup};
+use crate::modes::{Frequency, PaperDesign, PaperSetup};
 
 /// The most elements that a full bucket is worth.
 const BURST_ELEMENTS: u64 = 1 << 16;
@@ -39,7 +39,11 @@ const KEY_BYTES: u64 = 24;
 const ELEMENT_BYTES: u64 = 16;
 
 /// A node's part, with frequency analysis and least informed neighbour first as told.
-pub(super) fn build(setup: &PaperSetup, freq: Option<Frequency>, linf: bool) -> Box<dyn PaperDesign> {
+pub(super) fn build(
+    setup: &PaperSetup,
+    freq: Option<Frequency>,
+    linf: bool,
+) -> Box<dyn PaperDesign> {
     Box::new(Queue::new(setup, freq, linf))
 }
 

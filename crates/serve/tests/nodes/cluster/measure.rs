@@ -15,7 +15,7 @@ fn nodes(ground: &Ground, count: usize) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     for number in 0..count {
         let join: Vec<_> = nodes.first().map(Node::at).into_iter().collect();
-        nodes.push(start(ground, number, &join, count));
+        nodes.push(start(ground, number, &join));
     }
     let begun = Instant::now();
     for node in &nodes {
@@ -28,7 +28,7 @@ fn nodes(ground: &Ground, count: usize) -> Vec<Node> {
     nodes
 }
 
-fn start(ground: &Ground, number: usize, join: &[std::net::SocketAddr], count: usize) -> Node {
+fn start(ground: &Ground, number: usize, join: &[std::net::SocketAddr]) -> Node {
     let mut settings = ground.settings(&format!("n{number}"), join);
     let cluster = settings.cluster.as_mut().unwrap();
     cluster.pace = Pace::LAN;
@@ -76,7 +76,7 @@ fn a_node_joins_ten_that_know_a_hundred_thousand_keys() {
     });
     println!("and known by all after {:?}", begun.elapsed());
     let begun = Instant::now();
-    let late = start(&ground, 10, &[nodes[3].at()], 10);
+    let late = start(&ground, 10, &[nodes[3].at()]);
     until("ready", || late.is_ready());
     println!("ready after {:?}", begun.elapsed());
     tell(&late);

@@ -92,20 +92,8 @@ mod tests {
 
     #[test]
     fn ways_to_agree_have_colours_of_their_own() {
-        let ways = [
-            "local",
-            "sync 100 ms",
-            "lease",
-            "owner",
-            "store",
-            "gossip",
-        ];
-        let more = [
-            "ask",
-            "supply",
-            "split",
-            "split, nothing moves",
-        ];
+        let ways = ["local", "sync 100 ms", "lease", "owner", "store", "gossip"];
+        let more = ["ask", "supply", "split", "split, nothing moves"];
         let mut colours: Vec<&str> = ways.into_iter().chain(more).map(colour).collect();
         colours.sort_unstable();
         colours.dedup();
