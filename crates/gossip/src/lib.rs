@@ -10,6 +10,7 @@
 //! Deliberately not here: who is alive (membership is told), the names of keys, which arrive as 16-byte fingerprints,
 //! and relays and hubs, which spread reports in other ways.
 
+mod boots;
 mod bucket;
 mod buckets;
 mod bytes;

@@ -3,12 +3,13 @@
 //! A link on which nothing gets through is *suspended*: what it has not acknowledged is repeated, and what is reported
 //! from then on waits, merged by key, until it answers. Not here: what frames say, and what came from it (`stream`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Writer, planted};
 
+use super::boots::{Boots, Met};
 use super::law::Entry;
 use super::log::{Backlog, LOGGED_BYTES, Log, Logged};
 use super::ours::{Fate, Made, Ours, Pace};
@@ -27,8 +28,6 @@ const OUTSTANDING_MAX: u64 = 1 << 9;
 const GONE: Span = Span::from_nanos(60_000_000_000);
 /// Frames that are sent again at once.
 const RESENT_MAX: usize = 64;
-/// Former boots of a node that are remembered.
-const FORMER_MAX: usize = 8;
 
 /// A link to one node.
 #[derive(Debug, Default)]
@@ -55,16 +54,6 @@ pub(super) struct Link {
     pub(super) acks: Acks,
     /// How often it was suspended.
     pub(super) suspensions: u64,
-}
-
-/// The boots of a node.
-#[derive(Debug, Default)]
-pub(super) struct Boots {
-    /// The one that is there, and when it began.
-    pub(super) now: Option<Writer>,
-    start: Instant,
-    /// Those that were before.
-    former: VecDeque<Writer>,
 }
 
 /// What is sent to a node again at once.
@@ -123,8 +112,7 @@ impl Link {
         self.acks.at.is_none() && !(self.is_alive && waits)
     }
 
-    /// Hears from a boot: whether it is one that was not known, or `None` where it is not the one that is there. A boot
-    /// takes the place of another by a greeting: other frames of unknown boots are late.
+    /// Hears from a boot: whether it is one that was not known, or `None` where it is not the one that is there.
     pub(super) fn meet(
         &mut self,
         writer: Writer,
@@ -132,25 +120,12 @@ impl Link {
         number: u64,
         now: Instant,
     ) -> Option<bool> {
-        let Some(before) = self.boots.now else {
-            self.boots.now = Some(writer);
-            self.boots.start = hello.map_or(self.boots.start, |hello| hello.start);
-            return Some(true);
-        };
-        if before == writer {
-            return Some(false);
+        let met = self.boots.meet(writer, hello)?;
+        if met == Met::Successor {
+            self.stream = None;
+            self.begin_again(number, now);
         }
-        let hello = hello.filter(|_| !self.boots.former.contains(&writer))?;
-        if hello.was != Some(before) && hello.start <= self.boots.start {
-            return None;
-        }
-        self.boots.former.push_front(before);
-        self.boots.former.truncate(FORMER_MAX);
-        self.boots.now = Some(writer);
-        self.boots.start = hello.start;
-        self.stream = None;
-        self.begin_again(number, now);
-        Some(true)
+        Some(met != Met::Known)
     }
 
     /// Nothing is known of what it has; it says so by its first acknowledgement.

@@ -1,7 +1,7 @@
 //! Windows: how slices of time lie, and which of them count.
 //!
-//! A slice is over for everybody at the same instant. Not here: what is counted in them (`slices`), and civil time, which
-//! comes as a [`Calendar`].
+//! A slice is over for everybody at the same instant. Not here: what is counted in them (`slices`), and civil time,
+//! which comes as a [`Calendar`].
 
 use std::fmt;
 use std::sync::Arc;
