@@ -34,8 +34,8 @@ pub(super) enum Met {
 }
 
 impl Boots {
-    /// Hears from a boot; `None` where it is not the one that is there. A boot takes the place of another by a greeting:
-    /// other frames of unknown boots are late.
+    /// Hears from a boot; `None` where it is not the one that is there. A boot takes the place of another by a
+    /// greeting: other frames of unknown boots are late.
     pub(super) fn meet(&mut self, writer: Writer, hello: Option<Hello>) -> Option<Met> {
         let Some(before) = self.now else {
             self.now = Some(writer);
