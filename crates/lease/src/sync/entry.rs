@@ -2,38 +2,61 @@
 //!
 //! Not here: which node is the centre, when it is told, and keys.
 
-use std::collections::BTreeMap;
-
 use tollgate_gossip::{Key, NodeId, Writer};
 use tollgate_limit::Instant;
 use tollgate_mode::Weigh;
 
-use super::bucket::Bucket;
+use super::bucket::FullAt;
 use super::config::{Keep, SyncConfig};
 use super::wire::{Answer, Report, Sum};
 use crate::amount::{Limits, mites, tokens};
 
-/// One key.
+/// One key, in 48 bytes while no other node spoke of it and nothing was given back.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pub(super) bucket: Bucket,
+    full_at: Instant,
+    /// So much later.
+    part: u32,
     pub(super) centre: NodeId,
-    /// Later than that of the entry of this key before.
+    /// Which lists of keys to tell it is on.
+    pub(super) marks: Marks,
+    /// Later than that of the entry of this key before: about when this one was made.
     session: u64,
-    said: Sum,
-    heard: Sum,
+    spent: u64,
+    /// Of that, what no centre has confirmed.
+    untold: u64,
+    more: Option<Box<More>>,
+}
+
+/// Lists that a key is on.
+pub(super) type Marks = u8;
+/// The centre has not confirmed everything: it is told at the next interval,
+pub(super) const DUE: Marks = 1;
+/// or that little can wait.
+pub(super) const WAITS: Marks = 2;
+/// The key is on the list of those that are told,
+pub(super) const IS_LISTED: Marks = 4;
+/// and on the list of those that wait.
+pub(super) const IS_QUEUED: Marks = 8;
+
+/// What is kept of a key that was given back, or that other nodes told this centre of.
+#[derive(Clone, Debug)]
+struct More {
+    back: u64,
+    untold_back: u64,
     /// Where this node is the centre, since when.
     since: Instant,
     /// Where this node is the centre, when it last heard of the key.
-    pub(super) touched: Instant,
-    by_writer: BTreeMap<Writer, Heard>,
+    touched: Instant,
+    by_writer: Vec<Heard>,
     /// All that was spent as this centre knows.
-    pub(super) spent: u64,
+    spent: u64,
 }
 
 /// What a centre knows of one boot of a node.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
+    writer: Writer,
     session: u64,
     sum: Sum,
     at: Instant,
@@ -50,88 +73,163 @@ pub(super) struct Over {
 
 impl Weigh for Entry {
     fn heap_bytes(&self) -> u64 {
-        (self.by_writer.len() * WRITER_BYTES) as u64
+        let more = self.more.as_ref();
+        let more = more.map(|more| size_of::<More>() + more.by_writer.capacity() * size_of::<Heard>());
+        more.map_or(0, |bytes| bytes as u64)
     }
 }
 
 impl Entry {
     /// A key that was never seen.
-    pub(super) fn new(limits: &Limits, centre: NodeId, session: u64, now: Instant) -> Self {
+    pub(super) const fn new(centre: NodeId, session: u64, now: Instant) -> Self {
         Self {
-            bucket: Bucket::full(limits, now),
+            full_at: now,
+            part: 0,
             centre,
+            marks: 0,
             session,
-            said: Sum::default(),
-            heard: Sum::default(),
-            since: now,
-            touched: now,
-            by_writer: BTreeMap::new(),
             spent: 0,
+            untold: 0,
+            more: None,
         }
+    }
+
+    pub(super) fn level(&self, limits: &Limits, now: Instant) -> i128 {
+        self.filled().level(limits, now)
+    }
+
+    const fn filled(&self) -> FullAt {
+        FullAt {
+            at: self.full_at,
+            part: self.part,
+        }
+    }
+
+    pub(super) fn set_level(&mut self, limits: &Limits, level: i128, now: Instant) {
+        let FullAt { at, part } = FullAt::of(limits, level, now);
+        (self.full_at, self.part) = (at, part);
     }
 
     /// Takes tokens here.
-    pub(super) fn spend(&mut self, cost: u64, is_centre: bool) {
-        self.bucket.level = self.bucket.level.saturating_sub(mites(cost));
-        self.said.spent = self.said.spent.saturating_add(cost);
-        self.settle(is_centre);
+    pub(super) fn spend(&mut self, limits: &Limits, cost: u64, is_centre: bool, now: Instant) {
+        let level = self.level(limits, now).saturating_sub(mites(cost));
+        self.set_level(limits, level, now);
+        self.spent = self.spent.saturating_add(cost);
+        if !is_centre {
+            self.untold = self.untold.saturating_add(cost);
+        } else if let Some(more) = &mut self.more {
+            more.spent = more.spent.saturating_add(cost);
+        }
     }
 
     /// Gives tokens back here.
-    pub(super) fn give_back(&mut self, cost: u64, depth: i128, is_centre: bool) {
-        self.bucket.level = self.bucket.level.saturating_add(mites(cost)).min(depth);
-        self.said.back = self.said.back.saturating_add(cost);
-        self.settle(is_centre);
+    pub(super) fn give_back(&mut self, limits: &Limits, cost: u64, is_centre: bool, now: Instant) {
+        let level = self.level(limits, now).saturating_add(mites(cost));
+        self.set_level(limits, level, now);
+        let more = self.more();
+        more.back = more.back.saturating_add(cost);
+        if !is_centre {
+            more.untold_back = more.untold_back.saturating_add(cost);
+        }
     }
 
-    /// A centre has heard what it says itself.
-    fn settle(&mut self, is_centre: bool) {
-        if is_centre {
-            self.spent = self
-                .spent
-                .saturating_add(self.said.beyond(self.heard).spent);
-            self.heard = self.said;
-        }
+    /// What does not fit into a small entry. Until there was any, the centre was where it is since the entry was made,
+    /// and knows of this node alone.
+    fn more(&mut self) -> &mut More {
+        let made = Instant::from_nanos(self.session);
+        let spent = self.spent.saturating_sub(self.untold);
+        self.more.get_or_insert_with(|| {
+            Box::new(More {
+                back: 0,
+                untold_back: 0,
+                since: made,
+                touched: made,
+                by_writer: Vec::new(),
+                spent,
+            })
+        })
     }
 
     /// Another node is the centre from here on, perhaps this one, which then goes on from what it believes.
     pub(super) fn set_centre(&mut self, centre: NodeId, is_centre: bool, now: Instant) {
         self.centre = centre;
-        self.since = now;
-        self.touched = now;
-        self.by_writer.clear();
-        self.spent = 0;
-        self.settle(is_centre);
+        let untold = self.untold;
+        if !is_centre && self.more.is_none() {
+            return;
+        }
+        let more = self.more();
+        more.since = now;
+        more.touched = now;
+        more.by_writer.clear();
+        more.spent = 0;
+        if is_centre {
+            // A centre has heard what it says itself.
+            more.spent = untold;
+            more.untold_back = 0;
+            self.untold = 0;
+        }
     }
 
     /// Goes to another time, as the clock was set.
-    pub(super) fn move_time(&mut self, limits: &Limits, from: Instant, to: Instant) {
-        self.bucket.move_time(limits, from, to);
-        let heard = self.by_writer.values_mut().map(|heard| &mut heard.at);
-        for at in heard.chain([&mut self.since, &mut self.touched]) {
-            *at = moved(*at, from, to);
+    pub(super) fn move_time(&mut self, is_centre: bool, from: Instant, to: Instant) {
+        let FullAt { at, part } = self.filled().moved(from, to);
+        (self.full_at, self.part) = (at, part);
+        if is_centre || self.more.is_some() {
+            let more = self.more();
+            let heard = more.by_writer.iter_mut().map(|heard| &mut heard.at);
+            for at in heard.chain([&mut more.since, &mut more.touched]) {
+                *at = moved(*at, from, to);
+            }
+        }
+    }
+
+    /// Where this node is the centre, when it last heard of the key.
+    pub(super) fn touched(&self) -> Instant {
+        let made = Instant::from_nanos(self.session);
+        self.more.as_ref().map_or(made, |more| more.touched)
+    }
+
+    /// What was done here.
+    const fn said(&self) -> Sum {
+        Sum {
+            spent: self.spent,
+            back: match &self.more {
+                None => 0,
+                Some(more) => more.back,
+            },
         }
     }
 
     /// What was done here and no centre has confirmed.
     pub(super) const fn untold(&self) -> Sum {
-        self.said.beyond(self.heard)
+        Sum {
+            spent: self.untold,
+            back: match &self.more {
+                None => 0,
+                Some(more) => more.untold_back,
+            },
+        }
     }
 
     /// Tokens spent here.
-    pub(super) const fn said(&self) -> u64 {
-        self.said.spent
+    pub(super) const fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    /// All that was spent as this centre knows.
+    pub(super) fn spent_by_all(&self) -> u64 {
+        self.more.as_ref().map_or(self.spent, |more| more.spent)
     }
 
     /// What to tell the centre.
-    pub(super) fn report(&self, key: Key) -> Report {
-        let untold = self.untold();
-        let level = self.bucket.level.saturating_add(mites(untold.spent));
+    pub(super) fn report(&self, limits: &Limits, key: Key, now: Instant) -> Report {
+        let (said, untold) = (self.said(), self.untold());
+        let level = self.level(limits, now).saturating_add(mites(untold.spent));
         Report {
             key,
             session: self.session,
-            said: self.said,
-            heard: self.heard,
+            said,
+            heard: said.beyond(untold),
             level: level.saturating_sub(mites(untold.back)),
         }
     }
@@ -144,62 +242,38 @@ impl Entry {
         of: &Report,
         now: Instant,
     ) -> Option<(Answer, Over)> {
-        self.bucket.fill(&config.limits, now);
-        let before = self.by_writer.get(&writer);
+        let mut level = self.level(&config.limits, now);
+        let more = self.more();
+        let before = more.by_writer.iter().find(|before| before.writer == writer);
         if before.is_some_and(|before| before.session > of.session) {
             return None;
         }
         let before = before.filter(|before| before.session == of.session);
-        let known = before.map(|before| before.sum.max(of.heard));
-        let known = known.unwrap_or_else(|| {
-            self.meet(config, of, now);
-            of.heard
-        });
+        let known = match before {
+            Some(before) => before.sum.max(of.heard),
+            None => {
+                level = more.meet(config, level, of, now);
+                of.heard
+            }
+        };
         let sum = known.max(of.said);
-        self.remember(writer, of.session, sum, now);
-        let over = self.apply(config, sum.beyond(known));
-        let level = Answer {
+        let news = sum.beyond(known);
+        more.remember(Heard {
+            writer,
+            session: of.session,
+            sum,
+            at: now,
+        });
+        more.spent = more.spent.saturating_add(news.spent);
+        let (level, over) = applied(config, level, news);
+        self.set_level(&config.limits, level, now);
+        let answer = Answer {
             key: of.key,
             session: of.session,
             heard: sum,
-            level: self.bucket.level,
+            level,
         };
-        Some((level, over))
-    }
-
-    /// A centre that has just begun knows less than those who spoke with the one before.
-    fn meet(&mut self, config: &SyncConfig, of: &Report, now: Instant) {
-        if now.nanos_since(self.since) <= config.interval_ns.saturating_mul(MEETS_INTERVALS) {
-            self.bucket.level = self.bucket.level.min(of.level);
-        }
-    }
-
-    fn apply(&mut self, config: &SyncConfig, news: Sum) -> Over {
-        let (had, depth) = (self.bucket.level, config.limits.depth());
-        self.spent = self.spent.saturating_add(news.spent);
-        let level = had.saturating_sub(mites(news.spent));
-        let over = Over {
-            debt: level.min(0).saturating_neg(),
-            more: mites(news.spent).saturating_sub(had.max(0)).max(0),
-        };
-        let level = match config.keep {
-            Keep::Debt => level,
-            Keep::Nothing => level.max(had.min(0)),
-        };
-        self.bucket.level = level.saturating_add(mites(news.back)).min(depth);
-        over
-    }
-
-    fn remember(&mut self, writer: Writer, session: u64, sum: Sum, now: Instant) {
-        self.touched = now;
-        let at = now;
-        self.by_writer.insert(writer, Heard { session, sum, at });
-        if self.by_writer.len() > WRITERS_MAX {
-            let oldest = self.by_writer.iter().min_by_key(|(_, heard)| heard.at);
-            if let Some(writer) = oldest.map(|(writer, _)| *writer) {
-                self.by_writer.remove(&writer);
-            }
-        }
+        Some((answer, over))
     }
 
     /// Elsewhere: takes the centre's level, less what it does not include. Whether it includes everything; nothing
@@ -210,22 +284,68 @@ impl Entry {
         of: &Answer,
         now: Instant,
     ) -> Option<bool> {
-        let fits = of.heard.is_within(self.said) && self.heard.is_within(of.heard);
+        let said = self.said();
+        let fits = of.heard.is_within(said) && said.beyond(self.untold()).is_within(of.heard);
         if of.session != self.session || !fits {
             return None;
         }
-        self.bucket.fill(limits, now);
-        self.heard = of.heard;
-        let untold = self.untold();
+        let untold = said.beyond(of.heard);
+        self.untold = untold.spent;
+        if let Some(more) = &mut self.more {
+            more.untold_back = untold.back;
+        }
         let level = of.level.saturating_sub(mites(untold.spent));
-        self.bucket.level = level.saturating_add(mites(untold.back)).min(limits.depth());
+        self.set_level(limits, level.saturating_add(mites(untold.back)), now);
         Some(untold == Sum::default())
     }
 
     /// Whole tokens owed, rounded up.
-    pub(super) fn debt(&self) -> u64 {
-        owed(self.bucket.level.min(0).saturating_neg())
+    pub(super) fn debt(&self, limits: &Limits, now: Instant) -> u64 {
+        owed(self.level(limits, now).min(0).saturating_neg())
     }
+}
+
+impl More {
+    /// A centre that has just begun knows less than those who spoke with the one before.
+    fn meet(&self, config: &SyncConfig, level: i128, of: &Report, now: Instant) -> i128 {
+        if now.nanos_since(self.since) <= config.interval_ns.saturating_mul(MEETS_INTERVALS) {
+            level.min(of.level)
+        } else {
+            level
+        }
+    }
+
+    fn remember(&mut self, heard: Heard) {
+        self.touched = heard.at;
+        let mut known = self.by_writer.iter_mut();
+        if let Some(known) = known.find(|known| known.writer == heard.writer) {
+            *known = heard;
+            return;
+        }
+        if self.by_writer.len() >= WRITERS_MAX {
+            let all = self.by_writer.iter().enumerate();
+            if let Some((place, _)) = all.min_by_key(|(_, heard)| heard.at) {
+                self.by_writer.swap_remove(place);
+            }
+        }
+        self.by_writer.reserve_exact(1);
+        self.by_writer.push(heard);
+    }
+}
+
+/// The level of a centre that hears of so much.
+fn applied(config: &SyncConfig, had: i128, news: Sum) -> (i128, Over) {
+    let level = had.saturating_sub(mites(news.spent));
+    let over = Over {
+        debt: level.min(0).saturating_neg(),
+        more: mites(news.spent).saturating_sub(had.max(0)).max(0),
+    };
+    let level = match config.keep {
+        Keep::Debt => level,
+        Keep::Nothing => level.max(had.min(0)),
+    };
+    let level = level.saturating_add(mites(news.back));
+    (level.min(config.limits.depth()), over)
 }
 
 /// What was so long before one time, as long before another.
@@ -243,5 +363,12 @@ const MEETS_INTERVALS: u64 = 3;
 /// Boots of nodes that a centre remembers for each key; the one it has not heard for longest is forgotten first.
 const WRITERS_MAX: usize = 1 << 10;
 
-/// About what a centre knows of a node.
-const WRITER_BYTES: usize = 48;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_takes_48_bytes() {
+        assert_eq!(size_of::<Entry>(), 48);
+    }
+}

@@ -3,17 +3,17 @@
 //! Not here: what a policy says, and how it is shown.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
 
 use super::config::SyncConfig;
-use super::entry::{Entry, moved, owed};
+use super::entry::{DUE, Entry, WAITS, moved, owed};
+use super::lists::{Lists, Turn};
 use super::status::SyncCounts;
 use super::wire::{self, Answer, Frame, Report};
-use crate::amount::{after, mites, tokens, wait_ns};
+use crate::amount::{Limits, after, mites, tokens, wait_ns};
 
 /// What all keys of a policy have in common at one node.
 #[derive(Clone, Debug)]
@@ -37,15 +37,17 @@ pub struct SyncingSetup {
 pub struct Syncing {
     pub(super) setup: SyncingSetup,
     pub(super) entries: Keyed<Entry>,
+    /// Keys whose centre this is.
+    pub(super) centred: u64,
+    /// Those of them that owed something when they were looked at last.
+    pub(super) debtors: BTreeSet<Key>,
     /// Keys of which the centre has not confirmed everything.
-    pub(super) untold: BTreeSet<Key>,
+    pub(super) lists: Lists,
     sends: VecDeque<Send>,
-    /// When the centres were told last.
-    spoke: Option<Instant>,
-    /// The key that was told last.
-    told: Key,
     /// The last session.
     sessions: u64,
+    /// The latest time it heard of.
+    now: Instant,
     pub(super) counts: SyncCounts,
     /// Mites that were spent beyond the buckets of keys whose centre this is.
     over: i128,
@@ -64,11 +66,12 @@ impl Syncing {
         Self {
             setup,
             entries: Keyed::default(),
-            untold: BTreeSet::new(),
+            centred: 0,
+            debtors: BTreeSet::new(),
+            lists: Lists::default(),
             sends: VecDeque::new(),
-            spoke: None,
-            told: Key(0),
             sessions: 0,
+            now: Instant::default(),
             counts: SyncCounts::default(),
             over: 0,
         }
@@ -86,20 +89,21 @@ impl Syncing {
 
     /// Other numbers, from now on.
     pub fn change(&mut self, config: SyncConfig, now: Instant) {
-        let before = self.setup.config.limits;
+        let (before, now) = (self.setup.config.limits, self.wind(now));
         self.entries.each_mut(|_, entry| {
-            entry.bucket.fill(&before, now);
-            entry.bucket.level = entry.bucket.level.min(config.limits.depth());
+            let level = entry.level(&before, now);
+            entry.set_level(&config.limits, level, now);
         });
         self.setup.config = config;
     }
 
     /// Goes to another time, as the clock was set: every key has then what it has at `from`.
     pub fn move_time(&mut self, from: Instant, to: Instant) {
-        let limits = self.setup.config.limits;
+        let me = self.setup.me;
         self.entries
-            .each_mut(|_, entry| entry.move_time(&limits, from, to));
-        self.spoke = self.spoke.map(|spoke| moved(spoke, from, to));
+            .each_mut(|_, entry| entry.move_time(entry.centre == me, from, to));
+        self.lists.move_time(|at| moved(at, from, to));
+        self.now = to;
     }
 
     /// Sets how long a request may be made to wait.
@@ -121,7 +125,19 @@ impl Syncing {
         if nodes < 2 {
             return 0;
         }
-        self.setup.config.over_max(nodes, time)
+        let waits = self.waits_max().saturating_mul(nodes - 1);
+        self.setup.config.over_max(nodes, time).saturating_add(waits)
+    }
+
+    /// Tokens of a key that may wait to be told.
+    const fn waits_max(&self) -> u64 {
+        self.setup.config.limits.burst() / WAITS_PART
+    }
+
+    /// Hears the time. A clock that was set back fills nothing until that is said.
+    fn wind(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
     }
 
     /// Hears who lives, this node included, in ascending order.
@@ -148,26 +164,32 @@ impl Syncing {
 
     /// Finds the centre of a key anew.
     fn settle(&mut self, key: Key, now: Instant) {
-        let centre = self.setup.centre(key);
-        let is_centre = centre == self.setup.me;
+        let now = self.wind(now);
+        let (centre, me) = (self.setup.centre(key), self.setup.me);
         if let Some(entry) = self.entries.get_mut(key) {
-            entry.bucket.fill(&self.setup.config.limits, now);
-            entry.set_centre(centre, is_centre, now);
-        }
-        if is_centre {
-            self.untold.remove(&key);
-        } else {
-            self.untold.insert(key);
+            self.centred -= u64::from(entry.centre == me);
+            self.centred += u64::from(centre == me);
+            entry.set_centre(centre, centre == me, now);
+            if centre == me {
+                self.lists.confirmed(entry);
+            } else {
+                self.lists.tell_soon(key, entry);
+            }
+            self.note_debt(key, now);
         }
     }
 
     /// What a request of that cost would be told. A cost of zero is a peek: as cost one.
     pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
         let limits = self.setup.config.limits;
-        let (level, part) = self.level(key, now);
+        let level = self.level(key, now);
         let asked = cost.max(1);
         let short = mites(asked).saturating_sub(level);
-        let wait = wait_ns(&limits, short, 0, part).map(u128::from);
+        let wait = if short <= 0 {
+            Some(0)
+        } else {
+            wait_ns(&limits, short, 0, 0).map(u128::from)
+        };
         let wait_max = self.setup.wait_max.as_nanos();
         let verdict = match wait {
             None => Verdict::Never,
@@ -189,27 +211,29 @@ impl Syncing {
 
     /// Takes what a probe at the same time admitted.
     pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
-        self.edit(key, now, |entry, _, is_centre| entry.spend(cost, is_centre));
+        self.edit(key, now, |entry, limits, is_centre, now| {
+            entry.spend(limits, cost, is_centre, now);
+        });
     }
 
     /// Charges without asking, but no more than takes the key `debt_max` tokens below zero.
     pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
-        let level = self.level(key, now).0;
+        let level = self.level(key, now);
         let most = debt_max.map(|debt| tokens(level.saturating_add(mites(debt))));
         self.take(key, most.map_or(cost, |most| cost.min(most)), now);
     }
 
     /// Gives tokens back.
     pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
-        self.edit(key, now, |entry, depth, is_centre| {
-            entry.give_back(cost, depth, is_centre);
+        self.edit(key, now, |entry, limits, is_centre, now| {
+            entry.give_back(limits, cost, is_centre, now);
         });
     }
 
     /// Gives back what is missing, as far as this node knows.
     pub fn reset(&mut self, key: Key, now: Instant) {
         if self.entries.contains_key(key) {
-            let level = self.level(key, now).0;
+            let level = self.level(key, now);
             let missing = self.setup.config.limits.depth().saturating_sub(level);
             self.refund(key, owed(missing), now);
         }
@@ -218,8 +242,8 @@ impl Syncing {
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
         let limits = self.setup.config.limits;
-        let (level, part) = self.level(key, now);
-        let full = wait_ns(&limits, limits.depth().saturating_sub(level), 0, part);
+        let level = self.level(key, now);
+        let full = wait_ns(&limits, limits.depth().saturating_sub(level), 0, 0);
         Standing {
             remaining: tokens(level),
             reset_after: Span::from_nanos(u128::from(full.unwrap_or(u64::MAX))),
@@ -260,21 +284,22 @@ impl Syncing {
 
     /// Tells the centres what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.poll_timeout().is_some_and(|due| due <= now) {
-            self.speak(now);
+        let interval = self.setup.config.interval_ns;
+        if self.lists.next(interval).is_some_and(|due| due <= now) {
+            let turns = self.lists.some_due(interval, now);
+            self.speak(&turns, now);
         }
     }
 
     /// Tells the centres what only this node knows, as it is about to go.
     pub fn handle_leave(&mut self, now: Instant) {
-        self.speak(now);
+        let turns = self.lists.all();
+        self.speak(&turns, now);
     }
 
     /// When to call [`Self::handle_timeout`] next: at once for what comes after a silence, and then every interval.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let interval = self.setup.config.interval_ns;
-        let next = self.spoke.map(|spoke| after(spoke, interval));
-        (!self.untold.is_empty()).then(|| next.unwrap_or_default())
+        self.lists.next(self.setup.config.interval_ns)
     }
 
     /// The next frame to send.
@@ -284,7 +309,7 @@ impl Syncing {
 
     /// Whether centres know everything.
     pub fn is_quiet(&self) -> bool {
-        self.untold.is_empty() && self.sends.is_empty()
+        self.lists.untold() == 0 && self.sends.is_empty()
     }
 
     /// About how many bytes it takes.
@@ -298,7 +323,7 @@ impl Syncing {
 
     /// Bytes of memory that it takes.
     pub fn held(&self) -> u64 {
-        self.entries.held() + self.untold.len() as u64 * UNTOLD_BYTES
+        self.entries.held() + self.lists.held()
     }
 
     /// Keys that are known, in ascending order.
@@ -323,7 +348,10 @@ impl Syncing {
                 break;
             };
             if self.is_fresh(key, now) {
-                self.entries.remove(key);
+                let gone = self.entries.remove(key);
+                let is_centre = gone.is_some_and(|entry| entry.centre == self.setup.me);
+                self.centred -= u64::from(is_centre);
+                self.debtors.remove(&key);
                 return true;
             }
         }
@@ -331,45 +359,63 @@ impl Syncing {
     }
 
     fn is_fresh(&mut self, key: Key, now: Instant) -> bool {
-        let is_full = self.level(key, now).0 >= self.setup.config.limits.depth();
+        let is_full = self.level(key, now) >= self.setup.config.limits.depth();
         let entry = self.entries.get(key);
         // A frame that is later than that would count again.
-        let is_late = |entry: &Entry| now.nanos_since(entry.touched) >= FRAMES_LATE_NS;
+        let is_late = |entry: &Entry| now.nanos_since(entry.touched()) >= FRAMES_LATE_NS;
         let is_over = |entry: &Entry| entry.centre != self.setup.me || is_late(entry);
-        is_full && !self.untold.contains(&key) && entry.is_some_and(is_over)
+        let is_told = |entry: &Entry| entry.marks & (DUE | WAITS) == 0;
+        is_full && entry.is_some_and(|entry| is_told(entry) && is_over(entry))
     }
 
-    /// The level of a key as far as this node knows, and what it has beyond whole mites.
-    pub(super) fn level(&mut self, key: Key, now: Instant) -> (i128, u64) {
+    /// The level of a key as far as this node knows.
+    pub(super) fn level(&mut self, key: Key, now: Instant) -> i128 {
+        let now = self.wind(now);
         let limits = &self.setup.config.limits;
-        match self.entries.get_mut(key) {
-            None => (limits.depth(), 0),
-            Some(entry) => {
-                entry.bucket.fill(limits, now);
-                (entry.bucket.level, entry.bucket.part)
-            }
-        }
+        let entry = self.entries.get(key);
+        entry.map_or_else(|| limits.depth(), |entry| entry.level(limits, now))
     }
 
     /// The entry of a key, which is made if need be.
     fn entry(&mut self, key: Key, now: Instant) -> &mut Entry {
-        let (setup, sessions) = (&self.setup, &mut self.sessions);
+        let (setup, sessions, centred) = (&self.setup, &mut self.sessions, &mut self.centred);
         self.entries.get_or_insert_with(key, || {
             *sessions = now.as_nanos().max(sessions.saturating_add(1));
-            Entry::new(&setup.config.limits, setup.centre(key), *sessions, now)
+            let centre = setup.centre(key);
+            *centred += u64::from(centre == setup.me);
+            Entry::new(centre, *sessions, now)
         })
     }
 
-    fn edit(&mut self, key: Key, now: Instant, change: impl FnOnce(&mut Entry, i128, bool)) {
-        let (limits, me) = (self.setup.config.limits, self.setup.me);
+    fn edit(&mut self, key: Key, at: Instant, change: impl FnOnce(&mut Entry, &Limits, bool, Instant)) {
+        let (config, me) = (self.setup.config, self.setup.me);
+        let (now, waits_max) = (self.wind(at), self.waits_max());
         let entry = self.entry(key, now);
-        entry.bucket.fill(&limits, now);
         let is_centre = entry.centre == me;
-        change(entry, limits.depth(), is_centre);
-        if !is_centre {
-            self.untold.insert(key);
-            // A clock that was set back must not silence this node.
-            self.spoke = self.spoke.map(|spoke| spoke.min(now));
+        change(entry, &config.limits, is_centre, now);
+        if is_centre {
+            self.note_debt(key, now);
+            return;
+        }
+        let may_wait = can_wait(entry, &config.limits, waits_max, now);
+        if entry.marks & DUE > 0 || (may_wait && entry.marks & WAITS > 0) {
+            self.lists.was_set_back(at);
+        } else if let Some(entry) = self.entries.get_mut(key) {
+            self.lists.was_set_back(at);
+            if may_wait {
+                self.lists.wait(key, entry, after(at, config.interval_ns.saturating_mul(WAITS_INTERVALS)));
+            } else {
+                self.lists.tell_soon(key, entry);
+            }
+        }
+    }
+
+    /// At the centre: remembers a key that owes something.
+    fn note_debt(&mut self, key: Key, now: Instant) {
+        let (limits, me) = (&self.setup.config.limits, self.setup.me);
+        let entry = self.entries.get(key).filter(|entry| entry.centre == me);
+        if entry.is_some_and(|entry| entry.level(limits, now) < 0) {
+            self.debtors.insert(key);
         }
     }
 
@@ -378,8 +424,11 @@ impl Syncing {
         let config = self.setup.config;
         let has_room = self.entries.len() < KEYS_MAX || self.knows(report.key);
         let answer = if has_room && self.setup.centre(report.key) == self.setup.me {
+            let now = self.wind(now);
             let entry = self.entry(report.key, now);
-            entry.handle_report(&config, writer, report, now)
+            let answer = entry.handle_report(&config, writer, report, now);
+            self.note_debt(report.key, now);
+            answer
         } else {
             None
         };
@@ -394,38 +443,42 @@ impl Syncing {
     }
 
     /// Elsewhere: what the centre says of a key. Only what was asked for is believed.
-    fn answered(&mut self, from: NodeId, level: &Answer, now: Instant) {
-        let limits = self.setup.config.limits;
-        let asked = self.untold.contains(&level.key);
+    fn answered(&mut self, from: NodeId, level: &Answer, at: Instant) {
+        let (config, now) = (self.setup.config, self.wind(at));
+        let waits_max = self.waits_max();
         let entry = self.entries.get_mut(level.key);
-        let entry = entry.filter(|entry| asked && entry.centre == from);
-        let Some(is_all) = entry.and_then(|entry| entry.handle_level(&limits, level, now)) else {
+        let asked = |entry: &&mut Entry| entry.marks & (DUE | WAITS) > 0 && entry.centre == from;
+        let Some(entry) = entry.filter(asked) else {
+            return;
+        };
+        let Some(is_all) = entry.handle_level(&config.limits, level, now) else {
             return;
         };
         self.counts.answered += 1;
         if is_all {
-            self.untold.remove(&level.key);
+            self.lists.confirmed(entry);
+        } else if can_wait(entry, &config.limits, waits_max, now) {
+            let until = config.interval_ns.saturating_mul(WAITS_INTERVALS);
+            self.lists.wait(level.key, entry, after(at, until));
         }
     }
 
-    /// Tells centres what they have not confirmed, as much as goes at once; the rest an interval later.
-    fn speak(&mut self, now: Instant) {
-        let behind = self.untold.range((Excluded(self.told), Unbounded));
-        let around = behind.chain(self.untold.range(..=self.told));
+    /// Tells centres of some keys what they have not confirmed.
+    fn speak(&mut self, turns: &[Turn], now: Instant) {
+        let now = self.wind(now);
+        let limits = &self.setup.config.limits;
         let mut by_centre: BTreeMap<NodeId, Vec<Report>> = BTreeMap::new();
-        let mut last = None;
-        for key in around.take(TOLD_AT_ONCE) {
-            let Some(entry) = self.entries.get_mut(*key) else {
+        for turn in turns {
+            let Some(entry) = self.entries.get_mut(turn.key) else {
                 continue;
             };
-            entry.bucket.fill(&self.setup.config.limits, now);
+            if !self.lists.told(*turn, entry) {
+                continue;
+            }
             let reports = by_centre.entry(entry.centre).or_default();
-            reports.push(entry.report(*key));
+            reports.push(entry.report(limits, turn.key, now));
             self.counts.told += 1;
-            last = Some(*key);
         }
-        self.told = last.unwrap_or(self.told);
-        self.spoke = Some(now);
         for (centre, reports) in by_centre {
             self.post(centre, wire::reports(self.setup.writer, &reports));
         }
@@ -441,8 +494,17 @@ impl Syncing {
     }
 }
 
-/// Keys that are told at once.
-const TOLD_AT_ONCE: usize = 1 << 14;
+/// Whether the centre need not hear at once of what this node did: it is little, and there is plenty left.
+fn can_wait(entry: &Entry, limits: &Limits, waits_max: u64, now: Instant) -> bool {
+    let untold = entry.untold();
+    let is_little = untold.spent <= waits_max && untold.back == 0;
+    is_little && entry.level(limits, now) >= limits.depth() / 2
+}
+
+/// So little of a burst may wait to be told,
+const WAITS_PART: u64 = 64;
+/// for so many intervals.
+const WAITS_INTERVALS: u64 = 64;
 /// Keys that others can make a node remember.
 const KEYS_MAX: usize = 1 << 20;
 /// Frames that may wait; the oldest are dropped, as on any network.
@@ -451,5 +513,3 @@ const SENDS_MAX: usize = 1 << 12;
 const EVICT_LOOKS: usize = 64;
 /// No frame is later than that.
 const FRAMES_LATE_NS: u64 = 60_000_000_000;
-/// About what a place in a tree takes.
-const UNTOLD_BYTES: u64 = 24;

@@ -63,7 +63,8 @@ pub struct SyncKey {
 impl Syncing {
     /// How a key stands here.
     pub fn inspect(&mut self, key: Key, now: Instant) -> SyncKey {
-        let remaining = tokens(self.level(key, now).0);
+        let (limits, me) = (self.setup.config.limits, self.setup.me);
+        let remaining = tokens(self.level(key, now));
         let Some(entry) = self.entries.get(key) else {
             return SyncKey {
                 centre: self.setup.centre(key),
@@ -77,31 +78,35 @@ impl Syncing {
         SyncKey {
             centre: entry.centre,
             remaining,
-            debt: entry.debt(),
-            spent: entry.said(),
+            debt: entry.debt(&limits, now),
+            spent: entry.spent(),
             untold: entry.untold().spent,
-            heard: entry.spent,
+            heard: if entry.centre == me {
+                entry.spent_by_all()
+            } else {
+                0
+            },
         }
     }
 
     /// How all keys stand.
     pub fn stand(&mut self, now: Instant) -> SyncStand {
-        let mut stand = SyncStand {
+        let (me, limits) = (self.setup.me, self.setup.config.limits);
+        let (entries, mut debt) = (&self.entries, 0_u64);
+        self.debtors.retain(|key| {
+            let entry = entries.get(*key).filter(|entry| entry.centre == me);
+            let owed = entry.map_or(0, |entry| entry.debt(&limits, now));
+            debt = debt.saturating_add(owed);
+            owed > 0
+        });
+        SyncStand {
             counts: self.counts,
             keys: self.entries.len() as u64,
-            untold: self.untold.len() as u64,
+            centred: self.centred,
+            untold: self.lists.untold(),
+            debt,
             over_max: self.over_max(),
-            ..SyncStand::default()
-        };
-        let (me, limits) = (self.setup.me, self.setup.config.limits);
-        self.entries.each_mut(|_, entry| {
-            if entry.centre == me {
-                entry.bucket.fill(&limits, now);
-                stand.centred += 1;
-                stand.debt = stand.debt.saturating_add(entry.debt());
-            }
-        });
-        stand
+        }
     }
 }
 

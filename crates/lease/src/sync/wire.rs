@@ -10,7 +10,7 @@ use tollgate_gossip::{Decoder, Encoder, Key, Malformed, Writer};
 use crate::amount::AMOUNT_MAX;
 
 /// The first byte of every frame: the version of this encoding.
-const VERSION: u8 = 0x40;
+const VERSION: u8 = 0x41;
 const REPORTS: u8 = 0;
 const LEVELS: u8 = 1;
 /// The longest frame that is read.
@@ -79,33 +79,43 @@ impl Sum {
     }
 }
 
+/// What sessions and levels of a frame are told from, so that those that are alike take few bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Base {
+    session: u64,
+    level: i128,
+}
+
 /// Frames of reports, each short enough for a datagram.
 pub(super) fn reports(writer: Writer, all: &[Report]) -> Vec<Arc<[u8]>> {
+    let base = Base::of(all.iter().map(|report| (report.session, report.level)));
     let head = |out: &mut Encoder| {
         out.u8(REPORTS);
+        base.put(out);
         out.count(u64::from(writer.0));
     };
     frames(all, head, |out, report| {
         out.key(report.key);
-        out.count(report.session);
+        base.put_session(out, report.session);
         put_sum(out, report.said);
         put_sum(out, report.said.beyond(report.heard));
-        put_level(out, report.level);
+        base.put_level(out, report.level);
     })
 }
 
 /// Frames of answers, likewise.
 pub(super) fn levels(all: &[Answer]) -> Vec<Arc<[u8]>> {
-    frames(
-        all,
-        |out| out.u8(LEVELS),
-        |out, level| {
-            out.key(level.key);
-            out.count(level.session);
-            put_sum(out, level.heard);
-            put_level(out, level.level);
-        },
-    )
+    let base = Base::of(all.iter().map(|answer| (answer.session, answer.level)));
+    let head = |out: &mut Encoder| {
+        out.u8(LEVELS);
+        base.put(out);
+    };
+    frames(all, head, |out, level| {
+        out.key(level.key);
+        base.put_session(out, level.session);
+        put_sum(out, level.heard);
+        base.put_level(out, level.level);
+    })
 }
 
 fn frames<T>(
@@ -129,6 +139,51 @@ fn frames<T>(
     done
 }
 
+impl Base {
+    /// The latest session and the highest level.
+    fn of(all: impl Iterator<Item = (u64, i128)>) -> Self {
+        let most = |base: Self, (session, level): (u64, i128)| Self {
+            session: base.session.max(session),
+            level: base.level.max(level).min(AMOUNT_MAX),
+        };
+        all.fold(Self::default(), most)
+    }
+
+    fn put(self, out: &mut Encoder) {
+        out.count(self.session);
+        put_level(out, self.level);
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            session: from.count()?,
+            level: amount(from)?,
+        })
+    }
+
+    fn put_session(self, out: &mut Encoder, session: u64) {
+        out.count(self.session - session);
+    }
+
+    fn session(self, from: &mut Decoder<'_>) -> Result<u64, Malformed> {
+        let before = from.count()?;
+        self.session.checked_sub(before).ok_or(Malformed::Value)
+    }
+
+    fn put_level(self, out: &mut Encoder, level: i128) {
+        let below = self.level - level.clamp(-AMOUNT_MAX, AMOUNT_MAX);
+        out.varint(below.unsigned_abs());
+    }
+
+    fn level(self, from: &mut Decoder<'_>) -> Result<i128, Malformed> {
+        let below = i128::try_from(from.varint()?).ok();
+        let level = below.and_then(|below| self.level.checked_sub(below));
+        level
+            .filter(|level| *level >= -AMOUNT_MAX)
+            .ok_or(Malformed::Value)
+    }
+}
+
 /// What the bytes of a frame say.
 pub(super) fn read(frame: &[u8]) -> Result<Frame, Malformed> {
     if frame.len() > FRAME_BYTES_MAX {
@@ -141,10 +196,16 @@ pub(super) fn read(frame: &[u8]) -> Result<Frame, Malformed> {
     }
     match from.u8()? {
         REPORTS => {
+            let base = Base::get(&mut from)?;
             let writer = u16::try_from(from.count()?).map_err(|_| Malformed::Value)?;
-            Ok(Frame::Reports(Writer(writer), list(&mut from, report)?))
+            let reports = list(&mut from, |from| report(base, from))?;
+            Ok(Frame::Reports(Writer(writer), reports))
         }
-        LEVELS => Ok(Frame::Levels(list(&mut from, level)?)),
+        LEVELS => {
+            let base = Base::get(&mut from)?;
+            let levels = list(&mut from, |from| level(base, from))?;
+            Ok(Frame::Levels(levels))
+        }
         other => Err(Malformed::Kind(other)),
     }
 }
@@ -161,8 +222,8 @@ fn list<T>(
     Ok(all)
 }
 
-fn report(from: &mut Decoder<'_>) -> Result<Report, Malformed> {
-    let (key, session, said) = (from.key()?, from.count()?, sum(from)?);
+fn report(base: Base, from: &mut Decoder<'_>) -> Result<Report, Malformed> {
+    let (key, session, said) = (from.key()?, base.session(from)?, sum(from)?);
     let untold = sum(from)?;
     if !untold.is_within(said) {
         return Err(Malformed::Value);
@@ -172,16 +233,16 @@ fn report(from: &mut Decoder<'_>) -> Result<Report, Malformed> {
         session,
         said,
         heard: said.beyond(untold),
-        level: amount(from)?,
+        level: base.level(from)?,
     })
 }
 
-fn level(from: &mut Decoder<'_>) -> Result<Answer, Malformed> {
+fn level(base: Base, from: &mut Decoder<'_>) -> Result<Answer, Malformed> {
     Ok(Answer {
         key: from.key()?,
-        session: from.count()?,
+        session: base.session(from)?,
         heard: sum(from)?,
-        level: amount(from)?,
+        level: base.level(from)?,
     })
 }
 
@@ -285,9 +346,10 @@ mod tests {
         let mut out = Encoder::default();
         out.u8(VERSION);
         out.u8(REPORTS);
+        Base::default().put(&mut out);
         out.count(1);
         out.key(Key(1));
-        for number in [1, 5, 0, 6, 0, 0] {
+        for number in [0, 5, 0, 6, 0, 0] {
             out.count(number);
         }
         assert_eq!(read(&out.finish()), Err(Malformed::Value));
