@@ -1,9 +1,9 @@
 //! One node's part in all topics of a policy: a machine for each key that has need of others.
 //!
 //! Every node of a roster has its share of every key by right, so that a key needs no introduction: a machine that is
-//! made late begins as it would have at the node's start. While a key is at least half full and owes, lends, borrows
-//! and hires nothing, its tokens are all there is to know, and they are kept without a machine ([`Calm`]). Messages are
-//! told at once when they may go. Frames carry the key before what its machine says. Not here: sockets, clocks, who
+//! made late begins as it would have at the node's start. While a key has tokens and owes, lends, borrows and hires
+//! nothing, these are all there is to know, and they are kept without a machine ([`Calm`]). Messages are told at once
+//! when they may go. Frames carry the key before what its machine says. Not here: sockets, clocks, who
 //! lives.
 
 mod calm;
@@ -19,8 +19,8 @@ use crate::config::SplitConfig;
 use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::setup::{BadSetup, Begin, Counts, Inspection, Setup};
-pub(crate) use calm::Calm;
-use calm::Full;
+use calm::{Calm, Full};
+pub(crate) use calm::Resumed;
 
 /// What all topics of a policy have in common at one node.
 #[derive(Clone, Debug)]
@@ -57,8 +57,8 @@ pub struct Topics {
     full: Full,
     due: BTreeSet<(Instant, Key)>,
     sends: VecDeque<Send>,
-    /// Of topics that were dropped.
-    past: Counts,
+    /// What happened in all topics so far.
+    counts: Counts,
     made: u64,
     /// Calls so far, some of which look at what may be forgotten.
     calls: u64,
@@ -113,7 +113,7 @@ impl Topics {
             full,
             due: BTreeSet::new(),
             sends: VecDeque::new(),
-            past: Counts::default(),
+            counts: Counts::default(),
             made: 0,
             calls: 0,
         })
@@ -146,13 +146,11 @@ impl Topics {
     pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
         if let Some(probe) = self
             .calm_at(key, now)
-            .and_then(|calm| self.full.probe(&calm, cost))
+            .and_then(|calm| self.full.probe(&calm, cost, now))
         {
             return probe;
         }
-        if self.calm.contains_key(key) {
-            self.wake(key);
-        }
+        self.wake(key, now);
         let message = self.setup.limits.message().max(1);
         let (leaks, wait_max) = (self.setup.leaks, self.wait_max);
         let (mut made, mut through) = (None, Instant::default());
@@ -201,17 +199,17 @@ impl Topics {
     pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
         self.tidy(now);
         if let Some(mut calm) = self.calm_at(key, now)
-            && self.full.probe(&calm, cost).is_some()
+            && self.full.probe(&calm, cost, now).is_some()
         {
-            self.past.arrived += cost;
-            let is_low = self.full.take(&mut calm, cost);
+            self.counts.arrived += cost;
+            let is_low = self.full.take(&mut calm, cost, now);
             *self.calm.get_or_insert_with(key, || calm) = calm;
             if is_low {
-                self.wake(key);
+                self.wake(key, now);
             }
             return;
         }
-        self.with(key, |machine| {
+        self.with(key, now, |machine| {
             machine.take(cost, now);
         });
         if let Some(topic) = self.busy.get_mut(key).filter(|_| self.setup.leaks) {
@@ -226,33 +224,35 @@ impl Topics {
 
     /// A message was refused: others may have more.
     pub fn miss(&mut self, key: Key, now: Instant) {
-        self.with(key, |machine| machine.miss(now));
+        self.with(key, now, |machine| machine.miss(now));
     }
 
     /// Charges without asking.
     pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
-        self.with(key, |machine| machine.charge(cost, debt_max, now));
+        self.with(key, now, |machine| machine.charge(cost, debt_max, now));
     }
 
     /// Gives back what was charged here.
     pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
         if let Some(mut calm) = self.calm_at(key, now) {
-            self.full.refund(&mut calm, cost);
+            self.full.refund(&mut calm, cost, now);
             self.calm.insert(key, calm);
             return;
         }
-        self.with(key, |machine| machine.refund(cost, now));
+        self.with(key, now, |machine| machine.refund(cost, now));
     }
 
     /// Forgets what was charged here.
     pub fn reset(&mut self, key: Key, now: Instant) {
-        self.with(key, |machine| machine.reset(now));
+        self.with(key, now, |machine| machine.reset(now));
     }
 
     /// How a key stands.
     pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+        if let Some(calm) = self.calm_at(key, now) {
+            return self.full.standing(&calm, now);
+        }
         let remaining = self.probe(key, 0, now).remaining;
-        self.wake(key);
         let topic = self.busy.get_mut(key);
         let reset_after = topic.map(|topic| topic.machine.full_after(now));
         Standing {
@@ -263,17 +263,19 @@ impl Topics {
 
     /// How the sub-bucket of a key stands; of one that was never seen, as it would.
     pub fn inspect(&mut self, key: Key, now: Instant) -> Option<Inspection> {
-        self.wake(key);
-        match self.busy.get_mut(key) {
-            Some(topic) => Some(topic.machine.inspect(now)),
-            None => self.make().ok().map(|mut machine| machine.inspect(now)),
+        if let Some(topic) = self.busy.get_mut(key) {
+            return Some(topic.machine.inspect(now));
         }
+        let mut machine = self.make().ok()?;
+        if let Some(calm) = self.calm.get(key) {
+            machine.resume(&self.full.resumed(calm, now), now);
+        }
+        Some(machine.inspect(now))
     }
 
     /// What happened so far.
-    pub fn counts(&self) -> Counts {
-        let all = self.busy.values().map(|topic| topic.machine.counts());
-        all.fold(self.past, Counts::plus)
+    pub const fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// A frame came.
@@ -292,7 +294,7 @@ impl Topics {
             return Ok(());
         }
         let mut taken = Ok(());
-        self.with(key, |machine| taken = machine.handle_frame(from, rest, now));
+        self.with(key, now, |machine| taken = machine.handle_frame(from, rest, now));
         taken
     }
 
@@ -305,7 +307,7 @@ impl Topics {
             .map(|(_, key)| *key)
             .collect();
         for key in due {
-            self.with(key, |machine| machine.handle_timeout(now));
+            self.with(key, now, |machine| machine.handle_timeout(now));
         }
     }
 
@@ -363,7 +365,7 @@ impl Topics {
 
     /// A key's tokens, where it has no need of others.
     fn calm_at(&self, key: Key, now: Instant) -> Option<Calm> {
-        let known = self.calm.get(key).map(|calm| self.full.at(*calm, now));
+        let known = self.calm.get(key).copied();
         known.or_else(|| {
             self.full
                 .new_at(now)
@@ -372,11 +374,11 @@ impl Topics {
     }
 
     /// Gives a calm key a machine.
-    fn wake(&mut self, key: Key) {
+    fn wake(&mut self, key: Key, now: Instant) {
         if let Some(calm) = self.calm.remove(key)
             && let Ok(mut machine) = self.make()
         {
-            machine.resume(&calm);
+            machine.resume(&self.full.resumed(&calm, now), now);
             self.keep(key, machine);
         }
     }
@@ -400,8 +402,8 @@ impl Topics {
         })
     }
 
-    fn with(&mut self, key: Key, act: impl FnOnce(&mut Machine)) {
-        self.wake(key);
+    fn with(&mut self, key: Key, now: Instant, act: impl FnOnce(&mut Machine)) {
+        self.wake(key, now);
         if !self.busy.contains_key(key)
             && let Ok(machine) = self.make()
         {
@@ -421,6 +423,7 @@ impl Topics {
         if self.sends.len() > SENDS_MAX {
             self.sends.pop_front();
         }
+        self.counts = self.counts.plus(topic.machine.take_counts());
         let due = topic.machine.poll_timeout();
         if topic.due != due {
             if let Some(before) = std::mem::replace(&mut topic.due, due) {

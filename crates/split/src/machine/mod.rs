@@ -313,6 +313,11 @@ impl Machine {
         self.counts
     }
 
+    /// What happened since that was asked last.
+    pub(crate) fn take_counts(&mut self) -> Counts {
+        std::mem::take(&mut self.counts)
+    }
+
     /// Time never runs backwards.
     fn clock(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);

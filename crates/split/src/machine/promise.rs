@@ -10,7 +10,7 @@ use tollgate_limit::{Instant, Span};
 use super::Machine;
 use super::hire::MILLI_PER_NANO;
 use crate::limits::Limits;
-use crate::topics::Calm;
+use crate::topics::Resumed;
 
 /// A machine that nothing happened to.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(crate) struct Rest {
     pub(crate) refill: u128,
     /// Below that it asks for tokens.
     pub(crate) low: u128,
-    /// From when on it is full.
-    pub(crate) full_at: Option<Instant>,
+    /// From when on it fills; it is empty before.
+    pub(crate) from: Instant,
 }
 
 impl Machine {
@@ -93,13 +93,15 @@ impl Machine {
     }
 
     /// Goes on as a machine that rested, with those tokens.
-    pub(crate) fn resume(&mut self, calm: &Calm) {
-        self.catch_up(calm.at);
-        let most = self.bucket.tokens();
-        let _ = self.bucket.take(most.saturating_sub(calm.tokens));
-        if calm.asked > 0 {
-            self.asked_for(calm.asked, true);
-            self.hires.pace.begin(calm.since);
+    pub(crate) fn resume(&mut self, from: &Resumed, now: Instant) {
+        self.catch_up(now);
+        let tokens = self.bucket.tokens();
+        let _ = self.bucket.take(tokens.saturating_sub(from.tokens));
+        // Some came back before it was full for the first time.
+        self.bucket.put(from.tokens.saturating_sub(tokens));
+        if from.asked > 0 {
+            self.asked_for(from.asked, true);
+            self.hires.pace.begin(from.since);
         }
     }
 
@@ -108,16 +110,16 @@ impl Machine {
         let start = self.now;
         self.catch_up(start);
         let ends = self.next_end().into_iter().chain([self.bucket.dry()]);
-        let clear = ends.fold(start, Instant::max);
+        let from = ends.fold(start, Instant::max);
         let (cost_max, low) = (u64::from(self.config.cost_max), self.low());
-        let wait = self.full_after(clear);
+        self.catch_up(from);
         Rest {
             limits: self.limits,
             cost_max,
             depth: self.bucket.room(),
             refill: self.bucket.refill(),
             low,
-            full_at: (self.bucket.refill() > 0).then(|| clear.saturating_add(wait)),
+            from,
         }
     }
 

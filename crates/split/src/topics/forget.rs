@@ -34,7 +34,8 @@ impl Topics {
         let Some((calm, topic)) = calm.and_then(|calm| Some((calm, self.busy.remove(key)?))) else {
             return;
         };
-        self.past = self.past.plus(topic.machine.counts());
+        let mut machine = topic.machine;
+        self.counts = self.counts.plus(machine.take_counts());
         if let Some(due) = topic.due {
             self.due.remove(&(due, key));
         }
@@ -46,8 +47,8 @@ impl Topics {
         let Some(key) = self.calm.sweep() else {
             return false;
         };
-        let calm = self.calm.get(key).map(|calm| self.full.at(*calm, now));
-        calm.is_some_and(|calm| self.full.is_new(&calm, now)) && self.calm.remove(key).is_some()
+        let calm = self.calm.get(key);
+        calm.is_some_and(|calm| self.full.is_new(calm, now)) && self.calm.remove(key).is_some()
     }
 }
 
