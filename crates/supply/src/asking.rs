@@ -51,18 +51,17 @@ pub(crate) struct Asked {
 }
 
 impl Asking {
-    pub(crate) fn new(now: Instant) -> Self {
-        Self {
-            look: None,
-            asks: Vec::new(),
-            probes: 0,
-            again_at: now,
-            gap: Span::ZERO,
-            has_refused: false,
-            has_rich: false,
-            need: None,
-        }
-    }
+    /// Nothing was asked.
+    pub(crate) const NONE: Self = Self {
+        look: None,
+        asks: Vec::new(),
+        probes: 0,
+        again_at: Instant::from_nanos(0),
+        gap: Span::ZERO,
+        has_refused: false,
+        has_rich: false,
+        need: None,
+    };
 
     /// Whether nothing is asked.
     pub(crate) fn is_quiet(&self) -> bool {

@@ -1,10 +1,14 @@
 //! Everything a node knows about one key: its tokens, its loans, what it promised, and what it is about to ask.
 //!
+//! A key that deals with nobody is its tokens and its demand; the rest is kept only while there is something to know.
 //! [`Cell::settle`] brings it to a time, step by step: whatever begins or ends before then does so at its own instant,
 //! so that it makes no difference how often it is looked at. Not here: what is said to others.
 
+use std::ops::{Deref, DerefMut};
+
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::Weigh;
 
 use crate::asking::Asking;
 use crate::bucket::{Bucket, signed};
@@ -15,18 +19,62 @@ use crate::loans::{Borrowed, Lent};
 use crate::planted;
 use crate::promises::Promises;
 
-/// One key on one node.
+/// One key on one node. What it has to do with others is read and changed as if it were always there.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) bucket: Bucket,
+    pub(crate) demand: Demand,
+    dealings: Option<Box<Dealings>>,
+}
+
+/// What a key has to do with others.
+#[derive(Clone, Debug)]
+pub(crate) struct Dealings {
     pub(crate) lent: Vec<Lent>,
     pub(crate) borrowed: Vec<Borrowed>,
     /// Requests that were let in and wait.
     promises: Promises,
     /// When a leaking bucket is through with those it let in.
     through: Instant,
-    pub(crate) demand: Demand,
     pub(crate) asking: Asking,
+}
+
+impl Dealings {
+    const NONE: Self = Self {
+        lent: Vec::new(),
+        borrowed: Vec::new(),
+        promises: Promises::NONE,
+        through: Instant::from_nanos(0),
+        asking: Asking::NONE,
+    };
+}
+
+static NO_DEALINGS: Dealings = Dealings::NONE;
+
+impl Deref for Cell {
+    type Target = Dealings;
+
+    fn deref(&self) -> &Dealings {
+        self.dealings.as_deref().unwrap_or(&NO_DEALINGS)
+    }
+}
+
+impl DerefMut for Cell {
+    fn deref_mut(&mut self) -> &mut Dealings {
+        self.dealings
+            .get_or_insert_with(|| Box::new(Dealings::NONE))
+    }
+}
+
+impl Weigh for Cell {
+    fn heap_bytes(&self) -> u64 {
+        let of = |dealings: &Dealings| {
+            let lent = dealings.lent.len() * size_of::<Lent>();
+            let borrowed = dealings.borrowed.len() * size_of::<Borrowed>();
+            (size_of::<Dealings>() + lent + borrowed) as u64
+        };
+        self.dealings.as_deref().map_or(0, of)
+    }
 }
 
 /// Loans that came to their end while nobody looked.
@@ -45,12 +93,31 @@ impl Cell {
     pub(crate) fn new(bucket: Bucket, now: Instant) -> Self {
         Self {
             bucket,
-            lent: Vec::new(),
-            borrowed: Vec::new(),
-            promises: Promises::default(),
-            through: bucket.at,
             demand: Demand::new(now),
-            asking: Asking::new(now),
+            dealings: None,
+        }
+    }
+
+    /// What it has to do with others, where there is something.
+    pub(crate) fn dealings(&mut self) -> Option<&mut Dealings> {
+        self.dealings.as_deref_mut()
+    }
+
+    /// Keeps nothing where there is nothing to know.
+    pub(crate) fn forget_dealings(&mut self) {
+        let is_over = |dealings: &Dealings| {
+            let asking = &dealings.asking;
+            dealings.lent.is_empty()
+                && dealings.borrowed.is_empty()
+                && dealings.promises.is_empty()
+                && dealings.through <= self.bucket.at
+                && asking.is_quiet()
+                && asking.need.is_none()
+                && !asking.has_refused
+                && asking.again_at <= self.bucket.at
+        };
+        if self.dealings.as_deref().is_some_and(is_over) {
+            self.dealings = None;
         }
     }
 
@@ -125,7 +192,10 @@ impl Cell {
     /// Drops what has ended at the cell's time.
     fn end(&mut self, ended: &mut Ended) {
         let now = self.bucket.at;
-        self.borrowed.retain(|loan| {
+        let Some(dealings) = self.dealings() else {
+            return;
+        };
+        dealings.borrowed.retain(|loan| {
             let is_over = loan.until <= now;
             if is_over {
                 ended.expired += 1;
@@ -133,10 +203,10 @@ impl Cell {
             }
             !is_over
         });
-        let lent = self.lent.len();
-        self.lent.retain(|loan| loan.until > now);
-        ended.lapsed += (lent - self.lent.len()) as u64;
-        self.promises.pass(now);
+        let lent = dealings.lent.len();
+        dealings.lent.retain(|loan| loan.until > now);
+        ended.lapsed += (lent - dealings.lent.len()) as u64;
+        dealings.promises.pass(now);
     }
 
     /// How long until a request of `cost` tokens can be let through, counting on nothing that could end and after all
@@ -273,5 +343,15 @@ impl Cell {
             && self.asking.is_quiet()
             && self.bucket.tokens >= blank
             && self.through <= self.bucket.at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_deals_with_nobody_takes_80_bytes() {
+        assert_eq!(size_of::<Cell>(), 80);
     }
 }

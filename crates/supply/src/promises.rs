@@ -8,13 +8,19 @@ use std::collections::VecDeque;
 use tollgate_limit::{Instant, Span};
 
 /// Who waits, in the order in which they pass.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Promises {
     queue: VecDeque<(Instant, u128)>,
     sum: u128,
 }
 
 impl Promises {
+    /// Nobody waits.
+    pub(crate) const NONE: Self = Self {
+        queue: VecDeque::new(),
+        sum: 0,
+    };
+
     /// Tokens of all who wait.
     pub(crate) const fn sum(&self) -> u128 {
         self.sum

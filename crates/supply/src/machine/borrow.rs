@@ -227,6 +227,7 @@ impl Machine {
         if cell.borrowed.len() >= LOANS_MAX {
             return;
         }
+        let since = cell.bucket.at;
         cell.borrowed.push(Borrowed {
             from: from.node,
             boot: from.boot,
@@ -238,7 +239,7 @@ impl Machine {
             tokens_back: 0,
             until,
             renew_at,
-            since: cell.bucket.at,
+            since,
             is_unreported: false,
         });
         let place = cell.borrowed.len() - 1;

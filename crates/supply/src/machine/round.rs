@@ -6,6 +6,7 @@ use tollgate_gossip::Key;
 use tollgate_limit::{Instant, Span};
 
 use super::Machine;
+use crate::cell::Cell;
 use crate::loans::Borrowed;
 
 impl Machine {
@@ -37,7 +38,7 @@ impl Machine {
             self.round_of(*key, true, now);
         }
         let all = self.cells.len();
-        for turn in 0..CALM_LOOKS.max(all / CALM_PARTS).min(all) {
+        for turn in 0..(all / CALM_PARTS).clamp(CALM_LOOKS, CALM_MAX).min(all) {
             let calm = self.cells.sweep();
             if let Some(key) = calm.filter(|key| busy.binary_search(key).is_err()) {
                 self.round_of(key, turn < CALM_LOOKS, now);
@@ -61,8 +62,11 @@ impl Machine {
         };
         let is_calm = cell.is_calm(&ground);
         cell.demand.roll(round, now);
-        cell.asking.adapt(&self.own.config);
-        cell.asking.forget(term, now);
+        if let Some(dealings) = cell.dealings() {
+            dealings.asking.adapt(&self.own.config);
+            dealings.asking.forget(term, now);
+            cell.forget_dealings();
+        }
         let is_idle = cell.demand.is_idle(term, now);
         if is_idle || self.has_left() {
             self.return_all(key, now);
@@ -117,15 +121,16 @@ impl Machine {
     /// reported.
     fn renew_due(&mut self, key: Key, now: Instant) {
         let soon = now.saturating_add(Span::from_nanos(self.own.config.round.as_nanos() / 2));
-        let Some(cell) = self.cells.get_mut(key) else {
+        let cell = self.cells.get_mut(key);
+        let Some(dealings) = cell.and_then(Cell::dealings) else {
             return;
         };
-        let asks = &cell.asking.asks;
+        let asks = &dealings.asking.asks;
         let is_over = |loan: &Borrowed| {
             loan.amount() == 0 && !loan.is_unreported && asks.iter().all(|ask| ask.to != loan.from)
         };
-        cell.borrowed.retain(|loan| !is_over(loan));
-        let due: Vec<_> = cell
+        dealings.borrowed.retain(|loan| !is_over(loan));
+        let due: Vec<_> = dealings
             .borrowed
             .iter()
             .enumerate()
@@ -160,7 +165,9 @@ impl Machine {
 
 /// Calm keys that look around in one round, and that take part in it at least,
 const CALM_LOOKS: usize = 256;
-/// or one in so many of all keys.
+/// or one in so many of all keys,
 const CALM_PARTS: usize = 64;
+/// but no more, as requests wait for a round.
+const CALM_MAX: usize = 1_024;
 /// Keys that are looked at to make room for one.
 const EVICT_LOOKS_MAX: usize = 256;

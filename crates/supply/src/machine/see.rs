@@ -4,7 +4,6 @@
 
 use tollgate_gossip::{Footprint, Key, NodeId};
 use tollgate_limit::Instant;
-use tollgate_mode::Weigh;
 
 use super::Machine;
 use crate::cell::Cell;
@@ -103,15 +102,11 @@ impl Machine {
     /// The books of a key at `now`, and from when on the home is valid.
     pub(crate) fn books(&self, key: Key, now: Instant) -> (Vec<Lent>, Vec<Borrowed>, Instant) {
         let cell = self.view(key, now.max(self.now));
-        (cell.lent, cell.borrowed, self.home.ground.from)
-    }
-}
-
-impl Weigh for Cell {
-    fn heap_bytes(&self) -> u64 {
-        let lent = self.lent.len() * size_of::<Lent>();
-        let borrowed = self.borrowed.len() * size_of::<Borrowed>();
-        (lent + borrowed) as u64
+        (
+            cell.lent.clone(),
+            cell.borrowed.clone(),
+            self.home.ground.from,
+        )
     }
 }
 
