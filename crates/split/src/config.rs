@@ -19,6 +19,9 @@ pub struct SplitConfig {
     pub patience: Span,
     /// A peer that is too far away, or silent, is tried again after so long.
     pub probe: Span,
+    /// Where nobody has anything to give, nobody is asked until a message has come back to the whole topic, and longer
+    /// each time, up to so many times as long.
+    pub rests_max: u32,
     /// By how much a clock may run wrong, in millionths.
     pub drift_ppm: u32,
     /// The most messages that one message may cost; every sub-bucket can hold so many.
@@ -51,6 +54,7 @@ impl Default for SplitConfig {
             term: Span::from_nanos(500_000_000),
             patience: Span::from_nanos(20_000_000),
             probe: Span::from_nanos(1_000_000_000),
+            rests_max: 1,
             drift_ppm: 1_000,
             cost_max: 1,
             queue_max: 1 << 20,

@@ -71,6 +71,7 @@ impl Split {
                 Borrow::Off
             },
             low_milli: self.low_milli,
+            rests_max: RESTS_MAX,
             hire: match self.adapt {
                 Adapt::Off => None,
                 Adapt::On => Some(AdaptorConfig::default()),
@@ -284,5 +285,7 @@ fn millis(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
+/// Where all nodes are asked for too much, asking each other helps nobody.
+const RESTS_MAX: u32 = 32;
 /// A node that was not told who it is: it has no part under this number, which no name has.
 const NOBODY: NodeId = NodeId(u16::MAX);

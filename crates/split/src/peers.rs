@@ -21,6 +21,8 @@ pub(crate) struct Peers {
     tried: BTreeSet<NodeId>,
     /// Nobody is asked before.
     rest_until: Instant,
+    /// So often everybody had nothing, since somebody last gave.
+    barren: u32,
     /// One way may take no longer for borrowing to help.
     reach_ns: u64,
 }
@@ -45,6 +47,7 @@ impl Peers {
             others: BTreeMap::new(),
             tried: BTreeSet::new(),
             rest_until: Instant::default(),
+            barren: 0,
             reach_ns,
         }
     }
@@ -144,16 +147,22 @@ impl Peers {
     /// Somebody gave: everybody may be asked again.
     pub(crate) fn gave(&mut self) {
         self.tried.clear();
+        self.barren = 0;
     }
 
-    /// A peer had nothing. Once all that can be asked had nothing, nobody is asked for a while.
-    pub(crate) fn had_nothing(&mut self, from: NodeId, rest: Span, now: Instant) {
+    /// A peer had nothing. Once all that can be asked had nothing, nobody is asked for a while: longer each time, up to
+    /// so many times as long.
+    pub(crate) fn had_nothing(&mut self, from: NodeId, rest: Span, times_max: u32, now: Instant) {
         self.tried.insert(from);
         let tried = &self.tried;
         let is_free = |(id, peer): (&NodeId, &Peer)| peer.shun_until <= now && !tried.contains(id);
         if !self.others.iter().any(is_free) {
             self.tried.clear();
-            self.rest_until = now.saturating_add(rest);
+            let times = 1_u32.checked_shl(self.barren).unwrap_or(times_max);
+            let longer = rest.as_nanos().saturating_mul(times.min(times_max).into());
+            let longer = Span::from_nanos(longer.min(REST_NS_MAX)).max(rest);
+            self.barren = self.barren.saturating_add(1);
+            self.rest_until = now.saturating_add(longer);
         }
     }
 
@@ -202,6 +211,9 @@ impl Peer {
         level.saturating_add(signed(back)).min(signed(share.depth))
     }
 }
+
+/// Nobody is left alone for longer than that, unless not even a message comes back meanwhile.
+const REST_NS_MAX: u128 = 1_000_000_000;
 
 /// Amounts are below 2^120, but for times no refill is long enough for.
 fn signed(grains: u128) -> i128 {

@@ -104,7 +104,11 @@ impl Machine {
             self.had_nothing(from, now);
         } else if u128::from(took_ns) <= self.config.term.as_nanos() {
             self.counts.hits += 1;
-            self.peers.gave();
+            if self.is_trifle(amount) {
+                self.had_nothing(from, now);
+            } else {
+                self.peers.gave();
+            }
             let returned = self.receive(amount, now);
             let confirm = Message::Confirm {
                 ticket,
@@ -115,6 +119,14 @@ impl Machine {
             self.send(from, &confirm);
         }
         self.ask(now);
+    }
+
+    /// What is less than a message passes to and fro where all are asked for too much. Where shares are not much deeper,
+    /// there is nothing else to give.
+    fn is_trifle(&self, amount: u128) -> bool {
+        let message = self.limits.message();
+        let is_deep = self.bucket.share().depth >= message.saturating_mul(TRIFLE_DEPTHS);
+        self.config.rests_max > 1 && amount < message && is_deep
     }
 
     /// Serves those who wait, keeps what there is room for, and says what is left.
@@ -148,11 +160,14 @@ impl Machine {
     }
 
     pub(super) fn had_nothing(&mut self, from: NodeId, now: Instant) {
-        self.peers.had_nothing(from, self.rest(), now);
+        let (rest, times) = (self.rest(), self.config.rests_max);
+        self.peers.had_nothing(from, rest, times, now);
     }
 }
 
 /// Nothing below that part of a message is given: a quarter.
 const GIFT_PART_MIN: u128 = 4;
+/// Where a share holds so many messages, less than one is a trifle.
+const TRIFLE_DEPTHS: u128 = 4;
 /// Gifts that may be on their way.
 const HOLDS_MAX: usize = 1 << 10;
