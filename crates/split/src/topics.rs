@@ -19,8 +19,8 @@ use crate::config::SplitConfig;
 use crate::limits::Limits;
 use crate::machine::Machine;
 use crate::setup::{BadSetup, Begin, Counts, Inspection, Setup};
-use calm::{Calm, Full};
 pub(crate) use calm::Resumed;
+use calm::{Calm, Full};
 
 /// What all topics of a policy have in common at one node.
 #[derive(Clone, Debug)]
@@ -294,7 +294,9 @@ impl Topics {
             return Ok(());
         }
         let mut taken = Ok(());
-        self.with(key, now, |machine| taken = machine.handle_frame(from, rest, now));
+        self.with(key, now, |machine| {
+            taken = machine.handle_frame(from, rest, now);
+        });
         taken
     }
 

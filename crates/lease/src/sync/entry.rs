@@ -74,7 +74,8 @@ pub(super) struct Over {
 impl Weigh for Entry {
     fn heap_bytes(&self) -> u64 {
         let more = self.more.as_ref();
-        let more = more.map(|more| size_of::<More>() + more.by_writer.capacity() * size_of::<Heard>());
+        let more =
+            more.map(|more| size_of::<More>() + more.by_writer.capacity() * size_of::<Heard>());
         more.map_or(0, |bytes| bytes as u64)
     }
 }
@@ -249,13 +250,11 @@ impl Entry {
             return None;
         }
         let before = before.filter(|before| before.session == of.session);
-        let known = match before {
-            Some(before) => before.sum.max(of.heard),
-            None => {
-                level = more.meet(config, level, of, now);
-                of.heard
-            }
-        };
+        let known = before.map(|before| before.sum.max(of.heard));
+        let known = known.unwrap_or_else(|| {
+            level = more.meet(config, level, of, now);
+            of.heard
+        });
         let sum = known.max(of.said);
         let news = sum.beyond(known);
         more.remember(Heard {

@@ -126,7 +126,10 @@ impl Syncing {
             return 0;
         }
         let waits = self.waits_max().saturating_mul(nodes - 1);
-        self.setup.config.over_max(nodes, time).saturating_add(waits)
+        self.setup
+            .config
+            .over_max(nodes, time)
+            .saturating_add(waits)
     }
 
     /// Tokens of a key that may wait to be told.
@@ -387,7 +390,12 @@ impl Syncing {
         })
     }
 
-    fn edit(&mut self, key: Key, at: Instant, change: impl FnOnce(&mut Entry, &Limits, bool, Instant)) {
+    fn edit(
+        &mut self,
+        key: Key,
+        at: Instant,
+        change: impl FnOnce(&mut Entry, &Limits, bool, Instant),
+    ) {
         let (config, me) = (self.setup.config, self.setup.me);
         let (now, waits_max) = (self.wind(at), self.waits_max());
         let entry = self.entry(key, now);
@@ -403,7 +411,11 @@ impl Syncing {
         } else if let Some(entry) = self.entries.get_mut(key) {
             self.lists.was_set_back(at);
             if may_wait {
-                self.lists.wait(key, entry, after(at, config.interval_ns.saturating_mul(WAITS_INTERVALS)));
+                self.lists.wait(
+                    key,
+                    entry,
+                    after(at, config.interval_ns.saturating_mul(WAITS_INTERVALS)),
+                );
             } else {
                 self.lists.tell_soon(key, entry);
             }
