@@ -1,18 +1,17 @@
 //! One node's part in all keys of a policy.
 //!
-//! Not here: what a policy says, and how it is shown.
+//! Not here: what is said to other nodes (`talk`), what a policy says, and how it is shown.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
-use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer};
+use tollgate_gossip::{Footprint, Key, NodeId, Probe, Send, Standing, Verdict, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
 
 use super::config::SyncConfig;
 use super::entry::{DUE, Entry, WAITS, moved, owed};
-use super::lists::{Lists, Turn};
+use super::lists::Lists;
 use super::status::SyncCounts;
-use super::wire::{self, Answer, Frame, Report};
 use crate::amount::{Limits, after, mites, tokens, wait_ns};
 
 /// What all keys of a policy have in common at one node.
@@ -43,14 +42,14 @@ pub struct Syncing {
     pub(super) debtors: BTreeSet<Key>,
     /// Keys of which the centre has not confirmed everything.
     pub(super) lists: Lists,
-    sends: VecDeque<Send>,
+    pub(super) sends: VecDeque<Send>,
     /// The last session.
     sessions: u64,
     /// The latest time it heard of.
     now: Instant,
     pub(super) counts: SyncCounts,
     /// Mites that were spent beyond the buckets of keys whose centre this is.
-    over: i128,
+    pub(super) over: i128,
 }
 
 impl SyncingSetup {
@@ -133,12 +132,12 @@ impl Syncing {
     }
 
     /// Tokens of a key that may wait to be told.
-    const fn waits_max(&self) -> u64 {
+    pub(super) const fn waits_max(&self) -> u64 {
         self.setup.config.limits.burst() / WAITS_PART
     }
 
     /// Hears the time. A clock that was set back fills nothing until that is said.
-    fn wind(&mut self, now: Instant) -> Instant {
+    pub(super) fn wind(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.now
     }
@@ -253,53 +252,6 @@ impl Syncing {
         }
     }
 
-    /// A frame came. A malformed one changes nothing.
-    pub fn handle_frame(
-        &mut self,
-        from: NodeId,
-        frame: &[u8],
-        now: Instant,
-    ) -> Result<(), Malformed> {
-        let frame = wire::read(frame)?;
-        let is_known = self.setup.members.contains(&from) && from != self.setup.me;
-        match frame {
-            Frame::Reports(writer, reports) => {
-                self.counts.heard += reports.len() as u64;
-                if !is_known {
-                    self.counts.ignored += reports.len() as u64;
-                    return Ok(());
-                }
-                let reports = reports.iter();
-                let answers: Vec<Answer> = reports
-                    .filter_map(|report| self.hear(writer, report, now))
-                    .collect();
-                self.post(from, wire::levels(&answers));
-            }
-            Frame::Levels(levels) if is_known => {
-                for level in levels {
-                    self.answered(from, &level, now);
-                }
-            }
-            Frame::Levels(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Tells the centres what is due.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        let interval = self.setup.config.interval_ns;
-        if self.lists.next(interval).is_some_and(|due| due <= now) {
-            let turns = self.lists.some_due(interval, now);
-            self.speak(&turns, now);
-        }
-    }
-
-    /// Tells the centres what only this node knows, as it is about to go.
-    pub fn handle_leave(&mut self, now: Instant) {
-        let turns = self.lists.all();
-        self.speak(&turns, now);
-    }
-
     /// When to call [`Self::handle_timeout`] next: at once for what comes after a silence, and then every interval.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.lists.next(self.setup.config.interval_ns)
@@ -326,7 +278,8 @@ impl Syncing {
 
     /// Bytes of memory that it takes.
     pub fn held(&self) -> u64 {
-        self.entries.held() + self.lists.held()
+        let debtors = self.debtors.len() as u64 * DEBTOR_BYTES;
+        self.entries.held() + self.lists.held() + debtors
     }
 
     /// Keys that are known, in ascending order.
@@ -380,7 +333,7 @@ impl Syncing {
     }
 
     /// The entry of a key, which is made if need be.
-    fn entry(&mut self, key: Key, now: Instant) -> &mut Entry {
+    pub(super) fn entry(&mut self, key: Key, now: Instant) -> &mut Entry {
         let (setup, sessions, centred) = (&self.setup, &mut self.sessions, &mut self.centred);
         self.entries.get_or_insert_with(key, || {
             *sessions = now.as_nanos().max(sessions.saturating_add(1));
@@ -423,91 +376,17 @@ impl Syncing {
     }
 
     /// At the centre: remembers a key that owes something.
-    fn note_debt(&mut self, key: Key, now: Instant) {
+    pub(super) fn note_debt(&mut self, key: Key, now: Instant) {
         let (limits, me) = (&self.setup.config.limits, self.setup.me);
         let entry = self.entries.get(key).filter(|entry| entry.centre == me);
         if entry.is_some_and(|entry| entry.level(limits, now) < 0) {
             self.debtors.insert(key);
         }
     }
-
-    /// At the centre: what a node says of a key.
-    fn hear(&mut self, writer: Writer, report: &Report, now: Instant) -> Option<Answer> {
-        let config = self.setup.config;
-        let has_room = self.entries.len() < KEYS_MAX || self.knows(report.key);
-        let answer = if has_room && self.setup.centre(report.key) == self.setup.me {
-            let now = self.wind(now);
-            let entry = self.entry(report.key, now);
-            let answer = entry.handle_report(&config, writer, report, now);
-            self.note_debt(report.key, now);
-            answer
-        } else {
-            None
-        };
-        let Some((level, over)) = answer else {
-            self.counts.ignored += 1;
-            return None;
-        };
-        self.over = self.over.saturating_add(over.more);
-        self.counts.over = tokens(self.over);
-        self.counts.debt_max = self.counts.debt_max.max(owed(over.debt));
-        Some(level)
-    }
-
-    /// Elsewhere: what the centre says of a key. Only what was asked for is believed.
-    fn answered(&mut self, from: NodeId, level: &Answer, at: Instant) {
-        let (config, now) = (self.setup.config, self.wind(at));
-        let waits_max = self.waits_max();
-        let entry = self.entries.get_mut(level.key);
-        let asked = |entry: &&mut Entry| entry.marks & (DUE | WAITS) > 0 && entry.centre == from;
-        let Some(entry) = entry.filter(asked) else {
-            return;
-        };
-        let Some(is_all) = entry.handle_level(&config.limits, level, now) else {
-            return;
-        };
-        self.counts.answered += 1;
-        if is_all {
-            self.lists.confirmed(entry);
-        } else if can_wait(entry, &config.limits, waits_max, now) {
-            let until = config.interval_ns.saturating_mul(WAITS_INTERVALS);
-            self.lists.wait(level.key, entry, after(at, until));
-        }
-    }
-
-    /// Tells centres of some keys what they have not confirmed.
-    fn speak(&mut self, turns: &[Turn], now: Instant) {
-        let now = self.wind(now);
-        let limits = &self.setup.config.limits;
-        let mut by_centre: BTreeMap<NodeId, Vec<Report>> = BTreeMap::new();
-        for turn in turns {
-            let Some(entry) = self.entries.get_mut(turn.key) else {
-                continue;
-            };
-            if !self.lists.told(*turn, entry) {
-                continue;
-            }
-            let reports = by_centre.entry(entry.centre).or_default();
-            reports.push(entry.report(limits, turn.key, now));
-            self.counts.told += 1;
-        }
-        for (centre, reports) in by_centre {
-            self.post(centre, wire::reports(self.setup.writer, &reports));
-        }
-    }
-
-    fn post(&mut self, to: NodeId, frames: Vec<std::sync::Arc<[u8]>>) {
-        for frame in frames {
-            self.sends.push_back(Send { to, frame });
-        }
-        while self.sends.len() > SENDS_MAX {
-            self.sends.pop_front();
-        }
-    }
 }
 
 /// Whether the centre need not hear at once of what this node did: it is little, and there is plenty left.
-fn can_wait(entry: &Entry, limits: &Limits, waits_max: u64, now: Instant) -> bool {
+pub(super) fn can_wait(entry: &Entry, limits: &Limits, waits_max: u64, now: Instant) -> bool {
     let untold = entry.untold();
     let is_little = untold.spent <= waits_max && untold.back == 0;
     is_little && entry.level(limits, now) >= limits.depth() / 2
@@ -516,12 +395,10 @@ fn can_wait(entry: &Entry, limits: &Limits, waits_max: u64, now: Instant) -> boo
 /// So little of a burst may wait to be told,
 const WAITS_PART: u64 = 64;
 /// for so many intervals.
-const WAITS_INTERVALS: u64 = 64;
-/// Keys that others can make a node remember.
-const KEYS_MAX: usize = 1 << 20;
-/// Frames that may wait; the oldest are dropped, as on any network.
-const SENDS_MAX: usize = 1 << 12;
+pub(super) const WAITS_INTERVALS: u64 = 64;
 /// Keys that are looked at for one that can be dropped.
 const EVICT_LOOKS: usize = 64;
 /// No frame is later than that.
 const FRAMES_LATE_NS: u64 = 60_000_000_000;
+/// About what a place in a tree takes.
+const DEBTOR_BYTES: u64 = 24;

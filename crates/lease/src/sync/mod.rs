@@ -19,6 +19,7 @@ mod machine;
 mod part;
 mod printed;
 mod status;
+mod talk;
 mod wire;
 
 pub use config::{Keep, SyncConfig};

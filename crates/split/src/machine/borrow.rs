@@ -121,8 +121,8 @@ impl Machine {
         self.ask(now);
     }
 
-    /// What is less than a message passes to and fro where all are asked for too much. Where shares are not much deeper,
-    /// there is nothing else to give.
+    /// What is less than a message passes to and fro where all are asked for too much. Where shares are not much
+    /// deeper, there is nothing else to give.
     fn is_trifle(&self, amount: u128) -> bool {
         let message = self.limits.message();
         let is_deep = self.bucket.share().depth >= message.saturating_mul(TRIFLE_DEPTHS);
