@@ -4,11 +4,10 @@
 //! answer. So a part is never used by both, whatever is lost and whoever crashes. Not here: how much is asked for, and
 //! the bucket.
 
-use std::collections::BTreeMap;
-
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
+use crate::by_node::ByNode;
 use crate::limits::Share;
 use crate::pace::Pace;
 
@@ -27,10 +26,10 @@ pub(crate) struct Hires {
     pub(crate) sweep: Vec<NodeId>,
     pub(crate) open: Option<Question>,
     last: u64,
-    hired: BTreeMap<NodeId, Parts>,
-    lets: BTreeMap<NodeId, Let>,
+    hired: ByNode<Parts>,
+    lets: ByNode<Let>,
     /// What others are asked for, in thousandths per second, and when they said so.
-    demands: BTreeMap<NodeId, (u64, Instant)>,
+    demands: ByNode<(u64, Instant)>,
 }
 
 /// A question that is not answered yet.
@@ -105,12 +104,12 @@ impl Hires {
     }
 
     pub(crate) fn hired_from(&self, node: NodeId) -> Share {
-        self.hired.get(&node).map_or(Share::NONE, Parts::most)
+        self.hired.get(node).map_or(Share::NONE, Parts::most)
     }
 
     pub(crate) fn let_to(&self, node: NodeId) -> Share {
         self.lets
-            .get(&node)
+            .get(node)
             .map_or(Share::NONE, |to| to.parts.most())
     }
 
@@ -128,14 +127,14 @@ impl Hires {
 
     /// Ends what is over.
     pub(crate) fn expire(&mut self, now: Instant) {
-        for parts in self.hired.values_mut() {
+        self.hired.retain(|_, parts| {
             parts.expire(now);
-        }
-        for to in self.lets.values_mut() {
+            !parts.0.is_empty()
+        });
+        self.lets.retain(|_, to| {
             to.parts.expire(now);
-        }
-        self.hired.retain(|_, parts| !parts.0.is_empty());
-        self.lets.retain(|_, to| !to.parts.0.is_empty());
+            !to.parts.0.is_empty()
+        });
     }
 
     /// Whether nothing is hired, let or asked for.
@@ -150,20 +149,22 @@ impl Hires {
 
     /// Takes a part. What was taken before stays until its end where it is counted on.
     pub(crate) fn hire(&mut self, from: NodeId, part: (Share, Instant), counts_on_old: bool) {
-        let parts = self.hired.entry(from).or_default();
+        let Some(parts) = self.hired.get_or_default(from) else {
+            return;
+        };
         if !counts_on_old {
             parts.0.clear();
         }
         parts.push(part.0, part.1);
         if parts.0.is_empty() {
-            self.hired.remove(&from);
+            self.hired.remove(from);
         }
     }
 
     /// A question came: `false` where a later one has been answered. Whoever asks has nothing of what it was let but
     /// what it says.
     pub(crate) fn hear(&mut self, from: NodeId, asked: Asked, have: Share) -> bool {
-        let Some(to) = self.lets.get_mut(&from) else {
+        let Some(to) = self.lets.get_mut(from) else {
             return true;
         };
         if asked <= to.asked {
@@ -181,11 +182,13 @@ impl Hires {
 
     /// Lets a part: `false` where too many are out.
     pub(crate) fn let_out(&mut self, to: NodeId, asked: Asked, part: (Share, Instant)) -> bool {
-        let record = self.lets.entry(to).or_default();
+        let Some(record) = self.lets.get_or_default(to) else {
+            return false;
+        };
         record.asked = asked;
         let is_let = record.parts.push(part.0, part.1);
         if record.parts.0.is_empty() {
-            self.lets.remove(&to);
+            self.lets.remove(to);
         }
         is_let
     }
@@ -197,7 +200,7 @@ impl Hires {
 
     /// What the others are asked for, but for one of them, as far as they said so since.
     pub(crate) fn demand_of_others(&self, but: Option<NodeId>, since: Instant) -> u64 {
-        let others = self.demands.iter().filter(|(id, _)| Some(**id) != but);
+        let others = self.demands.iter().filter(|(id, _)| Some(*id) != but);
         let lately = others.filter(|(_, (_, at))| *at >= since);
         lately.fold(0, |sum: u64, (_, (milli, _))| sum.saturating_add(*milli))
     }

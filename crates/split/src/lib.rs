@@ -10,6 +10,7 @@
 mod adaptor;
 mod asks;
 mod bucket;
+mod by_node;
 mod config;
 mod demand;
 mod hires;

@@ -3,11 +3,12 @@
 //! The richest is asked first; one that had nothing is left out until somebody gave or all were asked. Not here: what
 //! is asked for, and what the answer does.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
 
+use crate::by_node::ByNode;
 use crate::config::{Borrow, SplitConfig};
 use crate::limits::Share;
 use crate::wire::Standing;
@@ -16,9 +17,9 @@ use crate::wire::Standing;
 #[derive(Clone, Debug)]
 pub(crate) struct Peers {
     me: NodeId,
-    others: BTreeMap<NodeId, Peer>,
+    others: ByNode<Peer>,
     /// Had nothing, since somebody last gave.
-    tried: BTreeSet<NodeId>,
+    tried: ByNode<()>,
     /// Nobody is asked before.
     rest_until: Instant,
     /// So often everybody had nothing, since somebody last gave.
@@ -44,8 +45,8 @@ impl Peers {
     pub(crate) fn new(me: NodeId, reach_ns: u64) -> Self {
         Self {
             me,
-            others: BTreeMap::new(),
-            tried: BTreeSet::new(),
+            others: ByNode::default(),
+            tried: ByNode::default(),
             rest_until: Instant::default(),
             barren: 0,
             reach_ns,
@@ -59,24 +60,24 @@ impl Peers {
             .copied()
             .filter(|id| *id != self.me)
             .collect();
-        self.others.retain(|id, _| told.contains(id));
+        self.others.retain(|id, _| told.contains(&id));
         for id in told {
-            self.others.entry(id).or_default();
+            self.others.get_or_default(id);
         }
         let others = &self.others;
-        self.tried.retain(|id| others.contains_key(id));
+        self.tried.retain(|id, ()| others.get(id).is_some());
     }
 
     /// Everybody else, those first who come before this node.
     pub(crate) fn others(&self) -> Vec<NodeId> {
-        let mut others: Vec<_> = self.others.keys().copied().collect();
+        let mut others: Vec<_> = self.others.iter().map(|(id, _)| id).collect();
         others.sort_by_key(|id| self.turn(*id));
         others
     }
 
     /// Whether a frame of that boot is to be heard: it is one of the others, and no older boot.
     pub(crate) fn hear(&mut self, from: NodeId, boot: u64) -> bool {
-        let Some(peer) = self.others.get_mut(&from) else {
+        let Some(peer) = self.others.get_mut(from) else {
             return false;
         };
         if boot > peer.boot {
@@ -91,7 +92,7 @@ impl Peers {
 
     /// Whether an ask is a later one than any before; once.
     pub(crate) fn is_later(&mut self, from: NodeId, ticket: u64) -> bool {
-        let Some(peer) = self.others.get_mut(&from) else {
+        let Some(peer) = self.others.get_mut(from) else {
             return false;
         };
         let is_later = ticket > peer.ticket;
@@ -101,7 +102,7 @@ impl Peers {
 
     /// Notes how a peer stands.
     pub(crate) fn see(&mut self, from: NodeId, standing: Standing, now: Instant) {
-        if let Some(peer) = self.others.get_mut(&from) {
+        if let Some(peer) = self.others.get_mut(from) {
             peer.seen = Some((standing, now));
         }
     }
@@ -111,9 +112,10 @@ impl Peers {
         if now < self.rest_until {
             return None;
         }
-        let is_free = |id: &NodeId, peer: &Peer| peer.shun_until <= now && !self.tried.contains(id);
-        let free = self.others.iter().filter(|(id, peer)| is_free(id, peer));
-        free.map(|(id, peer)| (peer.level(share, now), self.turn(*id), *id))
+        let is_free =
+            |id: NodeId, peer: &Peer| peer.shun_until <= now && self.tried.get(id).is_none();
+        let free = self.others.iter().filter(|(id, peer)| is_free(*id, peer));
+        free.map(|(id, peer)| (peer.level(share, now), self.turn(id), id))
             .max()
             .map(|(_, _, id)| id)
     }
@@ -132,7 +134,7 @@ impl Peers {
         now: Instant,
     ) {
         let reach = self.reach_ns;
-        let Some(peer) = self.others.get_mut(&from) else {
+        let Some(peer) = self.others.get_mut(from) else {
             return;
         };
         let smooth = peer.rtt_ns.map_or(rtt_ns, |old| old - old / 8 + rtt_ns / 8);
@@ -146,18 +148,19 @@ impl Peers {
 
     /// Somebody gave: everybody may be asked again.
     pub(crate) fn gave(&mut self) {
-        self.tried.clear();
+        self.tried = ByNode::default();
         self.barren = 0;
     }
 
     /// A peer had nothing. Once all that can be asked had nothing, nobody is asked for a while: longer each time, up to
     /// so many times as long.
     pub(crate) fn had_nothing(&mut self, from: NodeId, rest: Span, times_max: u32, now: Instant) {
-        self.tried.insert(from);
+        self.tried.insert(from, ());
         let tried = &self.tried;
-        let is_free = |(id, peer): (&NodeId, &Peer)| peer.shun_until <= now && !tried.contains(id);
+        let is_free =
+            |(id, peer): (NodeId, &Peer)| peer.shun_until <= now && tried.get(id).is_none();
         if !self.others.iter().any(is_free) {
-            self.tried.clear();
+            self.tried = ByNode::default();
             let times = 1_u32.checked_shl(self.barren).unwrap_or(times_max);
             let longer = rest.as_nanos().saturating_mul(times.min(times_max).into());
             let longer = Span::from_nanos(longer.min(REST_NS_MAX)).max(rest);
@@ -168,7 +171,7 @@ impl Peers {
 
     /// A peer did not answer in time.
     pub(crate) fn silent(&mut self, from: NodeId, config: &SplitConfig, now: Instant) {
-        if let Some(peer) = self.others.get_mut(&from) {
+        if let Some(peer) = self.others.get_mut(from) {
             peer.shun_until = now.saturating_add(config.probe);
         }
     }
@@ -178,14 +181,14 @@ impl Peers {
         let free = self
             .others
             .iter()
-            .filter(|(id, _)| !self.tried.contains(id));
+            .filter(|(id, _)| self.tried.get(*id).is_none());
         let first = free.map(|(_, peer)| peer.shun_until).min()?;
         Some(first.max(self.rest_until))
     }
 
     /// How long to wait for an answer of that peer.
     pub(crate) fn patience(&self, id: NodeId, config: &SplitConfig) -> Span {
-        let known = self.others.get(&id).and_then(|peer| peer.rtt_ns);
+        let known = self.others.get(id).and_then(|peer| peer.rtt_ns);
         let long = known.map_or(0, |rtt| u128::from(rtt) * 4);
         Span::from_nanos(
             long.max(config.patience.as_nanos())
