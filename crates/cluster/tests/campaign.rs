@@ -7,9 +7,7 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-mod world;
-
-use crate::world::{SECOND, World, address};
+use tollgate_lab::membership::{Process, SECOND, World, address};
 
 const NODES: u32 = 12;
 
@@ -18,11 +16,11 @@ fn campaign(seed: u64) {
     let mut world = World::new(seed);
     let mut generations = [1_u64; NODES as usize + 1];
     world.start_many(NODES);
-    let calm = world_pick(&mut world, 10);
+    let calm = world.below(10);
     world.run_seconds(calm);
     for _ in 0..30 {
         fault(&mut world, &mut generations);
-        let span = world_pick(&mut world, 8) * SECOND / 2;
+        let span = world.below(8) * SECOND / 2;
         world.run_for(span);
     }
     world.heal();
@@ -48,19 +46,19 @@ fn campaign(seed: u64) {
 }
 
 fn fault(world: &mut World, generations: &mut [u64]) {
-    let host = 1 + world_pick(world, u64::from(NODES)) as u32;
-    let other = 1 + world_pick(world, u64::from(NODES)) as u32;
+    let host = 1 + world.below(u64::from(NODES)) as u32;
+    let other = 1 + world.below(u64::from(NODES)) as u32;
     let is_running = world.processes.contains_key(&host);
-    match world_pick(world, 12) {
+    match world.below(12) {
         0 => {
-            let thousandths = world_pick(world, 300);
-            world.lose(thousandths);
+            let millionths = world.below(300_000) as u32;
+            world.lose(millionths);
         }
         1 => world.lose(0),
         2 if is_running => world.kill(host),
         3 => restart(world, generations, host, true),
         4 => {
-            let has_disk = world_pick(world, 3) > 0;
+            let has_disk = world.below(3) > 0;
             world.kill(host);
             restart(world, generations, host, has_disk);
         }
@@ -77,7 +75,7 @@ fn fault(world: &mut World, generations: &mut [u64]) {
             world.cluster(host).leave(now);
         }
         11 if is_running => {
-            let skew = world_pick(world, 60) as i64 - 30;
+            let skew = world.below(60) as i64 - 30;
             world.skew(host, skew * SECOND as i64);
         }
         _ => {}
@@ -86,7 +84,7 @@ fn fault(world: &mut World, generations: &mut [u64]) {
 
 /// Starts a host that does not run, or whose process has left; it may have lost its disk.
 fn restart(world: &mut World, generations: &mut [u64], host: u32, has_disk: bool) {
-    let is_silent = |process: &world::Process| {
+    let is_silent = |process: &Process| {
         process
             .cluster
             .status(tollgate_limit::Instant::default())
@@ -108,10 +106,6 @@ fn restart(world: &mut World, generations: &mut [u64], host: u32, has_disk: bool
     }
     config.advertise = address(host);
     world.start_with(host, config);
-}
-
-fn world_pick(world: &mut World, bound: u64) -> u64 {
-    world.roll() % bound.max(1)
 }
 
 #[test]

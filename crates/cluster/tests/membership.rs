@@ -7,14 +7,11 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-mod world;
-
 use std::collections::BTreeSet;
 
 use tollgate_cluster::{Event, Grade, MemberState, Refused};
 use tollgate_gossip::NodeId;
-
-use crate::world::{MS, SECOND, World, address};
+use tollgate_lab::membership::{MS, SECOND, World, address};
 
 const NODES: u32 = 12;
 
@@ -49,7 +46,7 @@ fn thirty_nodes_meet_one_after_the_other() {
 fn nobody_is_lost_while_a_tenth_of_all_datagrams_is() {
     for seed in 0..4 {
         let mut world = settled(seed);
-        world.lose(100);
+        world.lose(100_000);
         world.run_seconds(120);
         world.lose(0);
         world.run_until("agreement", 20, World::agrees);
@@ -344,7 +341,7 @@ fn a_node_whose_clock_is_minutes_off_is_told_apart() {
 fn a_capture_that_is_replayed_changes_nothing() {
     let mut world = settled(15);
     world.run_seconds(5);
-    let captured = world.capture.len();
+    let captured = world.captures.len();
     // At once, at every node, whoever it was for: nothing is taken twice.
     for at in 0..captured {
         for host in [1, 5, 12] {
@@ -371,13 +368,13 @@ fn a_capture_that_is_replayed_changes_nothing() {
             >= 100
     );
     // And to a boot that never saw it.
-    let start = world.capture.len();
+    let start = world.captures.len();
     world.run_seconds(3);
     world.kill(5);
     let mut config = world.config(5, &[1, 2]);
     config.generation = 2;
     world.start_with(5, config);
-    let end = world.capture.len();
+    let end = world.captures.len();
     for at in start..end {
         world.replay(5, at);
     }
@@ -428,10 +425,10 @@ fn a_clock_that_is_set_back_stops_nothing() {
 fn every_event_of_a_run_is_decided_by_its_seed() {
     let run = |seed| {
         let mut world = settled(seed);
-        world.lose(50);
+        world.lose(50_000);
         world.kill(3);
         world.run_seconds(30);
-        (world.bytes, world.capture.len())
+        (world.bytes, world.captures.len())
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));

@@ -6,11 +6,8 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-mod world;
-
 use tollgate_cluster::{Event, Missing};
-
-use crate::world::{SECOND, World};
+use tollgate_lab::membership::{SECOND, World};
 
 const NODES: u32 = 5;
 
@@ -43,13 +40,13 @@ fn a_node_that_is_killed_is_missed_by_all_since_it_was_last_heard() {
         let died = world.now();
         world.kill(4);
         world.run_until("it is gone", 20, World::agrees);
-        assert!(all_miss(&world, &["node-4"]));
+        assert!(all_miss(&world, &["n4"]));
         let status = world
             .cluster(1)
             .status(tollgate_limit::Instant::from_nanos(died));
         let since = status.missing[0].since_ms * 1_000_000;
         assert!(since.abs_diff(died) < 5 * SECOND, "{since} {died}");
-        let is_it = |event: &Event| matches!(event, Event::Gone { is_goodbye: false, who } if who.name == "node-4");
+        let is_it = |event: &Event| matches!(event, Event::Gone { is_goodbye: false, who } if who.name == "n4");
         assert_eq!(
             world.processes[&1]
                 .events
@@ -60,7 +57,7 @@ fn a_node_that_is_killed_is_missed_by_all_since_it_was_last_heard() {
         );
         // Longer than its membership is remembered.
         world.run_seconds(4000);
-        assert!(all_miss(&world, &["node-4"]));
+        assert!(all_miss(&world, &["n4"]));
     }
 }
 
@@ -74,7 +71,7 @@ fn a_node_that_says_goodbye_is_not_missed() {
         world.kill(4);
         world.run_seconds(30);
         assert!(world.agrees() && all_miss(&world, &[]));
-        let is_it = |event: &Event| matches!(event, Event::Gone { is_goodbye: true, who } if who.name == "node-4");
+        let is_it = |event: &Event| matches!(event, Event::Gone { is_goodbye: true, who } if who.name == "n4");
         assert!(world.processes[&1].events.iter().any(is_it));
     }
 }
@@ -111,15 +108,15 @@ fn a_node_that_starts_later_is_told_who_is_missing() {
     world.start(6, &[1]);
     world.run_until("it is there", 20, World::agrees);
     world.run_seconds(2);
-    assert!(all_miss(&world, &["node-4"]));
+    assert!(all_miss(&world, &["n4"]));
 }
 
 #[test]
 fn a_name_that_is_forgotten_at_one_node_is_forgotten_at_all() {
     let mut world = mourning(3);
     let now = world.clock(2);
-    assert!(!world.cluster(2).forget("node-9", now));
-    assert!(world.cluster(2).forget("node-4", now));
+    assert!(!world.cluster(2).forget("n9", now));
+    assert!(world.cluster(2).forget("n4", now));
     world.run_seconds(1);
     assert!(all_miss(&world, &[]));
     world.start(6, &[1]);
@@ -153,5 +150,5 @@ fn a_restart_of_all_nodes_misses_the_one_that_does_not_come() {
     }
     world.run_until("four are back", 20, World::agrees);
     world.run_seconds(2);
-    assert_eq!(world.missed(1), ["node-5"]);
+    assert_eq!(world.missed(1), ["n5"]);
 }

@@ -7,12 +7,9 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-mod world;
-
 use tollgate_cluster::Event;
+use tollgate_lab::membership::{SECOND, World};
 use tollgate_limit::Instant;
-
-use crate::world::{SECOND, World};
 
 /// A time of day that leaves room before it.
 const DAYS: u64 = 1_000 * 86_400 * SECOND;

@@ -7,13 +7,10 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-mod world;
-
 use proptest::prelude::*;
 use tollgate_cluster::{Event, Kind, Refused, Via};
 use tollgate_gossip::NodeId;
-
-use crate::world::{MS, SECOND, World};
+use tollgate_lab::membership::{Capture, MS, SECOND, World};
 
 fn settled(count: u32) -> World {
     let mut world = World::new(1);
@@ -63,14 +60,14 @@ fn frames_arrive_whole_once_and_packed() {
 fn a_datagram_that_comes_twice_to_its_own_receiver_is_taken_once() {
     let mut world = settled(3);
     let (to, now) = (node(&mut world, 2), world.clock(1));
-    let start = world.capture.len();
+    let start = world.captures.len();
     world.cluster(1).send_gossip(to, 7, b"once", now);
     world.run_for(20 * MS);
     let (boot, address) = (world.processes[&1].boot, world.processes[&2].address);
-    let mut sent = start..world.capture.len();
+    let mut sent = start..world.captures.len();
     let carried = |at: &usize| {
-        let (_, to, from, _, bytes) = &world.capture[*at];
-        (*from, *to) == (boot, address) && bytes.ends_with(b"once")
+        let capture = &world.captures[*at];
+        (capture.boot, capture.to) == (boot, address) && capture.bytes.ends_with(b"once")
     };
     let at = sent.find(carried).unwrap();
     for _ in 0..3 {
@@ -330,7 +327,7 @@ proptest! {
         world.run_seconds(2);
         for (at, (which, place, byte)) in changes.into_iter().enumerate() {
             let now = world.clock(2);
-            let (_, _, boot, _, mut bytes) = world.capture[which % world.capture.len()].clone();
+            let Capture { boot, mut bytes, .. } = world.captures[which % world.captures.len()].clone();
             // The head stays, so that what is changed is read at all.
             let place = 10 + place % (bytes.len() - 10);
             bytes[place] = byte;

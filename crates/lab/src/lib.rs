@@ -11,7 +11,7 @@ mod check;
 mod contender;
 mod dice;
 mod lease;
-mod membership;
+pub mod membership;
 mod modes;
 pub mod nodes;
 mod report;

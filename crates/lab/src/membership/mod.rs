@@ -5,13 +5,17 @@
 
 mod world;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use self::world::{SECOND_NS, World, Wrongs};
+use tollgate_cluster::MemberState;
+use tollgate_sim::Weather;
+
 use crate::catalogue::Ask;
 use crate::report::{Bar, Report, Spread};
+
+pub use self::world::{Capture, MS, Process, SECOND, World, address};
 
 /// The name it is run by.
 pub(crate) const NAME: &str = "membership";
@@ -35,7 +39,7 @@ struct Found {
 
 /// Runs it.
 pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
-    let tasks: Vec<(usize, u32, u64)> = NODES
+    let tasks: Vec<(u32, u32, u64)> = NODES
         .iter()
         .flat_map(|nodes| LOSSES.map(|loss| (*nodes, loss)))
         .flat_map(|(nodes, loss)| {
@@ -86,7 +90,7 @@ fn hash(found: &[Found]) -> u64 {
     })
 }
 
-fn run_all(tasks: &[(usize, u32, u64)], ask: &Ask<'_>) -> Vec<Found> {
+fn run_all(tasks: &[(u32, u32, u64)], ask: &Ask<'_>) -> Vec<Found> {
     let of = tasks.len() as u64;
     (ask.progress)(0, of);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -116,21 +120,21 @@ fn run_all(tasks: &[(usize, u32, u64)], ask: &Ask<'_>) -> Vec<Found> {
 }
 
 /// The whole life of one world.
-fn live(nodes: usize, loss: u32, seed: u64) -> Found {
-    let mut world = World::new(nodes, loss, seed);
+fn live(nodes: u32, loss: u32, seed: u64) -> Found {
+    let mut world = gathering(nodes, loss, seed);
     let gathered = wait(&mut world, World::is_one);
     let (bytes, wrongs) = idle(&mut world, nodes);
-    let last = nodes - 1;
-    world.kill(last);
+    world.kill(nodes);
     let died = world.now();
-    let first_missed = wait(&mut world, |world| world.missed_by(last) > 0);
-    let all = |world: &World| world.missed_by(last) == world.count_alive();
+    let first_missed = wait(&mut world, |world| missed_by(world, nodes) > 0);
+    let all = |world: &World| missed_by(world, nodes) == world.processes.len();
     let all_missed = wait(&mut world, all).map(|_| seconds(world.now() - died));
     // Whoever lost somebody else on the way finds it again first.
     let _ = wait(&mut world, World::is_one);
-    world.set_cut(Some(nodes / 2));
-    world.run_until(world.now() + CUT_NS);
-    world.set_cut(None);
+    let (left, right): (Vec<u32>, Vec<u32>) = (1..=nodes).partition(|host| *host <= nodes / 2);
+    world.part(&left, &right);
+    world.run_to(world.now() + CUT_NS);
+    world.heal();
     let healed = wait(&mut world, World::is_one);
     Found {
         gathered,
@@ -143,20 +147,86 @@ fn live(nodes: usize, loss: u32, seed: u64) -> Found {
     }
 }
 
+/// Hosts that start within a second and know the first two.
+fn gathering(nodes: u32, loss: u32, seed: u64) -> World {
+    let weather = Weather {
+        loss,
+        ..Weather::between(DELAY_NS, 2 * DELAY_NS - 1)
+    };
+    let mut world = World::under(weather, seed);
+    let begin = world.now();
+    let mut starts: Vec<(u64, u32)> = (1..=nodes)
+        .map(|host| (world.below(SECOND), host))
+        .collect();
+    starts.sort_unstable();
+    for (after, host) in starts {
+        world.run_to(begin + after);
+        world.start(host, &[1, 2]);
+    }
+    world
+}
+
+/// How many of those that run do not see that host.
+fn missed_by(world: &World, host: u32) -> usize {
+    let seers = world.processes.keys();
+    seers
+        .filter(|seer| !world.view(**seer).contains(&host))
+        .count()
+}
+
 /// A minute without events: bytes a node and second, and what nodes were wrong about.
-fn idle(world: &mut World, nodes: usize) -> (f64, Wrongs) {
-    world.run_until(world.now() + SETTLE_NS);
-    let (mut wrongs, mut missing) = (Wrongs::default(), BTreeSet::new());
-    world.look(&mut wrongs, &mut missing);
-    let (before, begun) = (world.sent_bytes(), world.now());
-    wrongs = Wrongs::default();
+fn idle(world: &mut World, nodes: u32) -> (f64, Wrongs) {
+    world.run_to(world.now() + SETTLE_NS);
+    let mut watch = Watch::default();
+    watch.look(world);
+    let (before, begun) = (world.bytes, world.now());
+    watch.wrongs = Wrongs::default();
     while world.now() < begun + IDLE_NS {
-        world.run_until(world.now() + LOOK_NS);
-        world.look(&mut wrongs, &mut missing);
+        world.run_to(world.now() + LOOK_NS);
+        watch.look(world);
     }
     #[expect(clippy::cast_precision_loss, reason = "figures to read")]
-    let bytes = (world.sent_bytes() - before) as f64 / nodes as f64;
-    (bytes / seconds(IDLE_NS), wrongs)
+    let bytes = (world.bytes - before) as f64 / f64::from(nodes);
+    (bytes / seconds(IDLE_NS), watch.wrongs)
+}
+
+/// How often a node was wrong about another that was alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Wrongs {
+    /// It suspected it.
+    suspected: u64,
+    /// It took it for gone.
+    dropped: u64,
+}
+
+/// Whom nodes suspected and missed at the last look, and how often they were wrong so far.
+#[derive(Default)]
+struct Watch {
+    wrongs: Wrongs,
+    suspects: BTreeMap<u32, BTreeSet<u128>>,
+    missing: BTreeSet<(u32, u32)>,
+}
+
+impl Watch {
+    /// Counts what is new since the last look.
+    fn look(&mut self, world: &World) {
+        for (host, process) in &world.processes {
+            let members = process.cluster.members().iter();
+            let suspects = members.filter(|member| member.state == MemberState::Suspect);
+            let suspects: BTreeSet<u128> = suspects.map(|member| member.id).collect();
+            let before = self.suspects.entry(*host).or_default();
+            self.wrongs.suspected += suspects.difference(before).count() as u64;
+            *before = suspects;
+            let view = world.view(*host);
+            for other in world.processes.keys() {
+                if view.contains(other) {
+                    self.missing.remove(&(*host, *other));
+                } else if self.missing.insert((*host, *other)) {
+                    self.wrongs.dropped += 1;
+                }
+            }
+        }
+    }
 }
 
 /// Seconds until it is so; `None` if it never is.
@@ -166,12 +236,12 @@ fn wait(world: &mut World, is_so: impl Fn(&World) -> bool) -> Option<f64> {
         if world.now() - begun > PATIENCE_NS {
             return None;
         }
-        world.run_until(world.now() + LOOK_NS);
+        world.run_to(world.now() + LOOK_NS);
     }
     Some(seconds(world.now() - begun))
 }
 
-fn bars(nodes: usize, loss: u32, runs: &[Found]) -> Vec<Bar> {
+fn bars(nodes: u32, loss: u32, runs: &[Found]) -> Vec<Bar> {
     let name = |what: &str| {
         format!(
             "{nodes} nodes, {} % lost: {what}",
@@ -241,17 +311,19 @@ const fn whole(count: u64) -> f64 {
 
 #[expect(clippy::cast_precision_loss, reason = "figures to read")]
 fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / SECOND_NS as f64
+    nanos as f64 / SECOND as f64
 }
 
-const NODES: [usize; 3] = [5, 30, 100];
+const NODES: [u32; 3] = [5, 30, 100];
+/// Every datagram takes that long, and up to as much again.
+const DELAY_NS: u64 = MS;
 /// Of a million datagrams.
 const LOSSES: [u32; 3] = [0, 10_000, 50_000];
-const LOOK_NS: u64 = SECOND_NS / 20;
-const SETTLE_NS: u64 = 10 * SECOND_NS;
-const IDLE_NS: u64 = 60 * SECOND_NS;
-const CUT_NS: u64 = 30 * SECOND_NS;
-const PATIENCE_NS: u64 = 300 * SECOND_NS;
+const LOOK_NS: u64 = SECOND / 20;
+const SETTLE_NS: u64 = 10 * SECOND;
+const IDLE_NS: u64 = 60 * SECOND;
+const CUT_NS: u64 = 30 * SECOND;
+const PATIENCE_NS: u64 = 300 * SECOND;
 
 #[cfg(test)]
 mod tests {

@@ -1,276 +1,455 @@
 //! Nodes that look for each other in virtual time: the daemon's own membership, with a network that loses, delays and
-//! is cut.
+//! is cut, clocks that are wrong, and processes that freeze, die, move and start again.
 //!
-//! Not here: seals, sockets and replicas; a payload goes from one node to the other with its boot and counter, as a
-//! sealer would hand it over.
+//! Nodes are hosts, by number. Not here: seals, sockets and replicas; a payload goes from one node to the other with
+//! its boot and counter, as a sealer would hand it over.
 
-use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
-use tollgate_cluster::{Cluster, ClusterConfig, DATAGRAM_OVERHEAD, MemberState, Pace, Via};
+use tollgate_cluster::{
+    Cluster, ClusterConfig, DATAGRAM_OVERHEAD, Event, Pace, Refused, Transmit, Via,
+};
+use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
-use tollgate_sim::{Event, Sim, Weather};
+use tollgate_sim::{self as sim, Clock, Sim, Weather};
 
 use crate::dice::{Dice, Purpose, links};
 use crate::world::hash::EventHash;
 
-/// Some nodes and what flies between them.
-pub(super) struct World {
+/// A millisecond, in nanoseconds.
+pub const MS: u64 = 1_000_000;
+/// A second, in nanoseconds.
+pub const SECOND: u64 = 1_000 * MS;
+
+/// All processes and what is under way between them.
+pub struct World {
+    /// The processes that run, by host.
+    pub processes: BTreeMap<u32, Process>,
+    /// Every datagram that was ever sent, if they are captured.
+    pub captures: Vec<Capture>,
+    /// Bytes of all datagrams, with their seals and the headers of IP and UDP.
+    pub bytes: u64,
     sim: Sim<Flight, (), Dice>,
-    nodes: Vec<Option<Node>>,
     boots: Dice,
     hash: EventHash,
-    sent_bytes: u64,
+    captures_all: bool,
 }
 
-struct Node {
-    cluster: Cluster,
-    boot: u64,
-    /// Whom it suspects.
-    suspects: BTreeSet<u128>,
+/// One process.
+pub struct Process {
+    /// What is simulated.
+    pub cluster: Cluster,
+    /// Where it is reached.
+    pub address: SocketAddr,
+    /// Its boot.
+    pub boot: u64,
+    /// What it told of.
+    pub events: Vec<Event>,
+    /// What it refused, and how often.
+    pub refused: BTreeMap<Refused, u64>,
 }
 
-#[derive(Clone)]
+/// A datagram that somebody could have captured.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Whom it was for.
+    pub to: SocketAddr,
+    /// The boot of who sent it.
+    pub boot: u64,
+    /// Its number among all of that boot.
+    pub counter: u64,
+    /// What was sealed.
+    pub bytes: Vec<u8>,
+}
+
+/// What is under way.
+#[derive(Clone, Debug)]
 struct Flight {
     boot: u64,
     counter: u64,
     bytes: Vec<u8>,
+    /// Who sent it, where it goes by stream.
+    stream_from: Option<NodeId>,
 }
 
-/// How often a node was wrong about another that was alive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wrongs {
-    /// It suspected it.
-    pub(super) suspected: u64,
-    /// It took it for gone.
-    pub(super) dropped: u64,
+/// Some day in 2026.
+const EPOCH: u64 = 1_790_000_000 * SECOND;
+/// By stream one way takes so long, and up to half as long again; so do datagrams unless told otherwise.
+const DELAY: u64 = 2 * MS;
+const IP_UDP_BYTES: usize = 28;
+
+/// The address of a host.
+pub fn address(host: u32) -> SocketAddr {
+    let [_, b, c, d] = host.to_be_bytes();
+    SocketAddr::from(([10, b, c, d], 7380))
+}
+
+/// The number of an address in the simulator.
+fn number(address: SocketAddr) -> u16 {
+    let SocketAddr::V4(address) = address else {
+        return u16::MAX;
+    };
+    let [_, _, c, d] = address.ip().octets();
+    u16::from_be_bytes([c, d])
+}
+
+/// The number of a host in the simulator.
+fn place(host: u32) -> u16 {
+    number(address(host))
 }
 
 impl World {
-    /// Nodes that start within a second and know the first two.
-    pub(super) fn new(nodes: usize, loss: u32, seed: u64) -> Self {
-        let weather = Weather {
-            loss,
-            ..Weather::between(DELAY_NS, 2 * DELAY_NS - 1)
-        };
-        let mut links = links(weather, seed);
-        links.cuts_arrivals = true;
-        let mut world = Self {
-            sim: Sim::new(EPOCH_NS, links),
-            nodes: (0..nodes).map(|_| None).collect(),
-            boots: Dice::new(seed, Purpose::Boots),
-            hash: EventHash::new(),
-            sent_bytes: 0,
-        };
-        let mut starts: Vec<(u64, usize)> = (0..nodes)
-            .map(|node| (world.boots.below(SECOND_NS), node))
-            .collect();
-        starts.sort_unstable();
-        for (after, node) in starts {
-            world.run_until(EPOCH_NS + after);
-            world.start(node);
+    /// A world without processes, in which datagrams take 2 to 3 ms and are captured.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            captures_all: true,
+            ..Self::under(Weather::between(DELAY, DELAY * 3 / 2), seed)
         }
-        world
     }
 
-    pub(super) fn now(&self) -> u64 {
+    /// A world without processes.
+    pub fn under(weather: Weather, seed: u64) -> Self {
+        let mut links = links(weather, seed);
+        links.cuts_arrivals = true;
+        Self {
+            processes: BTreeMap::new(),
+            captures: Vec::new(),
+            bytes: 0,
+            sim: Sim::new(EPOCH, links),
+            boots: Dice::new(seed, Purpose::Boots),
+            hash: EventHash::new(),
+            captures_all: false,
+        }
+    }
+
+    /// A number by chance.
+    pub fn roll(&mut self) -> u64 {
+        self.boots.roll()
+    }
+
+    /// A number below `bound` by chance.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.boots.below(bound)
+    }
+
+    /// The world's time, in nanoseconds.
+    pub fn now(&self) -> u64 {
         self.sim.now()
     }
 
-    fn instant(&self) -> Instant {
-        Instant::from_nanos(self.sim.now())
-    }
-
-    pub(super) const fn sent_bytes(&self) -> u64 {
-        self.sent_bytes
-    }
-
-    pub(super) fn hash(&self) -> u64 {
+    /// A fingerprint of everything that happened so far.
+    pub fn hash(&self) -> u64 {
         self.hash.value()
     }
 
-    fn start(&mut self, node: usize) {
-        let config = ClusterConfig {
-            name: format!("n{node}"),
+    /// The usual settings of a process on a host.
+    pub fn config(&mut self, host: u32, seeds: &[u32]) -> ClusterConfig {
+        ClusterConfig {
+            name: format!("n{host}"),
             zone: None,
             capacity: 100,
             version: "0.1.0".to_owned(),
-            id: id(node),
+            id: u128::from(host) << 64,
             generation: 1,
-            boot: self.boots.roll(),
-            advertise: address(node),
-            seeds: vec![address(0), address(1)],
+            boot: self.roll(),
+            advertise: address(host),
+            seeds: seeds.iter().map(|host| address(*host)).collect(),
             mtu: ClusterConfig::MTU,
             bytes_per_second_max: None,
-            seed: self.boots.roll(),
+            seed: self.roll(),
             pace: Pace::LAN,
             missing: Vec::new(),
+        }
+    }
+
+    /// Starts a process on a host with the usual settings.
+    pub fn start(&mut self, host: u32, seeds: &[u32]) {
+        let config = self.config(host, seeds);
+        self.start_with(host, config);
+    }
+
+    /// Starts a process on a host, whose clock is right.
+    pub fn start_with(&mut self, host: u32, config: ClusterConfig) {
+        let process = Process {
+            address: config.advertise,
+            boot: config.boot,
+            cluster: Cluster::new(config, Instant::from_nanos(self.now())),
+            events: Vec::new(),
+            refused: BTreeMap::new(),
         };
-        let (boot, now) = (config.boot, self.instant());
-        if let Some(slot) = self.nodes.get_mut(node) {
-            *slot = Some(Node {
-                cluster: Cluster::new(config, now),
-                boot,
-                suspects: BTreeSet::new(),
-            });
-        }
-        self.follow_up(u16::try_from(node).unwrap_or(u16::MAX));
+        self.skew(host, 0);
+        self.processes.insert(host, process);
+        self.follow_up(host);
     }
 
-    /// Ends a node without a word.
-    pub(super) fn kill(&mut self, node: usize) {
+    /// Starts so many processes, which know the first two.
+    pub fn start_many(&mut self, count: u32) {
+        for host in 1..=count {
+            self.start(host, &[1, 2]);
+        }
+    }
+
+    /// Ends a process without a word.
+    pub fn kill(&mut self, host: u32) {
         self.hash.word(self.sim.now());
-        if let Some(slot) = self.nodes.get_mut(node) {
-            *slot = None;
-        }
+        self.processes.remove(&host);
+        self.sim.reset(place(host));
     }
 
-    /// Nodes below that number and those from there on hear each other no longer, or again.
-    pub(super) fn set_cut(&mut self, cut: Option<usize>) {
-        let sides = (0..cut.map_or(0, |_| self.nodes.len())).map(|node| Some(node) < cut);
-        self.sim.links.split(sides.map(u8::from).collect());
+    /// A host does nothing until it is thawed; what comes meanwhile waits.
+    pub fn freeze(&mut self, host: u32) {
+        self.sim.pause(place(host));
     }
 
-    /// Lets everything happen up to that time.
-    pub(super) fn run_until(&mut self, until: u64) {
-        while let Some(event) = self.sim.next(until) {
-            match event {
-                Event::Message { to, message, .. } => self.land(to, &message),
-                Event::Wake { node } => self.call(node),
-                Event::Plan(()) => {}
+    /// A host goes on.
+    pub fn thaw(&mut self, host: u32) {
+        self.sim.go_on(place(host));
+    }
+
+    /// Whether a host does nothing.
+    pub fn is_frozen(&self, host: u32) -> bool {
+        self.sim.is_paused(place(host))
+    }
+
+    /// From here on a host's clock shows so much more than the world's.
+    pub fn skew(&mut self, host: u32, nanos: i64) {
+        self.sim.set_clock(place(host), Clock::ahead(nanos));
+    }
+
+    /// From here on so many datagrams of a million are lost.
+    pub fn lose(&mut self, millionths: u32) {
+        self.sim.links.weather.loss = millionths;
+    }
+
+    /// Cuts what goes from one host to another.
+    pub fn cut(&mut self, from: u32, to: u32) {
+        let (from, to) = ([place(from)], [place(to)]);
+        self.sim.links.cut(&from, &to, 0..u64::MAX);
+    }
+
+    /// Cuts both ways between two groups.
+    pub fn part(&mut self, left: &[u32], right: &[u32]) {
+        for one in left {
+            for other in right {
+                self.cut(*one, *other);
+                self.cut(*other, *one);
             }
         }
-        self.sim.pass(until);
+    }
+
+    /// Everybody reaches everybody.
+    pub fn heal(&mut self) {
+        self.sim.links.heal();
+    }
+
+    /// What runs on a host.
+    ///
+    /// # Panics
+    ///
+    /// Where nothing does.
+    #[track_caller]
+    pub fn cluster(&mut self, host: u32) -> &mut Cluster {
+        let process = self.processes.get_mut(&host);
+        let process = process.unwrap_or_else(|| panic!("nothing runs on host {host}"));
+        &mut process.cluster
+    }
+
+    /// What a host's clock shows.
+    pub fn clock(&self, host: u32) -> Instant {
+        Instant::from_nanos(self.sim.local(place(host)))
+    }
+
+    /// Ids of those that a host believes in, itself included.
+    fn ids(&self, host: u32) -> BTreeSet<u128> {
+        let members = self.processes[&host].cluster.members().iter();
+        members.map(|member| member.id).collect()
+    }
+
+    /// Hosts that a host believes in, itself included.
+    pub fn view(&self, host: u32) -> BTreeSet<u32> {
+        let hosts = self.ids(host).into_iter();
+        hosts
+            .filter_map(|id| u32::try_from(id >> 64).ok())
+            .collect()
+    }
+
+    /// Names of those that a host misses.
+    pub fn missed(&self, host: u32) -> Vec<String> {
+        let status = self.processes[&host].cluster.status(self.clock(host));
+        let names = status.missing.into_iter().map(|missing| missing.name);
+        names.collect()
+    }
+
+    /// Whether every running process sees all running processes and nobody else.
+    pub fn is_one(&self) -> bool {
+        let all: BTreeSet<u32> = self.processes.keys().copied().collect();
+        let mut hosts = self.processes.keys();
+        hosts.all(|host| self.view(*host) == all)
+    }
+
+    /// Whether besides all see them under the same numbers.
+    pub fn agrees(&self) -> bool {
+        let numbers = |process: &Process| -> Vec<_> {
+            let members = process.cluster.members().iter();
+            let numbers = members.map(|member| (member.node, member.writer, member.id));
+            numbers.collect()
+        };
+        let mut views = self.processes.values().map(numbers);
+        let first = views.next();
+        first
+            .as_ref()
+            .is_some_and(|view| view.len() == self.processes.len())
+            && views.all(|view| Some(view) == first)
+            && self.is_one()
+    }
+
+    /// Lets time pass until something holds; says how long that took.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not hold within so many seconds.
+    #[track_caller]
+    pub fn run_until(&mut self, what: &str, seconds_max: u64, done: impl Fn(&Self) -> bool) -> u64 {
+        let start = self.now();
+        while !done(self) {
+            let hosts = self.processes.keys();
+            let views: Vec<_> = hosts.map(|host| (*host, self.view(*host))).collect();
+            assert!(
+                self.now() - start < seconds_max * SECOND,
+                "not in {seconds_max} s: {what}; {views:?}"
+            );
+            self.run_for(100 * MS);
+        }
+        self.now() - start
+    }
+
+    /// Lets so many seconds pass.
+    pub fn run_seconds(&mut self, seconds: u64) {
+        self.run_for(seconds * SECOND);
+    }
+
+    /// Lets time pass.
+    pub fn run_for(&mut self, span: u64) {
+        let hosts: Vec<u32> = self.processes.keys().copied().collect();
+        for host in hosts {
+            self.follow_up(host);
+        }
+        self.run_to(self.now() + span);
+    }
+
+    /// The same up to a time, where nothing was asked of processes since it passed last.
+    pub(super) fn run_to(&mut self, end: u64) {
+        while let Some(event) = self.sim.next(end) {
+            match event {
+                sim::Event::Message { to, message, .. } => self.land(to, &message),
+                sim::Event::Wake { node } => self.call(u32::from(node)),
+                sim::Event::Plan(()) => {}
+            }
+        }
+        self.sim.pass(end);
+    }
+
+    fn call(&mut self, host: u32) {
+        let now = self.clock(host);
+        if let Some(process) = self.processes.get_mut(&host) {
+            process.cluster.handle_timeout(now);
+            self.follow_up(host);
+        }
     }
 
     fn land(&mut self, to: u16, flight: &Flight) {
-        let now = self.instant();
-        let Some(Some(node)) = self.nodes.get_mut(usize::from(to)) else {
-            return;
-        };
-        self.hash.word(self.sim.now());
-        self.hash.bytes(&flight.bytes);
-        let Flight {
-            boot,
-            counter,
-            bytes,
-        } = flight;
-        // What is refused is counted there, and as good as lost.
-        let _ = node.cluster.handle_payload(*boot, *counter, bytes, now);
-        self.follow_up(to);
-    }
-
-    fn call(&mut self, number: u16) {
-        let now = self.instant();
-        if let Some(Some(node)) = self.nodes.get_mut(usize::from(number)) {
-            node.cluster.handle_timeout(now);
-            self.follow_up(number);
+        let mut hosts = self.processes.iter().rev();
+        let host = hosts.find(|(_, process)| number(process.address) == to);
+        if let Some(host) = host.map(|(host, _)| *host) {
+            self.hash.word(self.sim.now());
+            self.hash.bytes(&flight.bytes);
+            self.deliver(host, flight);
+            self.follow_up(host);
         }
     }
 
-    /// Sends what a node wants to, and sets its timer.
-    fn follow_up(&mut self, number: u16) {
-        let now = self.instant();
-        let Some(Some(node)) = self.nodes.get_mut(usize::from(number)) else {
+    fn deliver(&mut self, host: u32, flight: &Flight) {
+        let now = self.clock(host);
+        let Some(process) = self.processes.get_mut(&host) else {
             return;
         };
-        let boot = node.boot;
-        while let Some(transmit) = node.cluster.poll_transmit(now) {
-            let Via::Datagram { counter } = transmit.via else {
-                continue;
-            };
-            let bytes = transmit.bytes;
-            self.sent_bytes += (bytes.len() + DATAGRAM_OVERHEAD + IP_UDP_BYTES) as u64;
-            if let Some(to) = number_of(transmit.to) {
-                let flight = Flight {
+        let (cluster, bytes) = (&mut process.cluster, &flight.bytes);
+        let taken = match flight.stream_from {
+            Some(from) => cluster.handle_message(from, bytes, now),
+            None => cluster.handle_payload(flight.boot, flight.counter, bytes, now),
+        };
+        if let Err(refused) = taken {
+            *process.refused.entry(refused).or_default() += 1;
+        }
+    }
+
+    /// Sends a datagram of somebody's once more, as a stranger who captured it could.
+    pub fn replay(&mut self, to: u32, captured: usize) {
+        let capture = &self.captures[captured];
+        let flight = Flight {
+            boot: capture.boot,
+            counter: capture.counter,
+            bytes: capture.bytes.clone(),
+            stream_from: None,
+        };
+        self.deliver(to, &flight);
+    }
+
+    /// Sends what a process wants to, and wakes it when it wants to be.
+    fn follow_up(&mut self, host: u32) {
+        if self.is_frozen(host) {
+            return;
+        }
+        let now = self.clock(host);
+        while let Some(transmit) = self.cluster(host).poll_transmit(now) {
+            self.post(host, transmit);
+        }
+        let Some(process) = self.processes.get_mut(&host) else {
+            return;
+        };
+        while let Some(event) = process.cluster.poll_event() {
+            process.events.push(event);
+        }
+        self.sim.let_sleep(place(host));
+        if let Some(at) = process.cluster.poll_timeout() {
+            let at = self.sim.clock(place(host)).world(at.as_nanos());
+            self.sim.wake_at(place(host), at.max(self.sim.now() + 1));
+        }
+    }
+
+    fn post(&mut self, host: u32, transmit: Transmit) {
+        let process = &self.processes[&host];
+        let (from, boot, me) = (process.address, process.boot, process.cluster.me().0);
+        let Transmit { to, bytes, via, .. } = transmit;
+        let mut flight = Flight {
+            boot,
+            counter: 0,
+            bytes,
+            stream_from: None,
+        };
+        if let Via::Datagram { counter } = via {
+            let length = flight.bytes.len() + DATAGRAM_OVERHEAD;
+            assert!(length <= ClusterConfig::MTU, "a datagram of {length} bytes");
+            self.bytes += (length + IP_UDP_BYTES) as u64;
+            flight.counter = counter;
+            if self.captures_all {
+                let bytes = flight.bytes.clone();
+                self.captures.push(Capture {
+                    from,
+                    to,
                     boot,
                     counter,
                     bytes,
-                };
-                self.sim.post(number, to, flight);
+                });
             }
-        }
-        while node.cluster.poll_event().is_some() {}
-        self.sim.let_sleep(number);
-        if let Some(due) = node.cluster.poll_timeout() {
-            let at = due.as_nanos().max(self.sim.now() + 1);
-            self.sim.wake_at(number, at);
-        }
-    }
-
-    /// Whether every node that runs sees all that run, and nobody else.
-    pub(super) fn is_one(&self) -> bool {
-        let alive: BTreeSet<u128> = self.alive().map(|(number, _)| id(number)).collect();
-        self.alive().all(|(_, node)| {
-            let seen = node.cluster.members();
-            seen.len() == alive.len() && seen.iter().all(|member| alive.contains(&member.id))
-        })
-    }
-
-    /// How many of those that run do not see that node.
-    pub(super) fn missed_by(&self, node: usize) -> usize {
-        let misses = |seen: &Node| {
-            let mut members = seen.cluster.members().iter();
-            !members.any(|member| member.id == id(node))
-        };
-        self.alive().filter(|(_, seen)| misses(seen)).count()
-    }
-
-    pub(super) fn count_alive(&self) -> usize {
-        self.alive().count()
-    }
-
-    /// Looks whom nodes suspect or miss that runs, and counts what is new since the last look.
-    pub(super) fn look(&mut self, wrongs: &mut Wrongs, missing: &mut BTreeSet<(usize, u128)>) {
-        let alive: Vec<u128> = self.alive().map(|(number, _)| id(number)).collect();
-        for (number, node) in self.nodes.iter_mut().enumerate() {
-            let Some(node) = node else { continue };
-            let members = node.cluster.members();
-            let is_suspect =
-                |member: &&tollgate_cluster::Member| member.state == MemberState::Suspect;
-            let suspects: BTreeSet<u128> =
-                members.iter().filter(is_suspect).map(|it| it.id).collect();
-            wrongs.suspected += suspects.difference(&node.suspects).count() as u64;
-            node.suspects = suspects;
-            for &other in &alive {
-                let is_there = members.iter().any(|member| member.id == other);
-                if is_there {
-                    missing.remove(&(number, other));
-                } else if missing.insert((number, other)) {
-                    wrongs.dropped += 1;
-                }
-            }
+            self.sim.post(number(from), number(to), flight);
+        } else {
+            flight.stream_from = Some(me);
+            let delay = DELAY + self.boots.below(DELAY / 2 + 1);
+            self.sim.send(delay, number(from), number(to), flight);
         }
     }
-
-    fn alive(&self) -> impl Iterator<Item = (usize, &Node)> {
-        let nodes = self.nodes.iter().enumerate();
-        nodes.filter_map(|(number, node)| Some((number, node.as_ref()?)))
-    }
 }
-
-fn id(node: usize) -> u128 {
-    (node as u128 + 1) << 64
-}
-
-fn address(node: usize) -> SocketAddr {
-    let host = u32::try_from(node).unwrap_or(u32::MAX);
-    SocketAddr::from((Ipv4Addr::from_bits(FIRST_HOST.saturating_add(host)), 7380))
-}
-
-fn number_of(address: SocketAddr) -> Option<u16> {
-    let SocketAddr::V4(address) = address else {
-        return None;
-    };
-    let host = address.ip().to_bits().checked_sub(FIRST_HOST)?;
-    u16::try_from(host).ok()
-}
-
-pub(super) const SECOND_NS: u64 = 1_000_000_000;
-/// Every datagram takes that long, and up to as much again.
-const DELAY_NS: u64 = 1_000_000;
-const IP_UDP_BYTES: usize = 28;
-/// Some day in 2026.
-const EPOCH_NS: u64 = 1_790_000_000 * SECOND_NS;
-/// 10.0.0.1, of a world that has no other addresses.
-const FIRST_HOST: u32 = 0x0a00_0001;
