@@ -107,6 +107,8 @@ pub struct Net<M: Member> {
     /// Messages whose receiver did not run.
     missed: u64,
     last_sent: u64,
+    /// When each member wanted to be woken as it was asked last, by its own clock.
+    dues: Vec<Option<u64>>,
     hash: EventHash,
 }
 
@@ -136,6 +138,7 @@ impl<M: Member> Net<M> {
             total: Sent::default(),
             missed: 0,
             last_sent: start,
+            dues: Vec::new(),
             hash: EventHash::new(),
         }
     }
@@ -193,6 +196,7 @@ impl<M: Member> Net<M> {
             Event::Message { to, .. } | Event::Wake { node: to } => (*to, self.sim.local(*to)),
             Event::Plan(number) => return Some(Happened::Plan(*number)),
         };
+        let due = self.dues.get(usize::from(to)).copied().flatten();
         let member = self.nodes.get_mut(usize::from(to));
         let Some(member) = member.filter(|member| member.is_up()) else {
             let is_message = matches!(event, Event::Message { .. });
@@ -211,7 +215,7 @@ impl<M: Member> Net<M> {
                 member.handle_message(*from, message, now);
                 0
             }
-            _ if member.poll_timeout().is_some_and(|due| due <= now) => {
+            _ if due.is_some_and(|due| due <= now) => {
                 self.hash.word(self.sim.now());
                 self.hash.word(1 << 32 | u64::from(to));
                 member.handle_timeout(now);
@@ -219,7 +223,7 @@ impl<M: Member> Net<M> {
             }
             // It was woken for a time that it has changed since.
             _ => {
-                self.arm(to, 0);
+                self.wake(to, due, 0);
                 return Some(Happened::Nothing);
             }
         };
@@ -258,9 +262,20 @@ impl<M: Member> Net<M> {
 
     /// Sees to it that a member is woken when it wants to be, but not before `after` has passed.
     fn arm(&mut self, node: u16, after: u64) {
-        let member = self.nodes.get(usize::from(node));
-        let due = member.filter(|member| member.is_up());
-        if let Some(due) = due.and_then(Member::poll_timeout) {
+        let place = usize::from(node);
+        let member = self.nodes.get(place).filter(|member| member.is_up());
+        let due = member.and_then(Member::poll_timeout);
+        if self.dues.len() <= place {
+            self.dues.resize(place + 1, None);
+        }
+        if let Some(last) = self.dues.get_mut(place) {
+            *last = due;
+        }
+        self.wake(node, due, after);
+    }
+
+    fn wake(&mut self, node: u16, due: Option<u64>, after: u64) {
+        if let Some(due) = due {
             let at = self.sim.clock(node).world(due);
             self.sim.wake_at(node, at.max(self.sim.now() + after));
         }
