@@ -40,38 +40,73 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// One bucket that sees all that is admitted, in billionths of a token; below zero is debt.
+/// One bucket that sees all that is admitted; below zero is debt.
 #[derive(Clone, Copy, Debug)]
 pub struct OneBucket {
-    per_second: u64,
+    gain: u64,
+    token: i128,
     full: i128,
     level: i128,
-    at: u64,
+    at: u128,
 }
 
 impl OneBucket {
-    /// A bucket that gains so many tokens a second up to `burst`, and is full at a time.
+    /// A bucket that gains so many tokens a second up to `burst`, and is full at a time, in nanoseconds.
     pub fn full(per_second: u64, burst: u64, at: u64) -> Self {
-        let full = i128::from(burst) * TOKEN;
         Self {
-            per_second,
+            at: u128::from(at),
+            ..Self::of(per_second, TOKEN, i128::from(burst) * TOKEN)
+        }
+    }
+
+    /// A bucket that gains so many parts of a token in a unit of time, of which `token` are one, up to `full` of them.
+    /// It is full at time zero.
+    pub const fn of(gain: u64, token: i128, full: i128) -> Self {
+        Self {
+            gain,
+            token,
             full,
             level: full,
-            at,
+            at: 0,
         }
     }
 
     /// Whether it has so many tokens at a time, which is not before any it was asked about.
-    pub fn has(&mut self, cost: u64, now: u64) -> bool {
-        let gained = i128::from(self.per_second) * i128::from(now.saturating_sub(self.at));
-        self.level = (self.level + gained).min(self.full);
-        self.at = now;
-        self.level >= i128::from(cost) * TOKEN
+    pub fn has(&mut self, cost: u64, now: impl Into<u128>) -> bool {
+        let now = now.into();
+        let passed = i128::try_from(now.saturating_sub(self.at)).unwrap_or(i128::MAX);
+        let gained = passed.saturating_mul(i128::from(self.gain));
+        self.level = self.level.saturating_add(gained).min(self.full);
+        self.at = now.max(self.at);
+        self.level >= i128::from(cost) * self.token
     }
 
     /// Takes so many.
     pub fn take(&mut self, cost: u64) {
-        self.level -= i128::from(cost) * TOKEN;
+        self.level -= i128::from(cost) * self.token;
+    }
+
+    /// How many tokens it is short of, rounded up.
+    pub fn short(&self) -> u64 {
+        let short = self.level.min(0).unsigned_abs();
+        u64::try_from(short.div_ceil(self.token.unsigned_abs())).unwrap_or(u64::MAX)
+    }
+
+    /// Which of these, each with its time, it had no tokens for; they are taken all the same.
+    ///
+    /// # Panics
+    ///
+    /// Where they are not in order of time.
+    pub fn violations<T: Copy + Into<u128>>(
+        mut self,
+        admitted: impl IntoIterator<Item = (T, u64)>,
+    ) -> impl Iterator<Item = (T, u64)> {
+        admitted.into_iter().filter(move |(at, cost)| {
+            assert!((*at).into() >= self.at, "out of order");
+            let has = self.has(*cost, *at);
+            self.take(*cost);
+            !has
+        })
     }
 }
 
@@ -85,13 +120,27 @@ mod tests {
     fn one_token_too_many_is_seen_and_none_too_few() {
         let mut bucket = OneBucket::full(2, 3, 100);
         for _ in 0..3 {
-            assert!(bucket.has(1, 100));
+            assert!(bucket.has(1, 100_u64));
             bucket.take(1);
         }
-        assert!(!bucket.has(1, 100) && !bucket.has(1, 500_000_099));
-        assert!(bucket.has(1, 500_000_100) && !bucket.has(2, 500_000_100));
+        assert!(!bucket.has(1, 100_u64) && !bucket.has(1, 500_000_099_u64));
+        assert!(bucket.has(1, 500_000_100_u64) && !bucket.has(2, 500_000_100_u64));
         bucket.take(2);
-        assert!(!bucket.has(1, 1_000_000_099) && bucket.has(1, 1_500_000_100));
-        assert!(bucket.has(3, 9_000_000_000) && !bucket.has(4, 90_000_000_000));
+        assert!(!bucket.has(1, 1_000_000_099_u64) && bucket.has(1, 1_500_000_100_u64));
+        assert!(bucket.has(3, 9_000_000_000_u64) && !bucket.has(4, 90_000_000_000_u64));
+    }
+
+    #[test]
+    fn one_too_many_or_a_nanosecond_too_early_is_a_violation() {
+        let bucket = OneBucket::of(10, 1_000, 2_000);
+        let violations = |times: &[u64]| {
+            let times = times.iter().map(|at| (*at, 1));
+            bucket.violations(times).count()
+        };
+        assert_eq!(violations(&[0, 0, 100, 200]), 0);
+        assert_eq!(violations(&[0, 0, 99]), 1);
+        assert_eq!(violations(&[0, 0, 0, 0]), 2);
+        assert_eq!(violations(&[0, 50, 99]), 1);
+        assert_eq!(violations(&[5_000, 5_000, 5_100]), 0);
     }
 }

@@ -6,7 +6,6 @@
 mod broker;
 mod experiment;
 mod fitting;
-mod judge;
 mod measure;
 mod row;
 #[cfg(test)]

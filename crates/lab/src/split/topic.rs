@@ -7,9 +7,9 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
 use tollgate_split::{Begin, Borrow, Limits, Machine, Setup, Share, SplitConfig};
 
-use super::judge::Undivided;
 use super::traffic::{Burst, SECOND};
 use super::world::{self, Near};
+use crate::nodes::OneBucket;
 
 /// A message that had its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +43,9 @@ impl Bucket {
     }
 
     /// Who judges it.
-    const fn undivided(self) -> Undivided {
-        Undivided {
-            messages: self.rate_milli,
-            period_ns: PERIOD_NS,
-            burst: self.burst,
-        }
+    fn undivided(self) -> OneBucket {
+        let message = i128::from(PERIOD_NS);
+        OneBucket::of(self.rate_milli, message, i128::from(self.burst) * message)
     }
 }
 
@@ -93,7 +90,10 @@ impl Ran {
     pub(super) fn new(bucket: Bucket, lefts: Vec<Vec<Left>>, frames: u64) -> Self {
         let mut all: Vec<u64> = lefts.iter().flatten().map(|left| left.at).collect();
         all.sort_unstable();
-        let violations = bucket.undivided().violations(all);
+        let violations = bucket
+            .undivided()
+            .violations(all.into_iter().map(|at| (at, 1)));
+        let violations = violations.count() as u64;
         Self {
             lefts,
             frames,

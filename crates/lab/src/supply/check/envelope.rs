@@ -2,14 +2,12 @@
 //!
 //! Shares no code with what it judges. Not here: the sums of supply.
 
+use crate::nodes::OneBucket;
+
 /// What one bucket says of a merged log of admissions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
-    /// Millionths of a request per second.
-    rate: u64,
-    /// Tokens of a millionth of a millionth of a request.
-    depth: i128,
-    level: i128,
+    bucket: OneBucket,
     at: u64,
     found: Excess,
 }
@@ -23,17 +21,15 @@ pub(crate) struct Excess {
     pub(crate) worst: u64,
 }
 
-/// One request in tokens.
+/// One request in tokens of a millionth of a millionth of it.
 const ONE: i128 = 1_000_000_000_000;
 
 impl Envelope {
-    /// A full bucket of a rate, and of what that rate brings in so many microseconds.
+    /// A full bucket of a rate, in millionths of a request per second, and of what that brings in so many microseconds.
     pub(crate) fn new(rate: u64, depth_us: u64) -> Self {
         let depth = i128::from(rate) * i128::from(depth_us);
         Self {
-            rate,
-            depth,
-            level: depth,
+            bucket: OneBucket::of(rate, ONE, depth),
             at: 0,
             found: Excess::default(),
         }
@@ -42,25 +38,19 @@ impl Envelope {
     /// Takes note of one admission; times never fall.
     pub(crate) fn admit(&mut self, at: u64) {
         assert!(at >= self.at, "a log out of order");
-        let gained = i128::from(self.rate) * i128::from(at - self.at);
         self.at = at;
         // What was taken too much is paid back before anything is gained.
-        self.level = (self.level + gained).min(self.depth) - ONE;
-        if self.level < 0 {
-            let short = u64::try_from((-self.level + ONE - 1) / ONE).unwrap_or(u64::MAX);
-            self.found.over += 1;
-            self.found.worst = self.found.worst.max(short);
-        }
+        let has = self.bucket.has(1, at);
+        self.bucket.take(1);
+        self.found.over += u64::from(!has);
+        self.found.worst = self.found.worst.max(self.bucket.short());
     }
 
     /// Whether one more would be within; takes it if so. This is a central limiter.
     pub(crate) fn try_admit(&mut self, at: u64) -> bool {
-        let gained = i128::from(self.rate) * i128::from(at.saturating_sub(self.at));
-        self.at = at.max(self.at);
-        self.level = (self.level + gained).min(self.depth);
-        let is_in = self.level >= ONE;
+        let is_in = self.bucket.has(1, at);
         if is_in {
-            self.level -= ONE;
+            self.bucket.take(1);
         }
         is_in
     }
