@@ -2,8 +2,8 @@
 //!
 //! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
 //! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip and the modes of the lab first the checkers of
-//! the lab, which see what users would, then their own tests; for supply its own, which have a world. Not here: the
-//! tests.
+//! the lab, which see what users would, then their own tests; for supply its own, then the campaigns of the lab. Not
+//! here: the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::tidy::Finding;
 struct Bed {
     /// Where they are planted, from the root.
     sources: &'static str,
-    /// What is built and run, in this order: arguments of `cargo test`.
+    /// What is built and run, in this order: arguments of `cargo test`, and behind `--` which tests of it.
     builds: &'static [&'static [&'static str]],
 }
 
@@ -45,7 +45,16 @@ const BEDS: [Bed; 3] = [
     },
     Bed {
         sources: "crates/supply/src",
-        builds: &[&["--package", "tollgate-supply", "--lib", "--tests"]],
+        builds: &[
+            &["--package", "tollgate-supply", "--lib", "--tests"],
+            &[
+                "--package",
+                "tollgate-lab",
+                "--lib",
+                "--",
+                "supply::campaign",
+            ],
+        ],
     },
 ];
 /// The same draws every time, no search for a smaller example, and no notes of failures that were planned.
@@ -62,6 +71,8 @@ struct Program {
     name: String,
     path: PathBuf,
     folder: PathBuf,
+    /// Which tests of it are run; all where none is said.
+    tests: Vec<String>,
 }
 
 /// Every bug that no test noticed, or a test that fails without one.
@@ -157,6 +168,8 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Builds test programs with bugs in them.
 fn build(root: &Path, arguments: &[&str]) -> Result<Vec<Program>> {
+    let mut halves = arguments.split(|argument| *argument == "--");
+    let (arguments, tests) = (halves.next().unwrap_or(&[]), halves.next().unwrap_or(&[]));
     let output = Command::new("cargo")
         .args(["test", "--locked", "--features", "planted", "--no-run"])
         .args(["--message-format", "json"])
@@ -171,13 +184,15 @@ fn build(root: &Path, arguments: &[&str]) -> Result<Vec<Program>> {
     let messages = messages
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    let programs: Vec<_> = messages.filter_map(|message| program(&message)).collect();
+    let programs: Vec<_> = messages
+        .filter_map(|message| program(&message, tests))
+        .collect();
     ensure!(!programs.is_empty(), "{shown}: cargo names no program");
     Ok(programs)
 }
 
 /// The test program that a message of cargo is about, if any.
-fn program(message: &Value) -> Option<Program> {
+fn program(message: &Value, tests: &[&str]) -> Option<Program> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let target = message["target"]["name"].as_str()?;
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
@@ -186,6 +201,7 @@ fn program(message: &Value) -> Option<Program> {
         name: format!("{room}/{target}"),
         path,
         folder: folder.to_owned(),
+        tests: tests.iter().map(|test| (*test).to_owned()).collect(),
     })
 }
 
@@ -202,6 +218,7 @@ fn first_failure(programs: &[Program], bug: &str) -> Result<Option<String>> {
 /// Runs a program with the bug of that name up to the first test that fails.
 fn failure(program: &Program, bug: &str) -> Result<Option<String>> {
     let mut child = Command::new(&program.path)
+        .args(&program.tests)
         .env("TOLLGATE_PLANTED", bug)
         .envs(PROPTEST)
         .current_dir(&program.folder)

@@ -75,3 +75,17 @@ pub(crate) fn scramble(mut x: u64) -> u64 {
     x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     x ^ (x >> 32)
 }
+
+/// The seeds of a campaign of tests: the usual number of them, unless asked otherwise.
+#[cfg(test)]
+pub(crate) fn seeds(usual: u64) -> std::ops::Range<u64> {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a replay is asked for from outside"
+    )]
+    let setting = |name| std::env::var(name).ok()?.parse().ok();
+    match setting("SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..setting("SCHEDULES").unwrap_or(usual),
+    }
+}

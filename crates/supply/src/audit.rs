@@ -33,17 +33,22 @@ impl<'a> Witness<'a> {
         now: Instant,
         truth: &'a dyn Fn(Instant) -> i128,
     ) -> Self {
-        let (lent, borrowed, from) = machine.books(key, now);
+        let (seen, lent, borrowed, from) = machine.books(key, now);
         Self {
             me: machine.me(),
             boot: machine.boot(),
-            seen: machine.inspect(key, now),
+            seen,
             lent,
             borrowed,
             from,
             now,
             truth,
         }
+    }
+
+    /// What the node may use.
+    pub fn usable(&self) -> u64 {
+        self.seen.usable
     }
 }
 

@@ -10,60 +10,70 @@ use std::sync::Arc;
 use tollgate_contract::Contracts;
 use tollgate_gossip::{Key as Fingerprint, NodeId, Writer};
 use tollgate_limit::{Cost, Instant, Span};
-use tollgate_node::{Kept, Key, Membership, Node, NodeConfig, Peer, Roster, Share};
+use tollgate_node::{Answer, Kept, Key, Membership, Node, NodeConfig, Peer, Roster, Share};
 use tollgate_sim::Clock;
 use tollgate_supply::{
     AUTHORITY, Authority, Limits, Machine, Supply, SupplyConfig, Witness, audit,
 };
 use tollgate_table::Seed;
 
-use super::stage::{Fleet, PER_SECOND, Passed, REQUEST, SECOND, Seat, Setting, Sharer};
+use super::stage::{Audited, Fleet, PER_SECOND, Passed, REQUEST, SECOND, Seat, Setting, Sharer};
 use crate::nodes::{Frame, Member, Whole, address, contracts};
 
 /// The key that everything is about.
 const KEY: Key<'_> = Key::Text(b"all");
-/// Nodes count time finer by that.
-const FINE: u64 = 1_000;
+/// Nodes count time in nanoseconds, experiments in microseconds.
+const MICRO: u64 = 1_000;
 /// A node that is asked to go lets the others know for so long.
 const GOES_AFTER: u64 = SECOND;
 
 /// The design.
 #[derive(Debug)]
 pub(crate) struct Loans {
-    setting: Setting,
+    nodes: u16,
+    founders: u16,
     config: SupplyConfig,
     limits: Limits,
-    contracts: Contracts,
+    pub(super) contracts: Contracts,
     /// A restarted node uses its home at once, which is a bug.
     is_hasty: bool,
     /// What each node is called where rates are divided, by address.
-    numbers: Vec<NodeId>,
-    disks: Disks,
+    pub(super) numbers: Vec<NodeId>,
+    pub(super) disks: Disks,
     key: Rc<Cell<Option<Fingerprint>>>,
 }
 
 /// What each node must not forget, by address.
-type Disks = Rc<RefCell<BTreeMap<u16, BTreeMap<u64, Kept>>>>;
+type Disks = Rc<RefCell<BTreeMap<u16, Disk>>>;
+/// What one node must not forget, by policy.
+pub(super) type Disk = BTreeMap<u64, Kept>;
 
 impl Loans {
     /// `None` for a setting or a configuration that the protocol refuses.
     pub(crate) fn new(setting: &Setting, tuned: &Tuning) -> Option<Self> {
         let config = tuned.config(setting);
-        config.check().ok()?;
-        let rate = setting.rate / PER_SECOND;
         let burst = u128::from(setting.rate) * u128::from(setting.depth_us) / u128::from(REQUEST);
-        let burst = u64::try_from(burst).ok()?;
-        let contracts = contracts(&format!(
-            "contracts: [{{ id: all, policies: [{{ name: all, limit: {rate}, per: 1s, burst: {burst}, coordination: supply }}] }}]"
-        ));
-        let number = |node| roster(&[node])?.shares().nodes().next();
+        let rate = setting.rate / PER_SECOND * Limits::PER_SECOND;
+        let limits = Limits::new(rate, u64::try_from(burst).ok()?).ok()?;
         Some(Self {
-            limits: Limits::per(rate, Span::from_nanos(1_000_000_000), burst).ok()?,
-            contracts,
-            config,
+            founders: setting.founders,
             is_hasty: tuned.is_hasty,
-            numbers: (0..setting.nodes).map(number).collect::<Option<_>>()?,
-            setting: setting.clone(),
+            ..Self::of(setting.nodes, limits, config)?
+        })
+    }
+
+    /// So many nodes that share limits from the beginning.
+    pub(super) fn of(nodes: u16, limits: Limits, config: SupplyConfig) -> Option<Self> {
+        config.check().ok()?;
+        let number = |node| roster(&[(node, 1)])?.shares().nodes().next();
+        Some(Self {
+            limits,
+            contracts: divided(limits, Span::ZERO),
+            config,
+            is_hasty: false,
+            numbers: (0..nodes).map(number).collect::<Option<_>>()?,
+            nodes,
+            founders: nodes,
             disks: Disks::default(),
             key: Rc::default(),
         })
@@ -72,16 +82,23 @@ impl Loans {
     /// Who has homes, where these are members: under a lease the founders for good, else all members.
     fn roster(&self, members: &[u16]) -> Option<Roster> {
         if self.config.lease.is_some() {
-            let founders: Vec<u16> = (0..self.setting.founders).collect();
-            return roster(&founders);
+            let founders: Vec<u16> = (0..self.founders).collect();
+            return even(&founders);
         }
-        roster(members)
+        even(members)
     }
 
-    fn node(&self, seat: &Seat, roster: Roster) -> LoansNode {
-        let disk = self.disks.borrow().get(&seat.node).cloned();
-        let id = (Whole::number(usize::from(seat.node)), Writer(seat.node));
-        let is_first = seat.boot == 0 && seat.node < self.setting.founders;
+    /// Starts a node, which hears of all members; boots grow with every start.
+    pub(super) fn node<const FINE: u64>(
+        &self,
+        seat: &Seat,
+        boot: u64,
+        roster: Roster,
+    ) -> Part<FINE> {
+        let (place, now) = (seat.node, instant::<FINE>(seat.now));
+        let is_first = seat.boot == 0 && place < self.founders;
+        let disk = self.disks.borrow().get(&place).cloned();
+        let id = (Whole::number(usize::from(place)), Writer(place));
         let supply = Supply {
             config: self.config.clone(),
             is_first: is_first || self.is_hasty,
@@ -89,10 +106,10 @@ impl Loans {
         let membership = Membership {
             share: Some(Share {
                 kept: disk.unwrap_or_default(),
-                ..Share::new(roster, u64::from(seat.boot))
+                ..Share::new(roster, boot)
             }),
             modes: vec![Arc::new(supply)],
-            ..Membership::alone(id.0, id.1, instant(seat.now))
+            ..Membership::alone(id.0, id.1, now)
         };
         let config = NodeConfig {
             bytes_max: 1 << 26,
@@ -105,26 +122,71 @@ impl Loans {
             Seed::new([7, 9]),
             membership,
         );
-        LoansNode {
+        let node = LoansNode {
             whole: Whole {
                 node: Arc::new(node),
                 id,
-                name: name(seat.node),
-                began: seat.now,
+                name: name(place),
+                began: now.as_nanos(),
                 disk: BTreeMap::new(),
                 is_up: true,
             },
-            service: self.setting.nodes,
+            service: self.nodes,
             is_leased: self.config.lease.is_some(),
             disks: Rc::clone(&self.disks),
             key: Rc::clone(&self.key),
-        }
+        };
+        node.meet(&seat.members, now);
+        Part::Node(Box::new(node))
+    }
+
+    /// The authority that is behind the nodes; it knows what the policy is called if the one before did.
+    pub(super) fn register<const FINE: u64>(
+        &self,
+        authority: Authority,
+        before: Option<&Part<FINE>>,
+    ) -> Part<FINE> {
+        let tag = match before {
+            Some(Part::Authority(before)) => before.tag,
+            _ => 0,
+        };
+        Part::Authority(Box::new(Register {
+            authority,
+            numbers: self.numbers.clone(),
+            tag,
+        }))
     }
 }
 
+/// The only contract: a limit that nodes share, under which requests may be told to wait so long.
+pub(super) fn divided(limits: Limits, wait_max: Span) -> Contracts {
+    let is_whole = limits.rate().is_multiple_of(Limits::PER_SECOND);
+    let (limit, per) = if is_whole {
+        (limits.rate() / Limits::PER_SECOND, "1s")
+    } else {
+        (limits.rate(), "1000000000s")
+    };
+    let burst = limits.burst();
+    let waits = match wait_max.as_nanos() / 1_000_000 {
+        0 => String::new(),
+        millis => format!("on_limit: delay, max_wait: {millis}ms, "),
+    };
+    contracts(&format!(
+        "contracts: [{{ id: all, policies: [{{ name: all, limit: {limit}, per: {per}, burst: {burst}, {waits}\
+         coordination: supply }}] }}]"
+    ))
+}
+
 /// Everybody the same.
-fn roster(members: &[u16]) -> Option<Roster> {
-    Roster::new(members.iter().map(|node| (name(*node), 1))).ok()
+fn even(members: &[u16]) -> Option<Roster> {
+    let weights: Vec<_> = members.iter().map(|node| (*node, 1)).collect();
+    roster(&weights)
+}
+
+/// Nodes and their weights.
+pub(super) fn roster(weights: &[(u16, u32)]) -> Option<Roster> {
+    let named = weights.iter().map(|(node, weight)| (name(*node), *weight));
+    Roster::new(named).ok()
 }
 
 fn name(node: u16) -> String {
@@ -183,7 +245,7 @@ impl Tuning {
 const DAY_US: u64 = 86_400_000_000;
 
 impl Fleet for Loans {
-    type Member = LoansMember;
+    type Member = Part<MICRO>;
 
     fn services(&self) -> u16 {
         u16::from(self.config.lease.is_some())
@@ -197,50 +259,49 @@ impl Fleet for Loans {
         }
     }
 
-    fn boot(&self, seat: &Seat) -> LoansMember {
+    fn boot(&self, seat: &Seat) -> Part<MICRO> {
+        let now = instant::<MICRO>(seat.now);
         let Some(roster) = self.roster(&seat.members) else {
-            return LoansMember::None;
+            return Part::None;
         };
-        if seat.node < self.setting.nodes {
-            let node = self.node(seat, roster);
-            node.meet(&seat.members, instant(seat.now));
-            return LoansMember::Node(Box::new(node));
+        if seat.node < self.nodes {
+            self.node(seat, u64::from(seat.boot), roster)
+        } else {
+            let (config, shares) = (self.config.clone(), roster.shares());
+            let authority = Authority::new(self.limits, shares, config, Span::ZERO, now);
+            self.register(authority, None)
         }
-        let (config, start) = (self.config.clone(), instant(seat.now));
-        let authority = Authority::new(self.limits, roster.shares(), config, Span::ZERO, start);
-        LoansMember::Authority(Box::new(Register {
-            authority,
-            numbers: self.numbers.clone(),
-            tag: 0,
-        }))
     }
 
     /// What the machines' own books say, loan by loan.
-    fn wrong(&self, net: &Passed<Self>) -> u64 {
-        let clocks = (0..self.setting.nodes).map(|node| net.sim.clock(node));
+    fn audit(&self, net: &Passed<Self>) -> Audited {
+        let clocks = (0..self.nodes).map(|node| net.sim.clock(node));
         let truths: Vec<_> = clocks.map(truth).collect();
         let mut witnesses = Vec::with_capacity(truths.len());
         for ((place, member), truth) in net.nodes.iter().enumerate().zip(&truths) {
-            let Some(LoansMember::Node(node)) = member else {
-                continue;
-            };
-            let now = instant(net.sim.local(address(place)));
-            node.whole.extensions(now, |machine: &Machine, now| {
-                witnesses.push(Witness::of(machine, node.key(machine), now, truth));
-            });
+            if let Some(Part::Node(node)) = member {
+                let now = instant::<MICRO>(net.sim.local(address(place)));
+                node.see(now, |machine, key, now| {
+                    witnesses.push(Witness::of(machine, key, now, truth));
+                });
+            }
         }
         let limits = self.limits;
-        u64::from(audit(&witnesses, limits.rate(), limits.burst()).is_err())
+        let usable = witnesses.iter().map(|witness| witness.usable().into());
+        Audited {
+            wrong: u64::from(audit(&witnesses, limits.rate(), limits.burst()).is_err()),
+            usable: Some(usable.collect()),
+        }
     }
 }
 
 fn truth(clock: Clock) -> impl Fn(Instant) -> i128 {
-    move |at| i128::from(clock.world(at.as_nanos() / FINE)) * i128::from(FINE)
+    move |at| i128::from(clock.world(at.as_nanos() / MICRO)) * i128::from(MICRO)
 }
 
-/// A node, the authority, or nothing where the protocol refused.
+/// A node, the authority, or nothing where the protocol refused, in a world of that many nanoseconds.
 #[derive(Debug)]
-pub(crate) enum LoansMember {
+pub(crate) enum Part<const FINE: u64> {
     Node(Box<LoansNode>),
     Authority(Box<Register>),
     None,
@@ -249,7 +310,7 @@ pub(crate) enum LoansMember {
 /// A node and its disk.
 #[derive(Debug)]
 pub(crate) struct LoansNode {
-    whole: Whole,
+    pub(super) whole: Whole,
     /// The address of the authority.
     service: u16,
     /// Without a lease, homes follow membership.
@@ -262,19 +323,27 @@ pub(crate) struct LoansNode {
 /// The authority, and what is known of those that it speaks to.
 #[derive(Debug)]
 pub(crate) struct Register {
-    authority: Authority,
+    pub(super) authority: Authority,
     numbers: Vec<NodeId>,
     /// What the policy is called on the wire.
     tag: u64,
 }
 
 impl LoansNode {
-    /// The only key that there is; where no machine has seen it, one that nobody knows stands as it would.
-    fn key(&self, machine: &Machine) -> Fingerprint {
-        if self.key.get().is_none() {
-            self.key.set(machine.keys().first().copied());
-        }
-        self.key.get().unwrap_or_default()
+    /// Shows its machine, the only key that there is, and what its clock shows. Where no machine has seen the key, one
+    /// that nobody knows stands as it would.
+    pub(super) fn see(&self, now: Instant, mut see: impl FnMut(&Machine, Fingerprint, Instant)) {
+        self.whole.extensions(now, |machine: &Machine, now| {
+            if self.key.get().is_none() {
+                self.key.set(machine.keys().first().copied());
+            }
+            see(machine, self.key.get().unwrap_or_default(), now);
+        });
+    }
+
+    /// Is asked for one.
+    pub(super) fn check(&self, cost: Cost, now: Instant) -> Answer {
+        self.whole.newest().check(KEY, cost, now)
     }
 
     /// Hears who is in the cluster, as it begins or later.
@@ -289,7 +358,7 @@ impl LoansNode {
     }
 }
 
-impl Member for LoansMember {
+impl<const FINE: u64> Member for Part<FINE> {
     type Message = Frame;
 
     fn handle_message(&mut self, from: u16, frame: &Frame, now: u64) {
@@ -298,10 +367,9 @@ impl Member for LoansMember {
             Self::Authority(register) => {
                 register.tag = frame.tag;
                 if let Some(from) = register.numbers.get(usize::from(from)) {
+                    let (authority, now) = (&mut register.authority, instant::<FINE>(now));
                     // What is malformed is counted there and changes nothing.
-                    let _ = register
-                        .authority
-                        .handle_frame(*from, &frame.bytes, instant(now));
+                    let _ = authority.handle_frame(*from, &frame.bytes, now);
                 }
             }
             Self::None => {}
@@ -309,9 +377,10 @@ impl Member for LoansMember {
     }
 
     fn handle_timeout(&mut self, now: u64) {
+        let now = instant::<FINE>(now);
         match self {
-            Self::Node(node) => node.whole.node.handle_timeout(instant(now)),
-            Self::Authority(register) => register.authority.handle_timeout(instant(now)),
+            Self::Node(node) => node.whole.node.handle_timeout(now),
+            Self::Authority(register) => register.authority.handle_timeout(now),
             Self::None => {}
         }
     }
@@ -328,7 +397,8 @@ impl Member for LoansMember {
     fn store(&mut self, now: u64) {
         if let Self::Node(node) = self {
             for (tag, kept) in node.whole.take_kept() {
-                node.whole.handle_kept(tag, &kept, instant(now));
+                let now = instant::<FINE>(now);
+                node.whole.handle_kept(tag, &kept, now);
                 let mut disks = node.disks.borrow_mut();
                 let disk = disks.entry(Whole::address(node.whole.id.0)).or_default();
                 disk.insert(tag, kept);
@@ -364,45 +434,44 @@ impl Member for LoansMember {
     }
 }
 
-impl Sharer for LoansMember {
+impl Sharer for Part<MICRO> {
     fn handle_request(&mut self, now: u64) -> bool {
         let Self::Node(node) = self else {
             return false;
         };
-        node.whole.check(KEY, Cost::ONE, instant(now)).is_allowed()
+        node.check(Cost::ONE, instant::<MICRO>(now)).is_allowed()
     }
 
     fn handle_members(&mut self, members: &[u16], now: u64) {
         if let Self::Node(node) = self {
-            if let Some(roster) = roster(members).filter(|_| !node.is_leased) {
-                node.whole.set_roster(roster, instant(now));
+            if let Some(roster) = even(members).filter(|_| !node.is_leased) {
+                node.whole.set_roster(roster, instant::<MICRO>(now));
             }
-            node.meet(members, instant(now));
+            node.meet(members, instant::<MICRO>(now));
         }
     }
 
     fn handle_goodbye(&mut self, now: u64) {
         if let Self::Node(node) = self {
-            node.whole.handle_leave(instant(now));
+            node.whole.handle_leave(instant::<MICRO>(now));
         }
     }
 
     fn usable(&self, now: u64) -> i128 {
         let mut usable = 0;
         if let Self::Node(node) = self {
-            node.whole
-                .extensions(instant(now), |machine: &Machine, now| {
-                    usable = i128::from(machine.inspect(node.key(machine), now).usable);
-                });
+            node.see(instant::<MICRO>(now), |machine, key, now| {
+                usable = i128::from(machine.inspect(key, now).usable);
+            });
         }
         usable
     }
 }
 
-fn instant(micros: u64) -> Instant {
-    Instant::from_nanos(micros * FINE)
+fn instant<const FINE: u64>(time: u64) -> Instant {
+    Instant::from_nanos(time * FINE)
 }
 
 fn span(micros: u64) -> Span {
-    Span::from_nanos(u128::from(micros) * u128::from(FINE))
+    Span::from_nanos(u128::from(micros) * u128::from(MICRO))
 }

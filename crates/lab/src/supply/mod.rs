@@ -3,6 +3,8 @@
 //!
 //! Not here: the protocol itself, which the server runs too.
 
+#[cfg(test)]
+mod campaign;
 mod cells;
 mod check;
 mod design;

@@ -33,9 +33,12 @@ impl Machine {
     /// How a key stands, in full.
     pub fn inspect(&self, key: Key, now: Instant) -> Inspection {
         let now = now.max(self.now);
-        let cell = self.view(key, now);
+        self.inspection(&self.view(key, now), now)
+    }
+
+    fn inspection(&self, cell: &Cell, now: Instant) -> Inspection {
         let ground = &self.home.ground;
-        let party = self.party(&cell, now);
+        let party = self.party(cell, now);
         let leased = self.own.config.lease.map(|_| ground.until);
         Inspection {
             usable: party.supply,
@@ -99,14 +102,16 @@ impl Machine {
         self.cells.contains_key(key)
     }
 
-    /// The books of a key at `now`, and from when on the home is valid.
-    pub(crate) fn books(&self, key: Key, now: Instant) -> (Vec<Lent>, Vec<Borrowed>, Instant) {
-        let cell = self.view(key, now.max(self.now));
-        (
-            cell.lent.clone(),
-            cell.borrowed.clone(),
-            self.home.ground.from,
-        )
+    /// How a key stands at `now`, its books, and from when on the home is valid.
+    pub(crate) fn books(
+        &self,
+        key: Key,
+        now: Instant,
+    ) -> (Inspection, Vec<Lent>, Vec<Borrowed>, Instant) {
+        let now = now.max(self.now);
+        let cell = self.view(key, now);
+        let (seen, from) = (self.inspection(&cell, now), self.home.ground.from);
+        (seen, cell.lent.clone(), cell.borrowed.clone(), from)
     }
 }
 

@@ -5,7 +5,7 @@
 use tollgate_sim::Clock;
 
 use super::demand::Arrivals;
-use super::member::{Fleet, Passed, Seat, Sharer};
+use super::member::{Audited, Fleet, Passed, Seat, Sharer};
 use super::outcome::{Outcome, Sample};
 use super::plot::{Change, Plot};
 use crate::dice::{Dice, Purpose, scramble};
@@ -282,16 +282,11 @@ impl<'a, F: Fleet> World<'a, F> {
         let setting = &self.plot.setting;
         let now = self.net.sim.now();
         let looks = self.out.sums.checks;
-        let wrong = if looks.is_multiple_of(setting.audit_every.max(1)) {
-            self.fleet.wrong(&self.net)
-        } else {
-            0
-        };
-        let usable = self
-            .usable_at(now)
-            .into_iter()
-            .flatten()
-            .map(|own| own.max(0));
+        let is_audited = looks.is_multiple_of(setting.audit_every.max(1));
+        let books = is_audited.then(|| self.fleet.audit(&self.net));
+        let Audited { wrong, usable } = books.unwrap_or_default();
+        let usable = usable.unwrap_or_else(|| self.usable_at(now).into_iter().flatten().collect());
+        let usable = usable.into_iter().map(|own| own.max(0));
         let sum = self.out.sums.look(usable, setting.rate * FINE, wrong);
         if setting
             .recovery

@@ -39,6 +39,22 @@ pub(crate) trait Fleet: Sized {
     fn wrong(&self, _net: &Passed<Self>) -> u64 {
         0
     }
+    /// What the books of all members say together.
+    fn audit(&self, net: &Passed<Self>) -> Audited {
+        Audited {
+            wrong: self.wrong(net),
+            usable: None,
+        }
+    }
+}
+
+/// What the books of all members say together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Audited {
+    /// How many entries are wrong.
+    pub(crate) wrong: u64,
+    /// What each member that runs would spend from, where that is in the books too.
+    pub(crate) usable: Option<Vec<i128>>,
 }
 
 /// Where and when a member starts.

@@ -12,7 +12,7 @@ mod units;
 
 pub(crate) use demand::{Arrivals, Phase, zipf};
 pub(crate) use drive::simulate;
-pub(crate) use member::{Fleet, Passed, Seat, Sharer};
+pub(crate) use member::{Audited, Fleet, Passed, Seat, Sharer};
 pub(crate) use outcome::{Outcome, Sample};
 pub(crate) use plot::{Change, Plot, RACK, Setting};
 pub(crate) use units::{MILLI, PER_SECOND, REQUEST, SECOND, WHOLE, part};

@@ -1,12 +1,11 @@
 //! Limits and shares change while nodes crash, are cut off and hear of it one after the other: never more than the
 //! largest limit in force, and all of the last one in the end.
 
-use tollgate_gossip::NodeId;
 use tollgate_limit::Span;
-use tollgate_supply::{Limits, Shares, SupplyConfig};
+use tollgate_supply::{Limits, SupplyConfig};
 
-use crate::seeds;
-use crate::world::{Dice, MS, Plan, SECOND, World};
+use super::world::{Dice, MS, Plan, SECOND, World};
+use crate::dice::seeds;
 
 const NODES: u16 = 5;
 const RATE: u64 = 400;
@@ -28,28 +27,21 @@ fn plan(seed: u64) -> Plan {
     }
 }
 
-/// Tells a node what the limits and shares are.
-fn tell(world: &mut World, node: u16) {
-    let (limits, shares) = (world.limits, world.shares.clone());
-    world.with(node, |machine, now| {
-        machine.set_limits(limits, now);
-        machine.handle_shares(shares, now);
-    });
-}
-
 fn change(world: &mut World, dice: &mut Dice, with_limits: bool) {
     if with_limits && dice.chance(50, 100) {
         let rate = [RATE, RATE / 2, RATE / 10][dice.below(3) as usize];
         let burst = [RATE / 4, RATE / 8, 10][dice.below(3) as usize];
         world.limits = Limits::new(rate * Limits::PER_SECOND, burst).unwrap();
     } else {
-        let tag = world.shares.tag() + 1;
-        let weights = (0..NODES).map(|node| (NodeId(node), [0, 1, 5][dice.below(3) as usize]));
-        world.shares = Shares::new(tag, weights).unwrap_or(world.shares.clone());
+        let weights = (0..NODES).map(|node| (node, [0, 1, 5][dice.below(3) as usize]));
+        let weights: Vec<_> = weights.collect();
+        if weights.iter().any(|(_, weight)| *weight > 0) {
+            world.weights = weights;
+        }
     }
     for node in 0..NODES {
         if dice.chance(50, 100) {
-            tell(world, node);
+            world.tell(node);
         }
     }
 }
@@ -64,11 +56,11 @@ fn shake(world: &mut World, dice: &mut Dice, with_limits: bool) {
             world.restart(node, keeps);
         }
         1 => world.part(dice),
-        2 => world.sim.links.heal(),
+        2 => world.net.sim.links.heal(),
         3 => world.lose(dice),
         4 => world.slow(dice),
         5 => change(world, dice, with_limits),
-        _ => tell(world, node),
+        _ => world.tell(node),
     }
 }
 
@@ -83,7 +75,7 @@ fn run(seed: u64, with_limits: bool) -> World {
     }
     world.calm();
     for node in 0..NODES {
-        tell(&mut world, node);
+        world.tell(node);
     }
     world.run_until(world.now() + 6 * SECOND);
     world.seen.best = 0;
@@ -96,8 +88,9 @@ fn campaign(usual: u64, with_limits: bool) {
     for seed in seeds(usual) {
         let world = run(seed, with_limits);
         assert_eq!(world.seen.broken, None, "SEED={seed}");
+        assert_eq!(world.malformed(), 0, "SEED={seed}");
         let most = world.plan.limits;
-        assert_eq!(world.over(most.rate(), most.burst()), (0, 0), "SEED={seed}");
+        assert_eq!(world.over(most.rate(), most.burst()), 0, "SEED={seed}");
         assert_eq!(world.seen.best, world.limits.rate(), "SEED={seed}");
     }
 }

@@ -1,14 +1,14 @@
 //! Laws of the arithmetic, and frames that make no sense.
 
-#![allow(clippy::unwrap_used, reason = "what is built here is valid")]
-
 use proptest::prelude::*;
 use tollgate_gossip::{Key, NodeId};
-use tollgate_limit::{Instant, Span};
+use tollgate_limit::Span;
 use tollgate_supply::{
-    AUTHORITY, Authority, BadLimits, BadShares, Begin, Boot, Limits, Machine, Offer, Party, Setup,
-    Shares, SupplyConfig, equalise, water_fill,
+    AUTHORITY, Authority, BadLimits, BadShares, Limits, Machine, Offer, Party, Setup, Shares,
+    SupplyConfig, equalise, water_fill,
 };
+
+use crate::{at, setup};
 
 fn limits() -> impl Strategy<Value = Limits> {
     let rate = prop_oneof![1..=100_u64, 1..=Limits::RATE_MAX];
@@ -137,27 +137,16 @@ proptest! {
     }
 }
 
-fn at(millis: u64) -> Instant {
-    Instant::from_nanos(1_000_000_000 + millis * 1_000_000)
-}
-
 fn two() -> Shares {
     Shares::equal(1, [NodeId(0), NodeId(1)]).unwrap()
 }
 
 fn machine(me: u16) -> Machine {
     Machine::new(Setup {
-        limits: Limits::new(100 * Limits::PER_SECOND, 20).unwrap(),
         shares: two(),
-        me: NodeId(me),
-        boot: Boot(1),
-        begin: Begin::Fresh,
         members: vec![NodeId(0), NodeId(1)],
-        seed: 1,
-        start: at(0),
-        wait_max: Span::ZERO,
-        leaks: false,
         config: SupplyConfig::default(),
+        ..setup(me, 1)
     })
     .unwrap()
 }
