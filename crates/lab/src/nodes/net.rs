@@ -101,6 +101,8 @@ pub struct Net<M: Member> {
     pub sim: Sim<M::Message, u64, Dice>,
     /// A member that was woken is not woken again before that, however often it asks.
     pub wake_gap: u64,
+    /// Members are woken up to so late, and how late by chance.
+    pub(crate) late: Option<(u64, Dice)>,
     /// What was sent, by who sent it and whom it was for; all of it; and when that was last.
     links: BTreeMap<(u16, u16), Sent>,
     total: Sent,
@@ -134,6 +136,7 @@ impl<M: Member> Net<M> {
             nodes: Vec::new(),
             sim: Sim::new(start, links),
             wake_gap: 1_000,
+            late: None,
             links: BTreeMap::new(),
             total: Sent::default(),
             missed: 0,
@@ -277,7 +280,10 @@ impl<M: Member> Net<M> {
     fn wake(&mut self, node: u16, due: Option<u64>, after: u64) {
         if let Some(due) = due {
             let at = self.sim.clock(node).world(due);
-            self.sim.wake_at(node, at.max(self.sim.now() + after));
+            let late = self.late.as_mut();
+            let late = late.map_or(0, |(most, dice)| dice.below(*most + 1));
+            let at = at.max(self.sim.now() + after);
+            self.sim.wake_at(node, at + late);
         }
     }
 

@@ -1,9 +1,11 @@
 //! A bucket cut into sub-buckets: topics, brokers, a world for borrowing, who judges, and the experiments.
 //!
 //! The sub-buckets, the adaptor, the distributor and the profile are those of `tollgate-split`; the broker is a model.
-//! Not here: the protocol itself, and faults of the network, which its own tests have.
+//! Not here: the protocol itself. Faults of the network are in `campaign`, which is tests.
 
 mod broker;
+#[cfg(test)]
+mod campaign;
 mod experiment;
 mod fitting;
 mod measure;

@@ -1,7 +1,7 @@
 //! Machines and an adaptor in the lab's network: every frame takes the same time, and everything happens in order of
 //! time.
 //!
-//! Not here: loss, doubling, crashes and clocks that run wrong, which the tests of the machine have.
+//! Not here: loss, doubling, crashes and clocks that run wrong, which campaigns have.
 
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 use tollgate_split::{Begin, Borrow, Departure, Limits, Machine, Setup, Share, SplitConfig};
 
-use crate::ghost::Ghost;
-use crate::world::SECOND;
+use super::ghost::Ghost;
+use super::world::SECOND;
 
 /// A sub-bucket on its own.
 fn alone(limits: Limits, share: Share) -> Machine {

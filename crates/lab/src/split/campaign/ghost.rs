@@ -2,21 +2,23 @@
 //!
 //! It shares no code with what it judges.
 
+use crate::nodes::OneBucket;
+
 /// So many messages per period, and a burst.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ghost {
-    pub(crate) messages: u64,
-    pub(crate) period_ns: u64,
-    pub(crate) burst: u64,
+pub(super) struct Ghost {
+    pub(super) messages: u64,
+    pub(super) period_ns: u64,
+    pub(super) burst: u64,
 }
 
 /// A departure: when, in 2^-20 of a nanosecond of true time, and its cost.
-pub(crate) type Left = (u128, u64);
+pub(super) type Left = (u128, u64);
 
 impl Ghost {
     /// The first interval in which more left than the burst and what comes back in it, if any. `slack` is how much
     /// times may be rounded wrong.
-    pub(crate) fn violation(self, departures: &[Left], slack: u128) -> Option<(Left, Left)> {
+    pub(super) fn violation(self, departures: &[Left], slack: u128) -> Option<(Left, Left)> {
         let mut sorted = departures.to_vec();
         sorted.sort_unstable();
         for (first, from) in sorted.iter().enumerate() {
@@ -37,20 +39,14 @@ impl Ghost {
     }
 
     /// The same by one bucket that is emptied departure by departure, for times that are exact.
-    pub(crate) fn overdrawn(self, departures: &[Left]) -> Option<Left> {
+    pub(super) fn overdrawn(self, departures: &[Left]) -> Option<Left> {
         let mut sorted = departures.to_vec();
         sorted.sort_unstable();
-        let message = u128::from(self.period_ns) << 20;
-        let (mut spent, mut last) = (0_u128, 0);
-        for left in sorted {
-            spent = spent.saturating_sub(u128::from(self.messages) * (left.0 - last));
-            last = left.0;
-            spent += u128::from(left.1) * message;
-            if spent > u128::from(self.burst) * message {
-                return Some(left);
-            }
-        }
-        None
+        let message = i128::from(self.period_ns) << 20;
+        let full = i128::from(self.burst) * message;
+        OneBucket::of(self.messages, message, full)
+            .violations(sorted)
+            .next()
     }
 }
 

@@ -4,7 +4,7 @@ use tollgate_limit::Span;
 use tollgate_sim::Weather;
 use tollgate_split::{AdaptorConfig, Borrow, Share, SplitConfig};
 
-use crate::world::{Event, MS, Plan, SECOND, World};
+use super::world::{Event, MS, Plan, SECOND, World};
 
 /// Streams without memory at every node, 10,000 a second together.
 fn even(plan: &Plan, seconds: u64) -> World {
@@ -94,13 +94,13 @@ fn a_peer_that_is_too_far_is_hardly_asked() {
     let mut world = World::new(&plan);
     world.stream(0, SECOND / 490, 0, 5 * SECOND);
     world.run_until(5 * SECOND);
-    let asks = world.nodes[0].machine.as_ref().unwrap().counts().asks;
+    let asks = world.machine(0).counts().asks;
     assert!((1..=12).contains(&asks), "{asks}");
     plan.config.borrow = Borrow::Always;
     let mut world = World::new(&plan);
     world.stream(0, SECOND / 490, 0, 5 * SECOND);
     world.run_until(5 * SECOND);
-    assert!(world.nodes[0].machine.as_ref().unwrap().counts().asks > 50);
+    assert!(world.machine(0).counts().asks > 50);
 }
 
 #[test]
@@ -114,12 +114,12 @@ fn a_restarted_node_serves_at_once_and_is_whole_after_the_term() {
     world.at(SECOND + MS, Event::Start(1));
     world.run_until(SECOND + 100 * MS);
     let now = world.local(1);
-    let machine = world.nodes[1].machine.as_mut().unwrap();
+    let machine = world.machine(1);
     assert!(machine.counts().arrived > 0);
     assert!(machine.inspect(now).waiting < 25);
     world.run_until(3 * SECOND);
     let now = world.local(1);
-    let seen = world.nodes[1].machine.as_mut().unwrap().inspect(now);
+    let seen = world.machine(1).inspect(now);
     assert!(seen.held < seen.share.depth / 2);
     world.judge();
 }
@@ -150,7 +150,7 @@ fn one_who_does_not_want_to_wait_any_more_is_not_served() {
     }
     world.run_until(MS);
     let now = world.local(0);
-    let machine = world.nodes[0].machine.as_mut().unwrap();
+    let machine = world.machine(0);
     assert!(machine.handle_cancel(1, now));
     assert!(!machine.handle_cancel(1, now));
     world.run_until(SECOND);
@@ -183,7 +183,7 @@ fn six_parts_that_borrow_are_within_the_bars() {
     let deep = even(&Plan::new(6, 11_000, 100), 4);
     deep.judge_long();
     assert!(deep.percentile(990, 0) <= MS / 10);
-    assert!(deep.frames * 100 <= deep.departures.len() as u64 * 3);
+    assert!(deep.frames() * 100 <= deep.departures.len() as u64 * 3);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn hired_parts_go_back_by_themselves() {
     world.stream(0, SECOND / 850, 0, 2 * SECOND);
     world.run_until(2 * SECOND);
     let now = world.local(0);
-    let seen = world.nodes[0].machine.as_mut().unwrap().inspect(now);
+    let seen = world.machine(0).inspect(now);
     assert!(seen.share.rate > world.whole().rate * 9 / 10, "{seen:?}");
     assert!(seen.hired.depth > 0 && seen.lets == Share::NONE);
     // Whoever hired is gone, and says nothing any more.
@@ -262,7 +262,7 @@ fn hired_parts_go_back_by_themselves() {
     world.run_until(2 * SECOND + 600 * MS);
     for id in [1, 2] {
         let now = world.local(id);
-        let machine = world.nodes[usize::from(id)].machine.as_mut().unwrap();
+        let machine = world.machine(id);
         let seen = machine.inspect(now);
         assert_eq!(
             (seen.lets, seen.share.rate),
@@ -290,7 +290,7 @@ fn a_giver_that_crashed_does_not_fill_the_room_of_its_gift() {
         }
     }
     world.run_until(2 * SECOND);
-    let counts = world.nodes[0].machine.as_ref().unwrap().counts();
+    let counts = world.machine(0).counts();
     assert!(counts.hits >= 1 && counts.borrowed > 0);
     world.judge();
 }

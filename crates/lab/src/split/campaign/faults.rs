@@ -5,8 +5,8 @@ use tollgate_limit::Span;
 use tollgate_sim::Weather;
 use tollgate_split::{AdaptorConfig, Borrow, Depths, SplitConfig};
 
-use crate::seeds;
-use crate::world::{Dice, Event, MS, Plan, SECOND, World, gap_around};
+use super::world::{Dice, Event, MS, Plan, SECOND, World, gap_around};
+use crate::dice::seeds;
 
 /// A plan that a seed says.
 fn plan(seed: u64) -> Plan {
@@ -168,8 +168,12 @@ fn survives(plan: &Plan) -> u64 {
         assert!(world.has_room(), "seed {seed}");
     }
     world.judge();
-    let machines = world.nodes.iter().filter_map(|node| node.machine.as_ref());
-    machines.map(|machine| machine.counts().hires).sum()
+    let hires = |id| {
+        world
+            .running(id)
+            .map_or(0, |machine| machine.counts().hires)
+    };
+    (0..plan.nodes).map(hires).sum()
 }
 
 #[test]
@@ -205,14 +209,14 @@ proptest! {
         world.run_until(SECOND / 4);
         let whole = world.whole();
         for (id, (place, byte)) in (0..plan.nodes).cycle().zip(bends) {
-            let now = world.local(id);
-            let Some(machine) = &mut world.nodes[usize::from(id)].machine else { continue };
+            let (now, adaptor) = (world.local(id), world.adaptor());
+            let Some(machine) = world.running(id) else { continue };
             for kind in 0..9 {
                 let mut frame = vec![0x10, 1, kind, 1, 1, 40, 40, 40, 40, 40];
                 let place = usize::from(place) % frame.len();
                 frame[place] ^= byte;
                 let _ = machine.handle_frame(tollgate_gossip::NodeId(place as u16 % plan.nodes), &frame, now);
-                let _ = machine.handle_frame(crate::world::ADAPTOR, &frame, now);
+                let _ = machine.handle_frame(adaptor, &frame, now);
             }
             let seen = machine.inspect(now);
             prop_assert!(seen.share.is_within(whole));
