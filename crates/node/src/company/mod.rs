@@ -211,12 +211,6 @@ impl Company {
         }
     }
 
-    fn tag(&self, kind: &dyn ModeKind, contract: &Contract, named: &NamedPolicy) -> u64 {
-        let mut tag = Tag::of(contract, named);
-        kind.tag(&mut tag, named);
-        tag.finish()
-    }
-
     /// A machine of a policy that begins now, by the roster in force or another; `None` where no mode of this node
     /// counts the policy.
     fn build(
@@ -227,7 +221,7 @@ impl Company {
         now: Instant,
     ) -> Option<Result<Box<dyn Mode>, Uncountable>> {
         let kind = self.kind(contract, named)?;
-        let tag = self.tag(kind, contract, named);
+        let tag = tag_of(kind, contract, named);
         let union = self.union.as_ref().filter(|_| kind.is_by_roster());
         let roster = union.map(|union| union.part(tag, roster, now));
         let build = Build {
@@ -254,7 +248,7 @@ impl Company {
         now: Instant,
     ) -> Option<Arc<Seat>> {
         let kind = self.kind(contract, named)?;
-        let tag = self.tag(kind, contract, named);
+        let tag = tag_of(kind, contract, named);
         let known = before.get(&tag).cloned();
         let is_new = known.is_none();
         let seat = match known {
@@ -476,3 +470,10 @@ impl Node {
 const DELAY: Span = Span::from_nanos(1_000_000);
 /// How long nobody must have come before everybody is asked.
 const SETTLE: Span = Span::from_nanos(250_000_000);
+
+/// The name of a policy's part on the wire.
+fn tag_of(kind: &dyn ModeKind, contract: &Contract, named: &NamedPolicy) -> u64 {
+    let mut tag = Tag::of(contract, named);
+    kind.tag(&mut tag, named);
+    tag.finish()
+}
