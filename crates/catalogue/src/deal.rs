@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tollgate_contract::file::{Place, Problem, Problems, RawPolicies, Text, hint, quote, read};
-use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, NamedPolicy, Terms};
+use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, Feature, NamedPolicy, Terms};
 
 use crate::Document;
 use crate::assignment::Assignment;
@@ -160,14 +160,16 @@ pub(crate) fn check_changes(
     }
     let id = quote(&contract.id);
     let mut policies = contract.policies.iter().chain(&terms.policies);
-    let shared = policies.find(|named| !named.coordination.has_terms());
-    let (who, what) = if let Some(named) = shared {
-        let name = named.coordination.name();
-        let what = format!(
-            "the policy {} of the contract {id} has `coordination: {name}`, under which all keys have the same; use \
-             `coordination: local`, `owner` or `store`, or a contract of its own by `match`",
-            quote(&named.name),
-        );
+    let wanted = match deal.plan() {
+        Some(_) => Feature::Plan,
+        None => Feature::Overrides,
+    };
+    let lacking = |named: &NamedPolicy| named.coordination.does(wanted).err();
+    let shared = policies.find_map(|named| Some((named, lacking(named)?)));
+    let (who, what) = if let Some((named, why)) = shared {
+        let (policy, name) = (quote(&named.name), named.coordination.name());
+        let what =
+            format!("the policy {policy} of the contract {id} has `coordination: {name}`: {why}");
         (Some(named), what)
     } else if contract.plan.is_none() {
         let what = format!(

@@ -241,7 +241,7 @@ fn policies_that_all_keys_share_are_left_alone() {
     refused(
         &all,
         "{ identity: user=1, contract: shared, overrides: [{ name: all, limit: 2 }] }",
-        "has `coordination: gossip`, under which all keys have the same; use `coordination: local`",
+        "under gossip all keys have the same; use `coordination: local`",
     );
     for (field, said) in [
         ("coordination: owner", "would be by `owner` for these keys"),

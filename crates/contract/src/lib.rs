@@ -62,7 +62,7 @@ pub use dialect::{Dialect, Reset};
 pub use entries::{Descriptor, Identity};
 pub use error::{ContractError, ContractErrors, ErrorKind};
 pub use fields::{FieldShape, PolicyField};
-pub use modes::{Coordination, Decider, ModeFields, ModeRow, Recovery};
+pub use modes::{Coordination, Decider, Feature, ModeFields, ModeRow, Recovery};
 pub use nearest::nearest;
 pub use plans::Plans;
 pub use schema::json_schema;

@@ -9,7 +9,7 @@ use crate::duration;
 use crate::error::ErrorKind;
 use crate::fields::{FieldShape, PolicyField};
 use crate::merge::Given;
-use crate::modes::{Coordination, ModeFields};
+use crate::modes::{Coordination, Feature, ModeFields};
 use crate::nearest::nearest;
 use crate::problems::{Problem, Problems};
 use crate::scalar;
@@ -65,6 +65,7 @@ pub(crate) fn check(
     let fields = reader.mode_fields(coordination, default, &config);
     let on_failure = reader.choice("on_failure", &OnFailure::NAMES);
     let durable = reader.switch("durable");
+    reader.features(coordination, &config, durable);
     if reader.failed {
         return None;
     }
@@ -248,18 +249,21 @@ impl<'a> Reader<'a> {
         let own = self.place_of("coordination");
         let chosen = self.chosen("coordination");
         let chosen = chosen.map_or(default.coordination, |index| Coordination::ALL[index]);
-        if !chosen.allows(algorithm) {
-            let (instead, with) = chosen.nearest_for(algorithm);
-            let (own_name, name) = (chosen.name(), algorithm.name());
-            let what = format!(
-                "{name} does not work under {own_name}; use `coordination: {}`, or `algorithm: {}`",
-                instead.name(),
-                with.name()
-            );
+        if let Err(why) = chosen.does(Feature::Algorithm(algorithm)) {
             let place = own.or(default.place).unwrap_or(self.given.place);
-            self.wrong_at(place, &what);
+            self.wrong_at(place, &why);
         }
         chosen
+    }
+
+    /// Refuses what the policy asks for and its mode does not do.
+    fn features(&mut self, by: Coordination, config: &PolicyConfig, durable: bool) {
+        for feature in Feature::all() {
+            let field = feature.asked_by(config, durable);
+            if let Some((field, why)) = field.zip(by.does(feature).err()) {
+                self.wrong(field, &why);
+            }
+        }
     }
 
     /// How its mode works, by the row of the mode; fields of other modes are refused.

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tollgate_contract::{Contracts, Coordination, FieldShape, PolicyField, json_schema};
+use tollgate_contract::{Contracts, Coordination, Feature, FieldShape, PolicyField, json_schema};
 use tollgate_limit::Algorithm;
 
 fn path(name: &str) -> PathBuf {
@@ -69,14 +69,23 @@ fn modes() -> Generated {
     for mode in Coordination::ALL {
         text += &format!("| `{}` | {} |\n", mode.name(), mode.about());
     }
-    text += "\nNot every algorithm works under every coordination. A pair that does not is refused, with the nearest that \
-             does:\n\n";
-    text += &format!("| algorithm | {} |\n", Coordination::NAMES.join(" | "));
+    text += "\nA contract or an assignment that asks for what its mode does not do is refused, with what to do instead:\n\n";
+    text += &format!("| | {} |\n", Coordination::NAMES.join(" | "));
     text += &format!("|{}\n", "---|".repeat(1 + Coordination::ALL.len()));
-    for algorithm in Algorithm::ALL {
-        let allows = |mode: Coordination| if mode.allows(algorithm) { "yes" } else { "no" };
-        let cells = Coordination::ALL.map(allows).join(" | ");
-        text += &format!("| {} | {cells} |\n", algorithm.name());
+    for feature in Feature::all() {
+        let does = |mode: Coordination| match mode.does(feature) {
+            Ok(()) => "yes",
+            Err(_) => "no",
+        };
+        let cells = Coordination::ALL.map(does).join(" | ");
+        text += &format!("| {} | {cells} |\n", feature.name());
+    }
+    text += "\nWhat does not work beside algorithms, and why:\n\n";
+    let others = Feature::all().filter(|feature| !matches!(feature, Feature::Algorithm(_)));
+    for (feature, mode) in others.flat_map(|is| Coordination::ALL.map(|mode| (is, mode))) {
+        if let Err(why) = mode.does(feature) {
+            text += &format!("- {}: {why}.\n", feature.name());
+        }
     }
     Generated {
         under: "### Coordination",

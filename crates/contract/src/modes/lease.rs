@@ -165,7 +165,11 @@ fn check(config: &PolicyConfig, fields: &ModeFields) -> Vec<(&'static str, Strin
 pub(crate) fn can_be_lent(named: &NamedPolicy) -> bool {
     let config = named.policy.config();
     match config.algorithm {
-        Algorithm::TokenBucket => can_be_kept(config, &named.fields),
+        Algorithm::TokenBucket => {
+            // Pools are in memory, or in a ledger.
+            let is_in_memory = named.recovery() != Recovery::Ledger;
+            can_be_kept(config, &named.fields) && !(named.durable && is_in_memory)
+        }
         Algorithm::LeakyBucket => false,
         Algorithm::FixedWindow
         | Algorithm::SlidingLog
@@ -235,11 +239,13 @@ mod tests {
             "limit: 9, per: 1s, algorithm: sliding-counters, slices: 4",
             "limit: 9, per: 1m, algorithm: sliding-weighted",
             "limit: 9, per: day, algorithm: fixed-window, recovery: fresh",
+            "limit: 4, per: 1s, durable: true, recovery: ledger",
         ] {
             assert!(is_lent(lent), "{lent}");
         }
         for asked in [
             "limit: 3, per: 1s",
+            "limit: 4, per: 1s, durable: true",
             "limit: 4, per: 1s, on_limit: delay",
             "limit: 4, per: 1s, on_limit: delay, max_wait: 11s",
             "limit: 4, per: 1s, on_limit: delay, max_wait: 3s, term: 2s",

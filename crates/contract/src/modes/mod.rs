@@ -4,6 +4,7 @@
 //! console's form, `tollgate config check` and the reference go by the rows. Not here: how modes work, which is in the
 //! crates that `tollgate-mode` is the boundary of.
 
+mod features;
 mod gossip;
 mod lease;
 mod local;
@@ -18,6 +19,7 @@ use tollgate_limit::{Algorithm, PolicyConfig};
 use crate::contract::NamedPolicy;
 use crate::fields::PolicyField;
 
+pub use features::Feature;
 pub use lease::Recovery;
 pub(crate) use lease::{can_be_kept, can_be_lent};
 
@@ -83,6 +85,8 @@ pub struct ModeRow {
     ///
     /// Nearest is by promise: `supply` and `lease` never admit one over, `split`, `sync` and `gossip` ask nobody.
     pub instead: (&'static [Coordination], Algorithm),
+    /// What else it lacks of what contracts and callers may ask for ([`Feature`]): why, and what to do instead.
+    pub lacks: &'static [(Feature, &'static str)],
     /// What its fields say: they say how …
     pub how: &'static str,
     /// Fields of a policy that only it has.
@@ -99,6 +103,7 @@ impl ModeRow {
             decider,
             algorithms: &Algorithm::ALL,
             instead: (&[], Algorithm::TokenBucket),
+            lacks: &[],
             how: "",
             fields: &[],
             check: |_, _| Vec::new(),
@@ -145,12 +150,6 @@ impl Coordination {
         let (modes, with) = self.row().instead;
         let mode = modes.iter().find(|mode| mode.allows(algorithm));
         mode.map_or((self, algorithm), |mode| (*mode, with))
-    }
-
-    /// Whether each key may have terms of its own: nodes that count a policy together have one set of numbers for all.
-    pub const fn has_terms(self) -> bool {
-        let decider = self.row().decider;
-        matches!(decider, Decider::Alone | Decider::Owner | Decider::Store)
     }
 
     /// Whether it is meant for nodes of a cluster.

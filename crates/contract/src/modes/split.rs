@@ -2,7 +2,7 @@
 
 use tollgate_limit::Algorithm;
 
-use super::{Coordination, Decider, ModeRow};
+use super::{Coordination, Decider, Feature, ModeRow};
 
 pub(super) const ROW: ModeRow = ModeRow {
     algorithms: &[Algorithm::TokenBucket, Algorithm::LeakyBucket],
@@ -10,5 +10,10 @@ pub(super) const ROW: ModeRow = ModeRow {
         &[Coordination::Gossip, Coordination::Lease],
         Algorithm::TokenBucket,
     ),
+    lacks: &[(
+        Feature::Durable,
+        "under split a bucket begins empty after a start, whatever it held, so that nothing is admitted twice; leave `durable` \
+         out, or use `coordination: gossip`, `owner` or `store`",
+    )],
     ..ModeRow::new("split buckets", Decider::Roster)
 };

@@ -2,7 +2,7 @@
 
 use tollgate_limit::Algorithm;
 
-use super::{Coordination, Decider, ModeRow};
+use super::{Coordination, Decider, Feature, ModeRow};
 use crate::contract::NamedPolicy;
 use crate::fields::{FieldShape, PolicyField};
 
@@ -12,6 +12,11 @@ pub(super) const ROW: ModeRow = ModeRow {
         &[Coordination::Gossip, Coordination::Lease],
         Algorithm::TokenBucket,
     ),
+    lacks: &[(
+        Feature::Durable,
+        "under sync counts are in memory alone, and forgotten when all nodes start anew; leave `durable` out, or use \
+         `coordination: gossip`, `owner` or `store`",
+    )],
     how: "nodes synchronise",
     fields: &[
         PolicyField {
