@@ -164,8 +164,11 @@ impl Topics {
                 Err(_) => return NOTHING,
             },
         };
-        let tokens = machine.inspect(now).tokens / message;
-        let remaining = u64::try_from(tokens).unwrap_or(u64::MAX);
+        let stand = machine.inspect(now);
+        let whole = |grains: u128| u64::try_from(grains).unwrap_or(u64::MAX);
+        let remaining = whole(stand.tokens / message);
+        // What drains is a queue, and no debt.
+        let owed = if leaks { 0 } else { stand.queued };
         let left = remaining.saturating_sub(cost);
         let goes = machine.foresee(cost.max(1), now);
         let wait = goes.map(|goes| since(goes, now));
@@ -191,7 +194,7 @@ impl Topics {
         Probe {
             verdict,
             remaining,
-            over: 0,
+            over: whole(owed.div_ceil(message)),
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod capture;
 mod clocks;
+mod compose;
 mod dead;
 mod dev;
 mod divided;
