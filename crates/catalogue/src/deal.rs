@@ -1,13 +1,15 @@
 //! Whether contracts and plans go along with what an assignment wants.
 //!
-//! Policies that one node or one store counts may be other ones for each key. Those that nodes count together are the
-//! same for every key, so whoever wants other ones is told what to do instead.
+//! Policies may be other ones for each key, as long as a key is counted where the others of its contract are. Whoever
+//! wants what cannot be is told what to do instead.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use tollgate_contract::file::{Place, Problem, Problems, RawPolicies, Text, hint, quote, read};
-use tollgate_contract::{Contract, Coordination, Deal, ErrorKind, Feature, NamedPolicy, Terms};
+use tollgate_contract::{
+    Contract, Coordination, Deal, Decider, ErrorKind, Feature, NamedPolicy, Recovery, Terms,
+};
 
 use crate::Document;
 use crate::assignment::Assignment;
@@ -147,8 +149,7 @@ pub(crate) fn is_about(contract: &Contract, only: Option<&str>) -> bool {
     }
 }
 
-/// Refuses terms for keys of a contract that all keys share, and terms that would be counted elsewhere than the
-/// contract.
+/// Refuses terms for keys of a contract that has no plan, and terms that would be counted elsewhere than the contract.
 pub(crate) fn check_changes(
     contract: &Contract,
     terms: &Terms,
@@ -176,7 +177,7 @@ pub(crate) fn check_changes(
             "the contract {id} follows no plan, so that all its keys have its policies; let it follow one"
         );
         (None, what)
-    } else if let Some(other) = moved(contract, terms) {
+    } else if let Some(other) = moved(contract, terms).or_else(|| written(contract, terms)) {
         other
     } else {
         return;
@@ -213,13 +214,38 @@ fn moved<'t>(contract: &Contract, terms: &'t Terms) -> Option<(Option<&'t NamedP
     Some((Some(kept), what))
 }
 
-/// By what all policies of a contract are counted, where keys may have terms of their own.
+/// What is wrong with terms for keys whose counts the machines of all nodes write, or a ledger has.
+fn written<'t>(
+    contract: &'t Contract,
+    terms: &'t Terms,
+) -> Option<(Option<&'t NamedPolicy>, String)> {
+    let is_written = |named: &&NamedPolicy| {
+        let by_all = named.coordination.row().decider == Decider::Each;
+        named.durable && (by_all || named.recovery() == Recovery::Ledger)
+    };
+    let who = contract
+        .policies
+        .iter()
+        .chain(&terms.policies)
+        .find(is_written)?;
+    let what = format!(
+        "the policy {} of the contract {} is durable, and its counts are kept with the numbers that all keys share; use \
+         `coordination: owner`, or leave `durable` out",
+        quote(&who.name),
+        quote(&contract.id)
+    );
+    Some((Some(who), what))
+}
+
+/// By what a contract is counted: by what the first of these that it has is.
 fn counted_by(policies: &[NamedPolicy]) -> Coordination {
     let has = |coordination| {
         let mut policies = policies.iter();
         policies.any(|named| named.coordination == coordination)
     };
-    let elsewhere = [Coordination::Store, Coordination::Owner];
-    let elsewhere = elsewhere.into_iter().find(|is| has(*is));
+    let others = Coordination::ALL.into_iter();
+    let others = others.filter(|is| *is != Coordination::Local);
+    let elsewhere = [Coordination::Store].into_iter().chain(others);
+    let elsewhere = { elsewhere }.find(|is| has(*is));
     elsewhere.unwrap_or(Coordination::Local)
 }

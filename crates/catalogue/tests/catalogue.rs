@@ -236,17 +236,43 @@ fn mistakes_of_assignments_have_places_and_hints() {
 }
 
 #[test]
-fn policies_that_all_keys_share_are_left_alone() {
+fn keys_that_nodes_count_together_may_have_terms_that_are_not_durable() {
+    let mut all = catalogue();
+    for mode in [
+        "gossip", "supply", "split", "sync", "lease", "owner", "store",
+    ] {
+        let text = format!("{{ id: {mode}, key: [user], coordination: {mode}, plan: free }}");
+        put(&mut all, Kind::Contract, mode, &text);
+        let text = format!(
+            "{{ identity: user=7, contract: {mode}, overrides: [{{ name: burst, limit: 2 }}] }}"
+        );
+        all.assignment(&text)
+            .unwrap_or_else(|refusal| panic!("{refusal}"));
+    }
+    let durable = "{ id: kept, key: [user], coordination: gossip, plan: free, policies: [{ name: burst, durable: true }] }";
+    put(&mut all, Kind::Contract, "kept", durable);
+    refused(
+        &all,
+        "{ identity: user=8, contract: kept, overrides: [{ name: burst, limit: 2 }] }",
+        "is durable, and its counts are kept with the numbers that all keys share",
+    );
+}
+
+#[test]
+fn terms_that_would_be_counted_elsewhere_are_refused() {
     let all = catalogue();
     refused(
         &all,
         "{ identity: user=1, contract: shared, overrides: [{ name: all, limit: 2 }] }",
-        "under gossip all keys have the same; use `coordination: local`",
+        "follows no plan, so that all its keys have its policies",
     );
     for (field, said) in [
         ("coordination: owner", "would be by `owner` for these keys"),
         ("coordination: store", "would be by `store` for these keys"),
-        ("coordination: supply", "has `coordination: supply`"),
+        (
+            "coordination: supply",
+            "would be by `supply` for these keys",
+        ),
         (
             "durable: true",
             "make one of those durable, or this one not",
@@ -275,7 +301,7 @@ fn policies_that_all_keys_share_are_left_alone() {
     assert!(
         all.suits(&gossip)
             .unwrap_err()
-            .contains("coordination: gossip")
+            .contains("would be by `gossip`")
     );
 }
 

@@ -14,7 +14,7 @@ use tollgate_limit::{
 use tollgate_table::{Full, Print};
 
 use crate::answer::{Answer, Booking, Place, Receipt};
-use crate::cells::on_table;
+use crate::cells::{Cells, on_table};
 use crate::decide::{Ask, Bound, decide};
 use crate::durable::{RestoreError, WrittenBy, WrittenCell};
 use crate::ids::{IdError, ReceiptNumber};
@@ -112,7 +112,7 @@ impl Node {
 
     /// Settles what was charged at one spot.
     pub fn settle_spot(&self, spot: &Spot, due: &Due, actual: Cost, now: Instant) {
-        if let Some(cells) = self.cells_of(spot.contract) {
+        if let Some(cells) = self.cells_at(spot) {
             // A full table has counted the key it turned away; there is nobody else to tell.
             let _ = cells.settle(spot.print, *due, actual, now);
         }
@@ -130,13 +130,13 @@ impl Node {
 
     /// How each policy stands at one spot.
     pub fn status_at(&self, spot: &Spot, now: Instant) -> Vec<Status> {
-        let cells = self.cells_of(spot.contract);
+        let cells = self.cells_at(spot);
         cells.map_or_else(Vec::new, |cells| cells.status(spot.print, now))
     }
 
     /// What each policy would say at one spot.
     pub fn foresee_at(&self, spot: &Spot, cost: Cost, now: Instant) -> Vec<Forecast> {
-        let cells = self.cells_of(spot.contract);
+        let cells = self.cells_at(spot);
         cells.map_or_else(Vec::new, |cells| {
             cells.foresee(spot.print, cost, now, spot.lot)
         })
@@ -184,7 +184,7 @@ impl Node {
         };
         let (cells, charge) = self.cells_for(&own)?;
         let mut places = self.all_cells().iter();
-        let contract = places.position(|own| std::ptr::eq(&raw const **own, cells))?;
+        let contract = places.position(|own| own.is_or_has(cells))?;
         let spot = Spot {
             contract,
             print: booking.print,
@@ -196,7 +196,7 @@ impl Node {
 
     /// Takes the cell of a key out; `None` where it has none.
     pub fn take_cell(&self, contract: usize, print: Print, now: Instant) -> Option<Lifted> {
-        let cells = self.cells_of(contract)?;
+        let cells = self.cells_of(contract)?.holding(print);
         cells.adopt(print, now);
         if cells.is_left() {
             return None;
@@ -249,6 +249,8 @@ impl Node {
         now: Instant,
     ) -> Result<(), RestoreError> {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
+        let is_own = cell.by.is_some_and(|by| by.terms.is_some());
+        let cells = cells.own().filter(|_| is_own).map_or(cells, |own| &**own);
         cells.adopt(print, now);
         on_table!(cells, table => {
             let mut handed = Slot::written(cells, cell, now).map_err(RestoreError::Cell)?;
@@ -267,11 +269,15 @@ impl Node {
         })
     }
 
+    fn cells_at(&self, spot: &Spot) -> Option<&Cells> {
+        Some(self.cells_of(spot.contract)?.of(spot.print))
+    }
+
     fn bounds(&self, spots: &[Spot]) -> SmallVec<[Bound<'_>; 4]> {
         let bound = |spot: &Spot| {
             Some(Bound {
                 contract: spot.contract,
-                cells: self.cells_of(spot.contract)?,
+                cells: self.cells_at(spot)?,
                 print: spot.print,
                 lot: spot.lot,
             })

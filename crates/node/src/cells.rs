@@ -10,6 +10,7 @@ use tollgate_limit::{
 };
 use tollgate_table::{Counters, Full, Holder, Print, Rules, Share, Table, TableConfig};
 
+use crate::beside::Beside;
 use crate::company::{Foreseen, Parts};
 use crate::decide::Ask;
 use crate::dirty::Dirty;
@@ -42,6 +43,8 @@ pub(crate) struct Cells {
     pub(crate) dirty: Option<Arc<Dirty>>,
     /// Where keys may have terms of their own.
     pub(crate) assigned: Option<Box<Assigned>>,
+    /// Who counts the contract's other keys, where some are counted with other nodes and some are not.
+    pub(crate) beside: Option<Beside>,
     /// The memory that the contract can count on, whatever others hold.
     pub(crate) share: Arc<Share>,
 }
@@ -57,6 +60,7 @@ pub(crate) struct Lineage {
     pub(crate) is_assigned: bool,
     /// What is known of changes, in case a policy is durable.
     pub(crate) dirty: Arc<Dirty>,
+    pub(crate) beside: Option<Beside>,
 }
 
 /// What to fetch ahead.
@@ -120,17 +124,19 @@ impl Cells {
             parts,
             is_assigned,
             dirty,
+            beside,
         } = lineage;
         let (parts, set) = match parts {
             None => (None, contract.policy_set().clone()),
             Some((parts, set)) => (Some(Box::new(parts)), set),
         };
         let set = Arc::new(set);
-        let durable = durable(&contract.policies);
-        let durable = parts
-            .as_ref()
-            .map_or(durable, |parts| parts.narrow(durable));
-        let is_assigned = is_assigned && parts.is_none();
+        let durable = match (&parts, &beside) {
+            (None, None) => durable(&contract.policies),
+            (Some(parts), _) => parts.narrow(durable(&contract.policies)),
+            // Terms of keys of contracts that are counted with other nodes are not durable.
+            (None, Some(_)) => 0,
+        };
         let assigned =
             is_assigned.then(|| Box::new(Assigned::new(contract, config, Arc::clone(&share))));
         let dirty = (durable != 0).then_some(dirty);
@@ -162,6 +168,7 @@ impl Cells {
             durable,
             dirty,
             assigned,
+            beside,
             share,
         }
     }
@@ -284,6 +291,7 @@ impl Cells {
         self.set.is_staged()
             || self.parts().is_some_and(Parts::is_staged)
             || self.assigned.is_some()
+            || self.beside.is_some()
     }
 
     /// The place in the contract of a policy in the cells.

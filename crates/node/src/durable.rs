@@ -166,13 +166,23 @@ impl Node {
 
     /// How many shards a contract's table has, for [`Self::prints_in`].
     pub fn shards_count(&self, contract: usize) -> usize {
-        self.cells_of(contract).map_or(0, Cells::shards_count)
+        let cells = self.cells_of(contract);
+        let counts = cells.into_iter().flat_map(Cells::with_own);
+        counts.map(Cells::shards_count).sum()
     }
 
     /// Adds the keys of one shard of a contract to `prints`.
     pub fn prints_in(&self, contract: usize, shard: usize, prints: &mut Vec<Print>) {
-        if let Some(cells) = self.cells_of(contract) {
-            cells.prints_in(shard, prints);
+        let mut shard = shard;
+        for cells in self
+            .cells_of(contract)
+            .into_iter()
+            .flat_map(Cells::with_own)
+        {
+            match shard.checked_sub(cells.shards_count()) {
+                Some(rest) => shard = rest,
+                None => return cells.prints_in(shard, prints),
+            }
         }
     }
 

@@ -62,7 +62,8 @@ impl Cells {
             };
             return heir.settle(print, Due { charge, terms }, actual, now);
         }
-        if let Some(parts) = self.parts() {
+        // What was charged by terms of a key's own was charged to no part.
+        if let Some(parts) = self.parts().filter(|_| terms == 0) {
             parts.settle(print, &charge, actual, now);
         }
         done.map_err(|_| Full)
@@ -92,6 +93,7 @@ impl Cells {
     /// Changes the cell of a key.
     fn edit(&self, print: Print, now: Instant, absent: Absent, edit: Edit<'_>) -> Result<(), Miss> {
         if self.is_hollow() {
+            self.adopt(print, now);
             return if self.is_left() {
                 Err(Miss::Left)
             } else {

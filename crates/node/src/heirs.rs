@@ -80,6 +80,13 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// The same for cells beside the origin's.
+    pub(crate) fn beside(&self, own: &Arc<Cells>) -> Self {
+        Self::new(own, self.places.clone(), None)
+    }
+}
+
 impl Cells {
     /// Whether an heir has the cells; exact for who holds the lock of a page.
     #[inline]
@@ -113,6 +120,9 @@ impl Cells {
             && origin.open.load(Acquire)
         {
             self.adopt_from(origin, print, now);
+        }
+        if self.beside.is_some() {
+            self.adopt_beside(print, now);
         }
     }
 

@@ -69,6 +69,19 @@ impl Node {
         self.assigned(contract).is_some()
     }
 
+    /// Whether a key is counted by terms of its own where other keys of the contract are counted with other nodes: it
+    /// has an owner then.
+    pub fn is_beside(&self, contract: usize, print: Print) -> bool {
+        let cells = self.cells_of(contract);
+        cells.is_some_and(|cells| !std::ptr::eq(cells.of(print), cells))
+    }
+
+    /// Whether there may be such keys.
+    pub fn has_beside(&self, contract: usize) -> bool {
+        let cells = self.cells_of(contract);
+        cells.is_some_and(|cells| cells.own().is_some())
+    }
+
     /// Whether terms have to be learnt before anything is decided at a spot.
     pub fn is_stranger(&self, spot: &Spot, now: Instant) -> bool {
         let assigned = self.assigned(spot.contract);
@@ -111,6 +124,6 @@ impl Node {
     }
 
     fn assigned(&self, contract: usize) -> Option<&Assigned> {
-        self.cells_of(contract)?.assigned.as_deref()
+        self.cells_of(contract)?.assigned()
     }
 }

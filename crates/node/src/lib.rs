@@ -7,6 +7,7 @@ mod adhoc;
 mod answer;
 mod apart;
 mod batch;
+mod beside;
 mod cells;
 mod company;
 mod decide;

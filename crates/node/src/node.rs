@@ -269,6 +269,7 @@ impl Node {
             if let Some((cells, charge)) = self.cells_for(booking) {
                 // A full table has counted the key it turned away; there is nobody else to tell.
                 let terms = booking.terms;
+                let cells = cells.of(booking.print);
                 let _ = cells.settle(booking.print, Due { charge, terms }, actual, now);
             }
         }
@@ -311,14 +312,14 @@ impl Node {
     /// What happened at the limits of the table so far.
     pub fn counters(&self) -> Counters {
         let (former, _) = self.former();
-        let counters = self.cells.iter().map(|cells| cells.counters());
+        let counters = self.each_cells().map(Cells::counters);
         counters.fold(former, Counters::plus)
     }
 
     /// How many cells there are.
     pub fn cells_count(&self) -> usize {
         let (_, former) = self.former();
-        let counts = self.cells.iter().map(|cells| cells.len());
+        let counts = self.each_cells().map(Cells::len);
         former + counts.sum::<usize>()
     }
 
@@ -334,8 +335,7 @@ impl Node {
 
     /// Drops fresh cells from the next few pages of every table; for whoever has a moment to spare.
     pub fn drop_fresh(&self, now: Instant, pages: usize) -> usize {
-        self.cells
-            .iter()
+        self.each_cells()
             .map(|cells| cells.drop_fresh(now, pages))
             .sum()
     }
@@ -392,6 +392,11 @@ impl Node {
 
     pub(crate) const fn all_cells(&self) -> &[Arc<Cells>] {
         &self.cells
+    }
+
+    /// The same, and those of keys with terms of their own beside them.
+    pub(crate) fn each_cells(&self) -> impl Iterator<Item = &Cells> {
+        self.cells.iter().flat_map(|cells| cells.with_own())
     }
 
     /// Contracts that a bare key binds: their place, and whether they count by it.

@@ -307,6 +307,8 @@ impl<'a> Within<'a> {
     #[inline]
     fn bound(&self, contract: usize, print: impl Fn(&Seed) -> Print) -> Option<Bound<'a>> {
         let cells = self.node.cells_of(contract)?;
+        let seeded = print(self.node.seed());
+        let cells = cells.of(seeded);
         let lot = if cells.is_staged() {
             Lot::from_hash(print(self.node.lots()).0)
         } else {
@@ -315,7 +317,7 @@ impl<'a> Within<'a> {
         Some(Bound {
             contract,
             cells,
-            print: print(self.node.seed()),
+            print: seeded,
             lot,
         })
     }

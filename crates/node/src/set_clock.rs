@@ -30,7 +30,7 @@ impl Node {
     /// nothing.
     pub fn move_time(&self, from: Instant, to: Instant) {
         while self.carry_over(from, PAGES_AT_ONCE) {}
-        for cells in self.newest().all_cells() {
+        for cells in self.newest().each_cells() {
             cells.move_time(from, to);
         }
         self.ids().move_time(from, to);

@@ -6,8 +6,8 @@
 //! cell moves (`heirs`).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Contracts};
@@ -15,6 +15,7 @@ use tollgate_limit::{Instant, PolicySet, Receipt as Charge};
 use tollgate_table::{Budget, Counters, Holder, Seed, Share, TableConfig};
 
 use crate::answer::{Answer, Booking};
+use crate::beside::Beside;
 use crate::cells::{Cells, Lineage};
 use crate::company::{Company, Membership, Parts, Seats};
 use crate::dirty::Dirty;
@@ -39,6 +40,9 @@ pub(crate) struct Lasting {
     made: AtomicU64,
     past: Mutex<Past>,
 }
+
+/// What counts a contract's policies besides its cells: parts, and cells beside them.
+type Counted = (Option<(Parts, PolicySet)>, Option<Beside>);
 
 /// What came before the contracts there are.
 #[derive(Debug, Default)]
@@ -88,6 +92,8 @@ impl Lasting {
         Parts::of(self.company.as_ref()?, contract, before, now)
     }
 
+    /// The cells of a contract, and beside them those of keys with terms of their own where others are counted with
+    /// other nodes.
     fn cells(
         &self,
         contract: &Contract,
@@ -95,12 +101,38 @@ impl Lasting {
         origin: Option<(&Cells, Origin)>,
         parts: Option<(Parts, PolicySet)>,
     ) -> Arc<Cells> {
+        let is_assigned = self.config.is_assigned && contract.plan.is_some();
+        let beside = (is_assigned && parts.is_some()).then(|| {
+            let own = origin.as_ref().and_then(|(old, origin)| {
+                let own = old.own()?;
+                Some((&**own, origin.beside(own)))
+            });
+            let others = Beside::Others(OnceLock::new());
+            Beside::Own(self.table_of(contract, contracts, own, (None, Some(others))))
+        });
+        let cells = self.table_of(contract, contracts, origin, (parts, beside));
+        if let Some(Beside::Others(others)) = cells.own().and_then(|own| own.beside.as_ref()) {
+            // Nobody else sets it.
+            let _ = others.set(Arc::downgrade(&cells));
+        }
+        cells
+    }
+
+    fn table_of(
+        &self,
+        contract: &Contract,
+        contracts: usize,
+        origin: Option<(&Cells, Origin)>,
+        counted: Counted,
+    ) -> Arc<Cells> {
+        let (parts, beside) = counted;
         let NodeConfig {
             bytes_max,
             when_full,
             sweep,
             ..
         } = self.config;
+        let is_shared = parts.is_some();
         let is_hollow = parts
             .as_ref()
             .is_some_and(|(_, set)| set.policies().is_empty());
@@ -135,8 +167,9 @@ impl Lasting {
             order,
             origin: origin.map(|(_, origin)| origin),
             parts,
-            is_assigned: self.config.is_assigned && contract.plan.is_some(),
+            is_assigned: self.config.is_assigned && contract.plan.is_some() && !is_shared,
             dirty,
+            beside,
         };
         let cells = Arc::new(Cells::new(contract, config, share, lineage));
         let holder: Arc<dyn Holder> = Arc::clone(&cells) as _;
@@ -177,6 +210,9 @@ impl Node {
                     let origin = Origin::new(cells, places.clone(), left);
                     let origin = Some((&**cells, origin));
                     let new = lasting.cells(contract, contracts.len(), origin, parts);
+                    if let Some((own, next)) = cells.own().zip(new.own()) {
+                        past.pass(own, next, places.clone(), self.swap());
+                    }
                     past.pass(cells, &new, places, self.swap());
                     new
                 }
@@ -250,7 +286,7 @@ impl Node {
         if let Some(cells) = at_place.filter(|cells| cells.id == booking.cells) {
             return Some((cells, booking.receipt));
         }
-        let mut each = self.all_cells().iter();
+        let mut each = self.each_cells();
         if let Some(cells) = each.find_map(|cells| cells.heir_with(booking.cells)) {
             return Some((cells, booking.receipt));
         }
@@ -262,7 +298,7 @@ impl Node {
             if booking.terms == 0 {
                 charge = translate(places, &charge);
             }
-            if let Some(cells) = self.all_cells().iter().find(|cells| cells.id == id) {
+            if let Some(cells) = self.each_cells().find(|cells| cells.id == id) {
                 return Some((cells, charge));
             }
         }

@@ -87,7 +87,7 @@ impl Cells {
 
     /// Whether somebody has to be asked for the terms of a key.
     fn is_strange(&self, print: Print, now: Instant) -> bool {
-        let Some(assigned) = &self.assigned else {
+        let Some(assigned) = self.assigned() else {
             return false;
         };
         let is_sure = match &self.width {

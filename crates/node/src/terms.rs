@@ -4,8 +4,8 @@
 //! short, and when told to. A cell remembers the terms that counted it last. When a key has newer ones its cell is
 //! changed as their policies say (`inherit`), under the lock of its page: no charge is lost, and none is counted twice.
 //!
-//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Policies that are counted with
-//! other nodes are the same for all keys.
+//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Where keys of a contract are counted
+//! with other nodes, those with terms of their own are not (`beside`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -105,6 +105,11 @@ impl Assigned {
         let wanted = |known: &Knowledge| (now < known.until).then(|| known.clone());
         let knowledge = self.known.get(print, wanted).flatten()?;
         Some(Wanted { knowledge, as_of })
+    }
+
+    /// Whether a key has terms of its own, as far as that is known; `None` where it is not.
+    pub(crate) fn has_own(&self, print: Print) -> Option<bool> {
+        self.known.get(print, |known| known.terms.is_some())
     }
 
     pub(crate) fn is_known(&self, print: Print, now: Instant) -> bool {
@@ -207,7 +212,7 @@ impl Own {
     }
 
     /// Changes the cell to one of these terms.
-    fn change(&mut self, cells: &Cells, wanted: &Knowledge, now: Instant) {
+    pub(crate) fn change(&mut self, cells: &Cells, wanted: &Knowledge, now: Instant) {
         let Some(assigned) = &cells.assigned else {
             return;
         };

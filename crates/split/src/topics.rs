@@ -194,7 +194,7 @@ impl Topics {
         Probe {
             verdict,
             remaining,
-            over: whole(owed.div_ceil(message)),
+            over: whole(owed / message),
         }
     }
 

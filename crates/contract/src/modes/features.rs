@@ -6,7 +6,7 @@
 
 use tollgate_limit::{Algorithm, OnLimit, PolicyConfig};
 
-use super::{Coordination, Decider};
+use super::Coordination;
 
 /// The list: what it is called in the table, and the name in code, in the order of the documentation.
 macro_rules! features {
@@ -78,25 +78,12 @@ impl Feature {
 impl Coordination {
     /// Whether it does what a contract or a caller may ask for; the reason why not, with what to do instead.
     pub fn does(self, feature: Feature) -> Result<(), String> {
-        match feature {
-            Feature::Algorithm(algorithm) => return self.counts(algorithm),
-            Feature::Plan | Feature::Overrides => return self.has_terms(),
-            _ => {}
+        if let Feature::Algorithm(algorithm) = feature {
+            return self.counts(algorithm);
         }
         let mut lacks = self.row().lacks.iter();
         let lacking = lacks.find(|(is, _)| *is == feature);
         lacking.map_or(Ok(()), |(_, why)| Err((*why).to_owned()))
-    }
-
-    fn has_terms(self) -> Result<(), String> {
-        match self.row().decider {
-            Decider::Alone | Decider::Owner | Decider::Store => Ok(()),
-            Decider::Client | Decider::Each | Decider::Roster => Err(format!(
-                "under {} all keys have the same; use `coordination: local`, `owner` or `store`, or a contract of its own by \
-                 `match`",
-                self.name()
-            )),
-        }
     }
 
     fn counts(self, algorithm: Algorithm) -> Result<(), String> {
@@ -110,5 +97,21 @@ impl Coordination {
             instead.name(),
             with.name()
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nine_of_ten_cells_work() {
+        let cells = Coordination::ALL.into_iter().flat_map(|mode| {
+            let features = Feature::all();
+            features.map(move |feature| (mode, feature))
+        });
+        let (work, lack): (Vec<_>, Vec<_>) =
+            cells.partition(|(mode, feature)| mode.does(*feature).is_ok());
+        assert!(work.len() >= 9 * lack.len(), "{lack:?}");
     }
 }

@@ -103,7 +103,9 @@ impl Node {
         let inquiry = decode_inquiry(inquiry)?;
         let node = self.newest();
         let mut lent = Lent::default();
-        let Some((contract, company, parts)) = node.lent_parts(spot.contract) else {
+        let lent_parts = node.lent_parts(spot.contract);
+        let is_lent = !node.is_beside(spot.contract, spot.print);
+        let Some((contract, company, parts)) = lent_parts.filter(|_| is_lent) else {
             return Ok(Lent::ask());
         };
         let key = key(spot.print);

@@ -237,6 +237,40 @@ impl Parts {
         });
     }
 
+    /// Takes a key out of every part: what each knows to be spent of it, with the places of their policies. Parts of
+    /// other nodes that divide a limit count as spent.
+    pub(crate) fn take_spent(&self, print: Print, now: Instant) -> SmallVec<[(usize, u64); 2]> {
+        let key = key(print);
+        let mut spent = SmallVec::new();
+        self.edit(print, |part, held| {
+            let now = held.at(Some(now));
+            let machine = held.machine();
+            if machine.knows(key) {
+                let probe = machine.probe(key, 1, now);
+                let missing = part.policy.capacity().saturating_sub(probe.remaining);
+                let tokens = missing.saturating_add(part.debt(probe));
+                machine.refund(key, tokens, now);
+                spent.push((part.place, tokens));
+            }
+        });
+        spent
+    }
+
+    /// Puts a key back of which so much is spent, by the place of each policy.
+    pub(crate) fn put_spent(&self, print: Print, spent: impl Fn(usize) -> u64, now: Instant) {
+        let key = key(print);
+        self.edit(print, |part, held| {
+            let now = held.at(Some(now));
+            held.machine().charge(key, spent(part.place), None, now);
+        });
+    }
+
+    /// The places in the cells of the contract's policies.
+    pub(crate) fn locals(&self) -> Box<[Option<usize>]> {
+        let places = 0..self.locals.len() + self.each.len();
+        places.map(|place| self.local(place)).collect()
+    }
+
     /// Changes every part of a key, one after the other.
     fn edit(&self, print: Print, mut change: impl FnMut(&Part, &mut Held<'_>)) {
         let mut wakes = false;

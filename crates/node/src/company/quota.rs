@@ -66,7 +66,9 @@ impl Node {
         is_new: bool,
         act: impl FnOnce(&mut Lender, Instant) -> T,
     ) -> Option<T> {
-        let (_, company, parts) = self.lent_parts(spot.contract)?;
+        let lent_parts = self.lent_parts(spot.contract);
+        let (_, company, parts) =
+            lent_parts.filter(|_| !self.is_beside(spot.contract, spot.print))?;
         let [part] = parts else {
             return None;
         };

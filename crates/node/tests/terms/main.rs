@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 
 mod like;
+mod together;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

@@ -18,7 +18,7 @@ impl Owner {
         }
         let known = self.crew.load();
         for spot in &question.spots {
-            if map.is_lent(spot.contract) && self.owner_of(&known, map, spot).is_some() {
+            if map.is_lent(spot.contract) && self.owner_of(&known, map, node, spot).is_some() {
                 node.act_for(spot, now);
             }
         }
@@ -37,7 +37,7 @@ impl Owner {
                 print,
                 lot,
             };
-            self.owner_of(&known, &map, &spot).is_none()
+            self.owner_of(&known, &map, node, &spot).is_none()
         };
         // Before anybody asks for keys that are new here: another may have lent them.
         node.retain_lent(&is_mine, now);

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
-use tollgate_contract::{
-    Contract, Contracts, Coordination, NamedPolicy, OnFailure, Terms, are_lent,
-};
+use tollgate_contract::{Contract, Coordination, NamedPolicy, OnFailure, Terms, are_lent};
+use tollgate_node::Node;
 use tollgate_store::Book;
 
 /// The contracts of one node, by place and by tag.
@@ -24,6 +23,8 @@ struct Entry {
     /// Tells whether cells of another node are cells of this contract.
     shape: u64,
     is_owned: bool,
+    /// Whether keys of it with terms of their own have owners, whoever counts the others.
+    has_beside: bool,
     /// Whether clients may hold leases of its keys.
     is_lent: bool,
     /// Whether their books are in the store.
@@ -45,16 +46,19 @@ impl Map {
     }
 
     /// The contracts of a node; a store decides about those that say so, or about all.
-    pub(super) fn of(version: u64, contracts: &Contracts, is_all_stored: bool) -> Self {
-        let each = contracts.as_slice().iter();
+    pub(super) fn of(node: &Node, is_all_stored: bool) -> Self {
+        let each = node.contracts().as_slice().iter().enumerate();
         let each: Box<[Entry]> = each
-            .map(|contract| Entry::of(contract, is_all_stored || is_stored(contract)))
+            .map(|(place, contract)| Entry {
+                has_beside: node.has_beside(place),
+                ..Entry::of(contract, is_all_stored || is_stored(contract))
+            })
             .collect();
         let places = each.iter().enumerate();
         let mut places: Vec<_> = places.map(|(place, entry)| (entry.tag, place)).collect();
         places.sort_unstable();
         Self {
-            version,
+            version: node.version(),
             each,
             places: places.into(),
         }
@@ -94,10 +98,10 @@ impl Map {
         self.each.get(place)?.book.as_ref()
     }
 
-    /// Places of the contracts that have owners.
+    /// Places of the contracts of which keys have owners.
     pub(super) fn owned(&self) -> impl Iterator<Item = usize> + '_ {
         let each = self.each.iter().enumerate();
-        each.filter(|(_, entry)| entry.is_owned)
+        each.filter(|(_, entry)| entry.is_owned || entry.has_beside)
             .map(|(place, _)| place)
     }
 
@@ -109,14 +113,21 @@ impl Map {
         };
         match terms {
             None => entry.on_failure,
-            Some(terms) => strictest(&terms.policies, entry.book.is_some()).unwrap_or(NO_WISH),
+            Some(terms) => {
+                let is_stored = entry.book.is_some();
+                let is_asked = |policy: &NamedPolicy| {
+                    let is_shared = policy.coordination != Coordination::Local;
+                    (entry.has_beside && is_shared) || is_elsewhere(policy, is_stored)
+                };
+                strictest(&terms.policies, is_asked).unwrap_or(NO_WISH)
+            }
         }
     }
 }
 
 impl Entry {
     fn of(contract: &Contract, is_stored: bool) -> Self {
-        let strictest = strictest(&contract.policies, is_stored);
+        let strictest = strictest(&contract.policies, |policy| is_elsewhere(policy, is_stored));
         let is_in_ledger = !is_stored && contract.is_in_ledger();
         let policies = contract.policies.iter();
         let shape: Vec<_> = policies.map(|policy| policy.policy.config()).collect();
@@ -124,6 +135,7 @@ impl Entry {
             tag: hash(contract.id.as_bytes()),
             shape: hash(format!("{:?}|{shape:?}", contract.key).as_bytes()),
             is_owned: strictest.is_some() && !is_stored && !is_in_ledger,
+            has_beside: false,
             is_in_ledger,
             is_lent: !is_stored && !is_in_ledger && contract.is_lent(),
             // A contract's policies were a set before.
@@ -137,12 +149,7 @@ impl Entry {
 
 /// Of policies that a store or an owner counts, the strictest wish for when that one is not there, the place of the
 /// policy that has it, and its limit; `None` where there are none.
-fn strictest(policies: &[NamedPolicy], is_stored: bool) -> Option<Wish> {
-    let is_elsewhere = |policy: &NamedPolicy| match policy.coordination {
-        Coordination::Store => is_stored,
-        Coordination::Owner | Coordination::Lease => !is_stored,
-        _ => false,
-    };
+fn strictest(policies: &[NamedPolicy], is_asked: impl Fn(&NamedPolicy) -> bool) -> Option<Wish> {
     let is_lent = are_lent(policies);
     // What is lent is never decided in two places.
     let wish = |policy: &NamedPolicy| match policy.on_failure {
@@ -150,11 +157,19 @@ fn strictest(policies: &[NamedPolicy], is_stored: bool) -> Option<Wish> {
         wish => wish,
     };
     let each = policies.iter().enumerate();
-    let asked = each.filter(|(_, policy)| is_elsewhere(policy));
+    let asked = each.filter(|(_, policy)| is_asked(policy));
     let strictest =
         asked.max_by_key(|(place, policy)| (strictness(wish(policy)), std::cmp::Reverse(*place)));
     let (place, policy) = strictest?;
     Some((wish(policy), place, policy.policy.config().limit))
+}
+
+fn is_elsewhere(policy: &NamedPolicy, is_stored: bool) -> bool {
+    match policy.coordination {
+        Coordination::Store => is_stored,
+        Coordination::Owner | Coordination::Lease => !is_stored,
+        _ => false,
+    }
 }
 
 /// What is done where nobody else is there, the place of the policy that wishes so, and its limit.

@@ -146,14 +146,15 @@ impl Owner {
     }
 
     /// Who decides at a spot; `None` is this node.
-    fn decides(&self, known: &Known, map: &Map, spot: &Spot) -> Option<To> {
+    fn decides(&self, known: &Known, map: &Map, node: &Node, spot: &Spot) -> Option<To> {
         if self.store.is_some() && map.book(spot.contract).is_some() {
             return Some(To::Store(spot.contract));
         }
-        if self.store.is_some() && map.is_in_ledger(spot.contract) {
+        let is_in_ledger = map.is_in_ledger(spot.contract) && !is_beside(node, spot);
+        if self.store.is_some() && is_in_ledger {
             return Some(To::Ledger(spot.contract));
         }
-        self.owner_of(known, map, spot).map(To::Node)
+        self.owner_of(known, map, node, spot).map(To::Node)
     }
 
     /// The store, where there is one.
@@ -176,10 +177,12 @@ impl Owner {
         }
     }
 
-    /// Who owns a key of a contract, by its place; `None` is this node.
-    fn owner_of(&self, known: &Known, map: &Map, spot: &Spot) -> Option<NodeId> {
+    /// Who owns a key of a contract, by its place; `None` is this node. Keys with terms of their own have owners where
+    /// others are counted together.
+    fn owner_of(&self, known: &Known, map: &Map, node: &Node, spot: &Spot) -> Option<NodeId> {
         let crew = &known.crew;
-        if !map.is_owned(spot.contract) || crew.me.is_none() {
+        let is_owned = map.is_owned(spot.contract) || is_beside(node, spot);
+        if !is_owned || crew.me.is_none() {
             return None;
         }
         let (tag, print) = (map.tag(spot.contract), spot.print.0);
@@ -207,7 +210,7 @@ impl Owner {
         if map.version == node.version() {
             return map;
         }
-        let map = Map::of(node.version(), node.contracts(), self.is_all_stored);
+        let map = Map::of(node, self.is_all_stored);
         let map = Arc::new(map);
         self.map.store(Arc::clone(&map));
         Guard::from_inner(map)
@@ -307,6 +310,11 @@ impl Owner {
     }
 }
 
+/// Whether a key has terms of its own where others of its contract are counted together.
+fn is_beside(node: &Node, spot: &Spot) -> bool {
+    node.is_beside(spot.contract, spot.print)
+}
+
 type Sent = Result<Bytes, RequestError>;
 
 /// Those who own keys, and a number that tells them from others before.
@@ -327,7 +335,7 @@ impl Elsewhere for Owner {
         let (map, crew) = (self.map(node), self.crew.load());
         spots
             .iter()
-            .all(|spot| self.decides(&crew, &map, spot).is_none())
+            .all(|spot| self.decides(&crew, &map, node, spot).is_none())
     }
 
     fn ask<'a>(
@@ -374,7 +382,7 @@ impl At<'_> {
             Verb::Charge | Verb::Status | Verb::Foresee | Verb::Lend(_) | Verb::Quota(..) => {}
         }
         let crew = owner.crew.load();
-        Work::new(question, |spot| owner.decides(&crew, map, spot))
+        Work::new(question, |spot| owner.decides(&crew, map, self.node, spot))
     }
 
     /// Takes in what a node said to the steps of a letter, or that it said nothing.

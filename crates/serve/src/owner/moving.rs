@@ -140,7 +140,7 @@ impl Owner {
                     if self.is_ended.load(Relaxed) {
                         continue;
                     }
-                    let Some(to) = self.moves_to(&map, contract, *print) else {
+                    let Some(to) = self.moves_to(&map, &node, contract, *print) else {
                         continue;
                     };
                     // Cells leave only for who is there: meanwhile nobody counts by them.
@@ -176,13 +176,13 @@ impl Owner {
         sent.await.is_ok()
     }
 
-    fn moves_to(&self, map: &Map, contract: usize, print: Print) -> Option<NodeId> {
+    fn moves_to(&self, map: &Map, node: &Node, contract: usize, print: Print) -> Option<NodeId> {
         let spot = Spot {
             contract,
             print,
             lot: Lot::ALWAYS,
         };
-        self.owner_of(&self.crew.load(), map, &spot)
+        self.owner_of(&self.crew.load(), map, node, &spot)
     }
 
     async fn send_page(&self, shared: &Shared, node: &Node, to: NodeId, page: Page) -> bool {
@@ -245,7 +245,8 @@ impl Owner {
 
     /// Whether this node owns a key.
     pub(crate) fn is_own(&self, node: &Node, contract: usize, print: Print) -> bool {
-        self.moves_to(&self.map(node), contract, print).is_none()
+        self.moves_to(&self.map(node), node, contract, print)
+            .is_none()
     }
 
     /// Keys may lie here that are another's.

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tollgate_contract::{Coordination, NamedPolicy};
-use tollgate_limit::Instant;
+use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Node, Receipt, Spot, Spots, Stranger};
 
 use super::super::op::Op;
@@ -38,6 +38,9 @@ impl Turn<'_> {
         let reads = self.engine.has_away() && learnt < READS_MAX;
         match *op {
             Op::Key(_, ask) if learnt < WAITS_MAX => self.unknown_of(&ask, reads),
+            Op::Lend(key, _) if learnt < WAITS_MAX => {
+                self.unknown_of(&Ask::new(key, Cost::PEEK), false)
+            }
             Op::Commit(id, _) if reads => {
                 let id = self.reservation(id).ok();
                 let known = id.and_then(|id| self.node.recall(&id, self.now));
@@ -111,7 +114,8 @@ impl Turn<'_> {
                 )
             };
             let is_owned = contract.is_some_and(|of| of.policies.iter().any(is_owned));
-            is_owned && self.node.has_terms(spot.contract)
+            let has_owners = is_owned || self.node.has_beside(spot.contract);
+            has_owners && self.node.has_terms(spot.contract)
         };
         let values = |spot: &Spot| {
             let values = is_looked_up(spot).then(|| self.values(spot.contract, ask.key));

@@ -62,7 +62,7 @@ impl Live {
         let settings = home.join("settings.yaml");
         let store = format!("store: {{ url: \"{}\", deadline: 10s }}", self.store);
         let text = format!(
-            "catalogue: {{ path: live.db, deadline: 30s }}\ncluster: {{ owner_deadline: 10s }}\n{store}\n"
+            "catalogue: {{ path: live.db, deadline: 30s }}\ncluster: {{ owner_deadline: 10s, pace: wan }}\n{store}\n"
         );
         std::fs::write(&settings, text).unwrap();
         let mut command = tollgate(&[
