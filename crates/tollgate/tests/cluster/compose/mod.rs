@@ -21,19 +21,12 @@ use pair::Pair;
 use whole::Whole;
 
 /// What is written of a mode in a policy.
-fn written(mode: Coordination) -> &'static str {
-    match mode {
-        Coordination::Gossip => "coordination: gossip, design: links",
-        Coordination::Lease => "coordination: lease, recovery: fresh, term: 1s",
-        other => match other.name() {
-            "local" => "coordination: local",
-            "owner" => "coordination: owner",
-            "store" => "coordination: store",
-            "supply" => "coordination: supply",
-            "split" => "coordination: split",
-            _ => "coordination: sync",
-        },
-    }
+fn written(mode: Coordination) -> String {
+    let begins_full = match mode {
+        Coordination::Lease => ", recovery: fresh, term: 1s",
+        _ => "",
+    };
+    format!("coordination: {}{begins_full}", mode.name())
 }
 
 fn name(feature: Feature) -> String {
@@ -44,7 +37,7 @@ fn name(feature: Feature) -> String {
 
 /// The contracts of some features under a mode.
 fn contracts(mode: Coordination, features: impl Iterator<Item = Feature>) -> String {
-    let each = features.map(|feature| cases::contracts(feature, &name(feature), written(mode)));
+    let each = features.map(|feature| cases::contracts(feature, &name(feature), &written(mode)));
     format!("{}contracts:\n{}", cases::PLANS, each.collect::<String>())
 }
 
