@@ -3,12 +3,14 @@
 //! Not here: what they are asked.
 
 use std::io::Write;
+use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_contract::{Coordination, Feature};
-use tollgate_parts::{Daemon, Wire, free_port, until};
+use tollgate_parts::{Daemon, Wire, until};
 
 use super::pair::{Act, Done, Foreseen, Key, Pair, Stand};
 use crate::kit::tollgate;
@@ -38,20 +40,14 @@ impl Live {
         assert!(made.status.success(), "{made:?}");
         let mut live = Self {
             folder,
-            ports: [free_port(), free_port()],
+            ports: [port(), port()],
             store: store.to_owned(),
             nodes: [None, None],
             wires: [None, None],
             receipt: String::new(),
         };
         (0..2).for_each(|node| live.spawn(node));
-        for node in 0..2 {
-            until("both are there", || {
-                let (_, view) = live.get(node, "/v1/cluster");
-                let is_ready = live.get(node, "/readyz").0 == 200;
-                is_ready && view["peers"].as_array().is_some_and(|all| all.len() == 1)
-            });
-        }
+        live.meet();
         live
     }
 
@@ -74,7 +70,7 @@ impl Live {
             "--resp",
             "127.0.0.1:0",
         ]);
-        command.args(["--threads", "1", "--roster", "a,b", "--cluster-size", "2"]);
+        command.args(["--threads", "1", "--roster", "a,b"]);
         command.args([
             "--name",
             NAMES[node],
@@ -95,6 +91,27 @@ impl Live {
         command.env("TOLLGATE_SHUTDOWN_DELAY", "0s");
         self.nodes[node] = Some(Daemon::spawn(&mut command));
         self.wires[node] = None;
+    }
+
+    /// Waits until both are ready, and each asks the other about keys that it owns.
+    fn meet(&mut self) {
+        for node in 0..2 {
+            until("both are there", || {
+                let (_, view) = self.get(node, "/v1/cluster");
+                let is_ready = self.get(node, "/readyz").0 == 200;
+                is_ready && view["peers"].as_array().is_some_and(|all| all.len() == 1)
+            });
+        }
+        let mut round = 0;
+        until("they ask each other", || {
+            round += 1;
+            (0..8).all(|user| {
+                let user = format!("{user}-{round}");
+                let key = [("f", "meet"), ("user", &*user)];
+                (0..2).for_each(|node| drop(self.act(node, &key, Act::Check(1))));
+                (0..2).all(|node| self.stands(node, &key)[0].remaining == 78)
+            })
+        });
     }
 
     fn node(&self, node: usize) -> &Daemon {
@@ -159,6 +176,18 @@ impl Live {
     }
 }
 
+/// A port that no other server of this test has, below those that the system gives out.
+fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let begin = u16::try_from(std::process::id() % 18_000).unwrap();
+    let free = |port: &u16| {
+        let at = ("127.0.0.1", *port);
+        UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok()
+    };
+    let ports = std::iter::repeat_with(|| 12_000 + (begin + NEXT.fetch_add(1, Relaxed)) % 18_000);
+    { ports }.find(free).unwrap()
+}
+
 /// The key as JSON.
 fn named(key: &Key<'_>) -> Value {
     key.iter()
@@ -182,8 +211,8 @@ impl Pair for Live {
     }
 
     fn shares(&self, mode: Coordination) -> bool {
-        use Coordination::{Lease, Owner, Store, Sync};
-        matches!(mode, Owner | Store | Lease | Sync)
+        use Coordination::{Lease, Owner, Store};
+        matches!(mode, Owner | Store | Lease)
     }
 
     fn act(&mut self, node: usize, key: &Key<'_>, act: Act<'_>) -> Done {
@@ -274,6 +303,6 @@ impl Pair for Live {
         let (code, errors) = daemon.end();
         assert_eq!(code, Some(0), "{errors}");
         self.spawn(node);
-        until("it is there again", || self.get(node, "/readyz").0 == 200);
+        self.meet();
     }
 }

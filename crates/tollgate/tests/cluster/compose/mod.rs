@@ -38,7 +38,8 @@ fn name(feature: Feature) -> String {
 /// The contracts of some features under a mode.
 fn contracts(mode: Coordination, features: impl Iterator<Item = Feature>) -> String {
     let each = features.map(|feature| cases::contracts(feature, &name(feature), &written(mode)));
-    format!("{}contracts:\n{}", cases::PLANS, each.collect::<String>())
+    let (plans, meet) = (cases::PLANS, cases::MEET);
+    format!("{plans}contracts:\n{meet}{}", each.collect::<String>())
 }
 
 fn working(mode: Coordination) -> impl Iterator<Item = Feature> {

@@ -78,8 +78,8 @@ impl Pair for Whole {
         )
     }
 
-    fn shares(&self, mode: Coordination) -> bool {
-        mode == Coordination::Sync
+    fn shares(&self, _: Coordination) -> bool {
+        false
     }
 
     fn act(&mut self, node: usize, key: &Key<'_>, act: Act<'_>) -> Done {
