@@ -109,7 +109,8 @@ impl Assigned {
 
     /// Whether a key has terms of its own, as far as that is known; `None` where it is not.
     pub(crate) fn has_own(&self, print: Print) -> Option<bool> {
-        self.known.get(print, |known| known.terms.is_some())
+        let told = |known: &Knowledge| (known.revision != 0).then_some(known.terms.is_some());
+        self.known.get(print, told).flatten()
     }
 
     pub(crate) fn is_known(&self, print: Print, now: Instant) -> bool {
