@@ -255,9 +255,10 @@ pub(super) mod tests {
   - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 5, per: 1s}, {name: y, limit: 50, per: 1m}]}
   - {id: c, key: [user], policies: [{name: p, limit: 5, per: 1s}]}
 ";
+        let contracts = tollgate_contract::Contracts::parse(text).expect("contracts");
+        let seed = tollgate_table::Seed::new([1, 2]);
         Map::of(
-            0,
-            &tollgate_contract::Contracts::parse(text).expect("contracts"),
+            &tollgate_node::Node::new(contracts, tollgate_node::NodeConfig::default(), seed),
             false,
         )
     }
