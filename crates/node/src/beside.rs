@@ -1,9 +1,9 @@
 //! Keys with terms of their own, in contracts whose other keys are counted together with other nodes.
 //!
 //! A machine has one set of numbers for all keys of a policy. So a key with terms of its own is counted in cells beside
-//! those of the contract, as under `coordination: owner`: whoever asks sends it to its owner ([`Node::is_beside`]). When
-//! it comes under terms of its own it takes along what this node knows to be spent of it, and takes it back when it
-//! comes under those of the contract again. Not here: who owns it, and how cells follow terms (`terms`).
+//! those of the contract, as under `coordination: owner`: servers send it to its owner ([`Node::is_beside`]). When it
+//! comes under terms of its own it takes along what this node knows to be spent of it, and takes it back when it comes
+//! under those of the contract again. Not here: who owns it, and how cells follow terms (`terms`).
 //!
 //! [`Node::is_beside`]: crate::Node::is_beside
 

@@ -4,8 +4,8 @@
 //! short, and when told to. A cell remembers the terms that counted it last. When a key has newer ones its cell is
 //! changed as their policies say (`inherit`), under the lock of its page: no charge is lost, and none is counted twice.
 //!
-//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Where keys of a contract are counted
-//! with other nodes, those with terms of their own are not (`beside`).
+//! Not here: who has which terms, and where that is written (`tollgate-catalogue`). Where keys of a contract are
+//! counted with other nodes, those with terms of their own are not (`beside`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
