@@ -107,19 +107,12 @@ pub(crate) fn ask(case: &mut Case<'_>, feature: Feature) {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(
-        pair: &'a mut dyn Pair,
-        mode: Coordination,
-        feature: Feature,
-        id: &'a str,
-    ) -> Self {
-        let user = "ann".to_owned();
-        let _ = feature;
+    pub(crate) fn new(pair: &'a mut dyn Pair, mode: Coordination, id: &'a str) -> Self {
         Self {
             pair,
             mode,
             id,
-            user,
+            user: "ann".to_owned(),
         }
     }
 

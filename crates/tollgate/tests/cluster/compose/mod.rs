@@ -52,7 +52,7 @@ fn ask_all(pair: &mut dyn Pair, mode: Coordination) {
             continue;
         }
         println!("{} under {}, {}", feature.name(), mode.name(), pair.what());
-        cases::ask(&mut Case::new(pair, mode, feature, &name(feature)), feature);
+        cases::ask(&mut Case::new(pair, mode, &name(feature)), feature);
     }
 }
 
