@@ -21,6 +21,9 @@ pub struct Limits {
     limit: u64,
     period_ns: u64,
     burst: u64,
+    /// Mites that come back each nanosecond, and what they are short of the limit in a period.
+    rate: i128,
+    rest: u64,
 }
 
 /// Why there is no such bucket.
@@ -48,6 +51,12 @@ impl core::error::Error for BadLimits {}
 
 impl Limits {
     /// `limit` tokens per `period_ns` nanoseconds, at most `burst` at once.
+    #[allow(
+        clippy::cast_lossless,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "2^112 at most, and a rest of a number of 64 bits"
+    )]
     pub const fn new(limit: u64, period_ns: u64, burst: u64) -> Result<Self, BadLimits> {
         if limit == 0 {
             return Err(BadLimits::NoLimit);
@@ -58,16 +67,19 @@ impl Limits {
         if burst == 0 {
             return Err(BadLimits::NoBurst);
         }
+        let mites = (limit as u128) << 48;
         Ok(Self {
             limit,
             period_ns,
             burst,
+            rate: (mites / period_ns as u128) as i128,
+            rest: (mites % period_ns as u128) as u64,
         })
     }
 
     /// Mites that come back each nanosecond, rounded down.
-    pub fn rate(&self) -> i128 {
-        (i128::from(self.limit) << 48) / i128::from(self.period_ns)
+    pub const fn rate(&self) -> i128 {
+        self.rate
     }
 
     /// Mites it holds when full.
@@ -99,11 +111,11 @@ impl Limits {
     /// Mites that come back in `elapsed_ns`, given the remainder of the last time, which is replaced.
     pub(crate) fn refill(&self, elapsed_ns: u64, part: &mut u64) -> i128 {
         let period = u128::from(self.period_ns);
-        let rest = (u128::from(self.limit) << 48) % period;
         // At most (2^64 - 1)^2 + 2^64, which fits.
-        let parts = u128::from(elapsed_ns) * rest + u128::from(*part);
-        *part = u64::try_from(parts % period).unwrap_or(0);
-        let whole = i128::try_from(parts / period).unwrap_or(0);
+        let parts = u128::from(elapsed_ns) * u128::from(self.rest) + u128::from(*part);
+        let whole = parts / period;
+        *part = u64::try_from(parts - whole * period).unwrap_or(0);
+        let whole = i128::try_from(whole).unwrap_or(0);
         self.rate()
             .saturating_mul(i128::from(elapsed_ns))
             .saturating_add(whole)
@@ -122,7 +134,8 @@ pub(crate) fn wait_ns(limits: &Limits, missing: i128, lent: i128, part: u64) -> 
     if gained <= 0 {
         return None;
     }
-    let whole = needed / gained + i128::from(needed % gained != 0);
+    let down = needed / gained;
+    let whole = down + i128::from(down * gained != needed);
     Some(u64::try_from(whole).unwrap_or(u64::MAX))
 }
 

@@ -94,18 +94,26 @@ impl Demand {
 
 /// `count * e^(-elapsed / tau)`.
 fn decay(count: u64, elapsed_ns: u64, tau_ns: u64) -> u64 {
-    let x = (u128::from(elapsed_ns) << 20) / u128::from(tau_ns.max(1));
+    if elapsed_ns == 0 {
+        return count;
+    }
+    let x = match elapsed_ns.checked_mul(1 << 20) {
+        Some(scaled) => scaled / tau_ns.max(1),
+        // What is beyond that leaves nothing either.
+        None => u64::try_from((u128::from(elapsed_ns) << 20) / u128::from(tau_ns.max(1)))
+            .unwrap_or(u64::MAX),
+    };
     let halvings = u32::try_from(x / LN_2).unwrap_or(u32::MAX);
     let f = x % LN_2;
     let squared = (f * f) >> 20;
     let cubed = (squared * f) >> 20;
     let kept = (1 << 20) - f + squared / 2 - cubed / 6 + ((cubed * f) >> 20) / 24;
-    let count = (u128::from(count) * kept) >> 20;
+    let count = (u128::from(count) * u128::from(kept)) >> 20;
     u64::try_from(count.checked_shr(halvings).unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 /// ln 2 in 2^-20.
-const LN_2: u128 = 726_817;
+const LN_2: u64 = 726_817;
 const SLOW_NS: u64 = 1_000_000_000;
 const FAST_NS: u64 = 100_000_000;
 /// Requests after which the fast average is worth something.

@@ -4,11 +4,13 @@
 //! and spent all. The same holds for all keys after a pause in which another may have granted. Not here: who grants,
 //! sockets, clocks.
 
+mod begin;
 mod quota;
 mod stand;
 mod window;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing};
 use tollgate_limit::{Instant, Span};
@@ -16,9 +18,10 @@ use tollgate_mode::{Keyed, Weigh};
 
 use crate::amount::{Limits, after};
 use crate::message::{Grant, Nudge, Question};
-use crate::pool::{Figures, Pool, Rules};
+use crate::pool::{Figures, Pool, PoolTerms, Rules};
 use crate::quota::QuotaRules;
 use crate::window::{Clock, Window};
+use begin::Beginning;
 use quota::Planes;
 
 pub use quota::{QuotaStand, QuotaTold};
@@ -47,6 +50,8 @@ pub struct LenderSetup {
 #[derive(Debug)]
 pub struct Lender {
     setup: LenderSetup,
+    /// What all pools have in common.
+    terms: Arc<PoolTerms>,
     pools: Keyed<Pool>,
     nudges: VecDeque<Nudge>,
     /// The last time it was called.
@@ -71,51 +76,19 @@ pub struct LenderCounts {
     pub pauses: u64,
 }
 
-impl LenderSetup {
-    /// When all that predecessors lent is over.
-    fn learnt(&self) -> Instant {
-        let late = if self.has_successors { HEARD_NS } else { 0 };
-        after(self.since, self.out_ns().saturating_add(late))
-    }
-
-    /// A key that this grantor has not seen: as that of a successor since it grants, for a predecessor may have lent
-    /// and spent all.
-    fn fresh(&self, clock: Clock, now: Instant) -> Pool {
-        let mut pool = self.successor(clock, self.since).until(self.learnt());
-        pool.advance(now);
-        pool
-    }
-
-    /// A key of which a predecessor may have lent and spent all.
-    fn successor(&self, clock: Clock, now: Instant) -> Pool {
-        let pool = Pool::restating(self.limits, self.rules, self.generation, now);
-        match &self.window {
-            Some(window) => pool.counting(window, clock),
-            None => pool,
-        }
-    }
-}
-
 impl Lender {
     /// A grantor that begins now.
     pub fn new(setup: LenderSetup) -> Self {
         Self {
             latest: setup.since,
             is_called: false,
+            terms: setup.terms(),
             setup,
             pools: Keyed::default(),
             nudges: VecDeque::new(),
             acted: BTreeMap::new(),
             counts: LenderCounts {
-                past: Figures {
-                    stale: 0,
-                    repeated: 0,
-                    ended: 0,
-                    served: 0,
-                    promised: 0,
-                    nudges: 0,
-                    clamped: 0,
-                },
+                past: Figures::NOTHING,
                 questions: 0,
                 pauses: 0,
             },
@@ -145,14 +118,20 @@ impl Lender {
     pub fn change(&mut self, limits: Limits, rules: Rules, now: Instant) {
         self.look(now);
         if rules != self.setup.rules {
-            self.setup.rules = rules;
-            self.pools.each_mut(|_, pool| pool.follow(rules));
+            let lend = self.setup.rules.lend;
+            self.setup.rules = Rules { lend, ..rules };
+            self.terms = self.setup.terms();
+            let terms = &self.terms;
+            self.pools.each_mut(|_, pool| pool.follow(terms));
         }
         if limits == self.setup.limits {
             return;
         }
         self.setup.limits = limits;
-        self.pools.each_mut(|_, pool| pool.change(limits, now));
+        self.terms = self.setup.terms();
+        let terms = &self.terms;
+        self.pools
+            .each_mut(|_, pool| pool.change_to(Arc::clone(terms), now));
         for key in self.pools.keys() {
             self.drain(key);
         }
@@ -196,7 +175,7 @@ impl Lender {
         self.planes.retain(|of| of != key);
         let setup = &self.setup;
         let over = after(now, planted!(40, setup.out_ns(), setup.rules.term_ns));
-        let pool = self.setup.successor(self.clock, now).until(over);
+        let pool = self.beginning().successor(now).until(over);
         if let Some(before) = self.pools.insert(key, pool) {
             add(&mut self.counts.past, &before.figures());
         }
@@ -254,7 +233,7 @@ impl Lender {
         let mut stand = LenderStand::default();
         match self.inspect(key, now) {
             Some(pool) => stand.add(pool),
-            None => stand.add(&self.setup.fresh(self.clock, now)),
+            None => stand.add(&self.beginning().fresh(now)),
         }
         stand
     }
@@ -265,7 +244,7 @@ impl Lender {
         if let Some(pool) = self.known(key) {
             return pool.probe(cost, now);
         }
-        self.setup.fresh(self.clock, now).probe(cost, now)
+        self.beginning().fresh(now).probe(cost, now)
     }
 
     /// Takes what a request costs.
@@ -307,7 +286,7 @@ impl Lender {
                 reset_after: pool.full_after(),
             };
         }
-        let mut fresh = self.setup.fresh(self.clock, now);
+        let mut fresh = self.beginning().fresh(now);
         Standing {
             remaining: fresh.probe(0, now).remaining,
             reset_after: Span::ZERO,
@@ -397,12 +376,17 @@ impl Lender {
         let Some(key) = self.pools.sweep() else {
             return false;
         };
-        let pool = self.inspect(key, now);
-        let Some((is_fresh, figures)) = pool.map(|pool| (pool.is_fresh(), pool.figures())) else {
+        let Some(pool) = self.known(key) else {
             return false;
         };
+        pool.advance(now);
+        let tidied = pool.tidy();
+        let (is_fresh, figures) = (pool.is_fresh(), pool.figures());
+        if let Some(tidied) = tidied {
+            add(&mut self.counts.past, &tidied);
+        }
         // What is dropped begins as a key that was never seen.
-        if is_fresh && self.setup.fresh(self.clock, now).is_fresh() {
+        if is_fresh && self.beginning().fresh(now).is_fresh() {
             add(&mut self.counts.past, &figures);
             self.pools.remove(key);
         }
@@ -430,9 +414,13 @@ impl Lender {
     }
 
     fn pool(&mut self, key: Key, now: Instant) -> &mut Pool {
-        let (setup, clock) = (&self.setup, self.clock);
-        let fresh = || setup.fresh(clock, now);
-        let pool = self.pools.get_or_insert_with(key, fresh);
+        let clock = self.clock;
+        let beginning = Beginning {
+            setup: &self.setup,
+            terms: &self.terms,
+            clock,
+        };
+        let pool = self.pools.get_or_insert_with(key, || beginning.fresh(now));
         pool.tell_time(clock);
         pool
     }
@@ -450,7 +438,7 @@ impl Lender {
 
 impl Weigh for Pool {
     fn heap_bytes(&self) -> u64 {
-        (self.lessees() * RECORD_BYTES + self.count_bytes()) as u64
+        Self::heap_bytes(self) as u64
     }
 }
 
@@ -476,5 +464,3 @@ const SWEPT_AT_ONCE: usize = 512;
 const LOOKS_MAX: usize = 16;
 /// Hints that wait to be sent; more are dropped, as hints may be.
 const NUDGES_MAX: usize = 4096;
-/// About what a lessee takes.
-const RECORD_BYTES: usize = 512;

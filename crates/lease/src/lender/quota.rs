@@ -8,7 +8,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_limit::Instant;
 
-use super::{Lender, LenderSetup};
+use super::{Beginning, Lender, LenderSetup};
 use crate::Key;
 use crate::pool::Pool;
 use crate::quota::{Action, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
@@ -175,9 +175,12 @@ impl Lender {
         let Some(quota) = self.planes.quotas.get_mut(&key) else {
             return QuotaTold::default();
         };
-        let (setup, clock) = (&self.setup, self.clock);
-        let fresh = || setup.fresh(clock, now);
-        let pool = self.pools.get_or_insert_with(key, fresh);
+        let beginning = Beginning {
+            setup: &self.setup,
+            terms: &self.terms,
+            clock: self.clock,
+        };
+        let pool = self.pools.get_or_insert_with(key, || beginning.fresh(now));
         let action = act(quota, pool);
         // What another assigned, or an earlier process, ends by itself and is counted as in use until then.
         let is_silent = pool.is_learning();

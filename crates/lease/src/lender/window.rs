@@ -40,11 +40,12 @@ impl Lender {
         }
         self.setup.limits = window.limits();
         self.setup.window = Some(window.clone());
+        self.terms = self.setup.terms();
         let clock = self.truly();
         for key in self.pools.keys() {
             if let Some(pool) = self.pools.get_mut(key) {
                 pool.tell_time(clock);
-                pool.recount(window, now);
+                pool.recount(window, &self.terms, now);
             }
             self.drain(key);
         }

@@ -29,11 +29,11 @@ impl Pool {
         self.advance(now);
         match self.order(question) {
             Order::Stale => {
-                self.figures.stale += 1;
+                self.busy.figures.stale += 1;
                 return None;
             }
             Order::Again(answer) => {
-                self.figures.repeated += 1;
+                self.busy.figures.repeated += 1;
                 return answer;
             }
             Order::Next => {}
@@ -92,7 +92,8 @@ impl Pool {
         };
         self.keep(question, &Stated { shorts, ..*stated }, want, Some(grant));
         grant.deny_ns = self.deny_ns(&given, shorts, lease.is_some());
-        if let Some(record) = self.records.get_mut(&question.client) {
+        let busy = self.busy.there();
+        if let Some(record) = busy.and_then(|busy| busy.records.get_mut(&question.client)) {
             record.answer = Some(grant);
         }
         if given.is_short {
@@ -120,7 +121,7 @@ impl Pool {
             }
             planted!(39, self.hold(-stated.rate, -stated.depth), ());
         }
-        self.figures.served += count + waits.count;
+        self.served += count + waits.count;
         (count, waits)
     }
 
@@ -135,7 +136,7 @@ impl Pool {
             });
         }
         let is_known = stated.session.is_some();
-        if want == 0 || (!is_known && self.records.len() >= self.rules.lessees_max) {
+        if want == 0 || (!is_known && self.busy.records.len() >= self.terms.rules.lessees_max) {
             return None;
         }
         let crowd = self.crowd(want);
@@ -145,14 +146,14 @@ impl Pool {
             unless_small(rate_due, stated.rate),
         );
         let have = question.have.clamp(0, stated.depth);
-        let wished = match self.rules.lend {
+        let wished = match self.terms.rules.lend {
             Lend::Both => (depth / 2 - have).max(0),
             Lend::Tokens | Lend::Fixed(_) => (depth - have).max(0),
             Lend::Rate if is_known => 0,
             Lend::Rate => depth,
         };
         let level = self.level.tokens.max(0);
-        let room = (self.limits.depth() - self.sums.depth - stated.depth).max(0);
+        let room = (self.terms.limits.depth() - self.busy.sums.depth - stated.depth).max(0);
         // What is due of a window is little, and whoever comes first may have it.
         let is_ample = crowd.is_calm() || self.count.is_some() || level > room / 4;
         let offered = if is_ample {
@@ -161,22 +162,22 @@ impl Pool {
             crowd.of(level, want)
         };
         let lent = self.lendable(wished.min(offered));
-        let depth = match self.rules.lend {
+        let depth = match self.terms.rules.lend {
             Lend::Both | Lend::Rate => depth,
             // Without a rate there is nothing to leave room for.
             Lend::Tokens | Lend::Fixed(_) => have + lent,
         };
         let kept = (self.level.tokens.saturating_add(self.promised_all()) - lent).max(0);
-        let depth_free = self.limits.depth() - self.sums.depth - kept;
-        let rate_free = self.rate_max() - self.sums.rate;
+        let depth_free = self.terms.limits.depth() - self.busy.sums.depth - kept;
+        let rate_free = self.rate_max() - self.busy.sums.rate;
         if rate_free < part(rate_due, 9, 10) {
-            self.call(self.sums.rate + rate_due);
+            self.call(self.busy.sums.rate + rate_due);
         }
         let lease = Lease {
             tokens: lent,
             rate: rate.min(rate_free).max(0),
             depth: depth.min(depth_free),
-            is_short: self.limits.rate() - self.sums.rate < part(rate_due, 9, 10),
+            is_short: self.terms.limits.rate() - self.busy.sums.rate < part(rate_due, 9, 10),
             due: depth_due,
         };
         let is_dry = lease.tokens == 0 && lease.rate == 0 && self.is_promised();
@@ -185,11 +186,11 @@ impl Pool {
 
     /// The depth and the rate that are due to a demand; `None` where a lease is not worth it.
     fn due(&self, crowd: &Crowd<'_>, want: u64) -> Option<(i128, i128)> {
-        if let Lend::Fixed(count) = self.rules.lend {
+        if let Lend::Fixed(count) = self.terms.rules.lend {
             return Some((mites(count), 0));
         }
         let depth = self.portion(crowd.depth(want)?);
-        let rate = match self.rules.lend {
+        let rate = match self.terms.rules.lend {
             Lend::Both => crowd.rate(want, depth),
             Lend::Rate => crowd.rate_share(want).min(rate_of(want)),
             Lend::Tokens | Lend::Fixed(_) => 0,
@@ -219,7 +220,8 @@ impl Pool {
         }
         let session = stated.session.or(grant.map(|grant| grant.session));
         // While a predecessor's leases may be out, nobody is forgotten: an old question must not carve twice.
-        let known = self.unknown.map_or(stated.until, |unknown| unknown.until);
+        let unknown = self.unknown.as_ref();
+        let known = unknown.map_or(stated.until, |unknown| unknown.until);
         let stamp = grant.map_or(question.got, |grant| grant.stamp);
         let record = Record {
             booked: Booked {
@@ -257,10 +259,10 @@ impl Pool {
 
     /// How long the client refuses by itself when it is dry (G7).
     fn deny_ns(&self, given: &Lease, shorts: u32, is_lease: bool) -> u64 {
-        let quarter = self.rules.term_ns / 4;
+        let quarter = self.terms.rules.term_ns / 4;
         let until = |level: i128| self.wait_ns(level).unwrap_or(u64::MAX);
-        if !is_lease || matches!(self.rules.lend, Lend::Fixed(_)) {
-            let exact = until(TOKEN).saturating_sub(self.rules.max_wait_ns);
+        if !is_lease || matches!(self.terms.rules.lend, Lend::Fixed(_)) {
+            let exact = until(TOKEN).saturating_sub(self.terms.rules.max_wait_ns);
             return if self.is_alone() {
                 exact
             } else {

@@ -2,11 +2,13 @@
 //!
 //! Whoever asks each time is served from the pool, as those who wait for an answer are. Not here: leases.
 
+use std::sync::Arc;
+
 use tollgate_gossip::{Probe, Verdict};
 use tollgate_limit::{Instant, Span};
 
 use super::promise::span;
-use super::{Pool, Rules};
+use super::{Pool, PoolTerms};
 use crate::amount::{after, mites, tokens, wait_ns};
 use crate::message::{Grant, Question};
 
@@ -21,7 +23,7 @@ impl Pool {
             remaining: remaining.saturating_sub(cost),
             wait: span(wait_ns),
         };
-        let verdict = if asked > self.limits.burst() {
+        let verdict = if asked > self.terms.limits.burst() {
             Verdict::Never
         } else if mites(asked) <= self.level.tokens {
             passes(0)
@@ -41,18 +43,20 @@ impl Pool {
 
     /// How long whoever is refused should wait.
     fn retry_ns(&self, cost: u64) -> u64 {
-        let term_ns = self.rules.term_ns;
-        if let Some(unknown) = self.unknown {
+        let term_ns = self.terms.rules.term_ns;
+        if let Some(unknown) = &self.unknown {
             let left = unknown.until.nanos_since(self.level.at);
             return left.min(term_ns);
         }
         let in_turn = self.line(cost).map(|(first, _)| first);
         let wait = in_turn.or_else(|| self.wait_ns(mites(cost)));
-        let wait = wait.map(|wait| match wait.saturating_sub(self.rules.max_wait_ns) {
-            // What is promised already is in its way.
-            0 => self.promised_ns(),
-            longer => longer,
-        });
+        let wait = wait.map(
+            |wait| match wait.saturating_sub(self.terms.rules.max_wait_ns) {
+                // What is promised already is in its way.
+                0 => self.promised_ns(),
+                longer => longer,
+            },
+        );
         match wait {
             Some(wait) if self.is_alone() => wait,
             // Whatever is lent has come back, or is known, a term from now.
@@ -63,7 +67,7 @@ impl Pool {
     /// Takes what a request costs that was found to pass, now or after a wait.
     pub fn spend(&mut self, cost: u64, now: Instant) {
         self.miss(cost, now);
-        self.figures.served += 1;
+        self.served += 1;
         let is_there = mites(cost) <= self.level.tokens;
         match self.waits(cost, 1) {
             Some(waits) if !is_there => self.promise(cost, &waits),
@@ -111,8 +115,8 @@ impl Pool {
         if let Some(count) = self.count.as_ref() {
             return count.fresh_after(self.level.at);
         }
-        let missing = self.limits.depth() - self.level.tokens;
-        let wait = wait_ns(&self.limits, missing, 0, self.level.part);
+        let missing = self.terms.limits.depth() - self.level.tokens;
+        let wait = wait_ns(&self.terms.limits, missing, 0, self.level.part);
         Span::from_nanos(u128::from(wait.unwrap_or(u64::MAX)))
     }
 
@@ -132,7 +136,7 @@ impl Pool {
         now: Instant,
     ) -> Option<Grant> {
         let mut shared = *question;
-        let is_new = match self.records.get(&question.client) {
+        let is_new = match self.busy.records.get(&question.client) {
             Some(record) => (question.boot, question.seq) > (record.booked.boot, record.seq),
             None => true,
         };
@@ -146,38 +150,41 @@ impl Pool {
     }
 
     /// Lends by other rules from the next answer on.
-    pub(crate) const fn follow(&mut self, rules: Rules) {
-        let lend = self.rules.lend;
-        self.rules = Rules { lend, ..rules };
+    pub(crate) fn follow(&mut self, terms: &Arc<PoolTerms>) {
+        self.terms = Arc::clone(terms);
     }
 
     /// Begins again as the successor of itself, since another may have granted meanwhile; what that one lent is over by
     /// `end`.
     pub fn relearn(&mut self, generation: u64, now: Instant, end: Instant) {
-        let mut next = Self::restating(self.limits, self.rules, generation, now);
+        let terms = Arc::clone(&self.terms);
+        let mut next = Self::restating_by(terms, generation, now);
         if let Some(count) = self.count.as_ref() {
             next = next.counting(count.window(), count.clock);
         }
-        next.figures = self.figures;
+        next.served = self.served;
+        if let Some(busy) = self.busy.there() {
+            next.busy.figures = busy.figures;
+        }
         *self = next.until(end);
     }
 
     /// What all lessees say they use, and what those without a lease do, in thousandths of a token per second.
     pub fn demand(&self) -> (u64, u64) {
         let asked = self.asked.rate(self.level.at, super::ASKED_NS);
-        (self.sums.want, asked)
+        (self.busy.sums.want, asked)
     }
 
     /// Until when a predecessor's leases may be out.
     pub fn learns_until(&self) -> Option<Instant> {
-        self.unknown.map(|unknown| unknown.until)
+        self.unknown.as_ref().map(|unknown| unknown.until)
     }
 
     /// The same successor, which knows when all that its predecessor lent is over.
     #[must_use]
     pub fn until(mut self, end: Instant) -> Self {
         // Until then a predecessor may have lent.
-        let lent = Instant::from_nanos(end.as_nanos().saturating_sub(self.rules.term_ns));
+        let lent = Instant::from_nanos(end.as_nanos().saturating_sub(self.terms.rules.term_ns));
         let end = self.cut(lent, end).max(after(self.level.at, 1));
         if let Some(unknown) = self.unknown.as_mut() {
             unknown.until = end;

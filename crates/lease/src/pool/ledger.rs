@@ -4,13 +4,13 @@
 //! All that safety needs is in them, and the demand of those who ask each time; how a grantor lends is not, nor what it
 //! counted. Whatever is read ends in pools or in [`Malformed`]. Not here: stores, versions, and who writes when.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_gossip::{Decoder, Encoder, Malformed};
 use tollgate_limit::Instant;
 
-use super::{ASKED_NS, Booked, Level, Pool, Promised, Record, Rules, Unknown};
+use super::promise::Promised;
+use super::{ASKED_NS, Booked, Level, Pool, Record, Rules, Unknown};
 use crate::amount::{AMOUNT_MAX, Limits, WANT_MAX, after, wait_ns};
 use crate::demand::Decayed;
 use crate::promise::Promise;
@@ -23,8 +23,8 @@ pub fn encode_ledger(pools: &[(u64, Pool)]) -> Arc<[u8]> {
     out.count(pools.len() as u64);
     for (tag, pool) in pools {
         out.count(*tag);
-        let counts = pool.promised.counts(pool.level.at);
-        let promised = planted!(38, counts, false).then_some(&pool.promised);
+        let counts = pool.busy.promised.counts(pool.level.at);
+        let promised = planted!(38, counts, false).then_some(&pool.busy.promised);
         out.u8(if promised.is_some() {
             BUCKET_PROMISED
         } else {
@@ -55,9 +55,9 @@ pub fn decode_ledger(bytes: &[u8]) -> Result<Vec<(u64, Pool)>, Malformed> {
         match from.u8()? {
             BUCKET => pools.push((tag, pool(&mut from)?)),
             BUCKET_PROMISED => {
-                let pool = pool(&mut from)?;
-                let promised = promised(&mut from)?;
-                pools.push((tag, Pool { promised, ..pool }));
+                let mut pool = pool(&mut from)?;
+                pool.busy.promised = promised(&mut from)?;
+                pools.push((tag, pool));
             }
             other => return Err(Malformed::Kind(other)),
         }
@@ -72,16 +72,16 @@ pub fn decode_ledger(bytes: &[u8]) -> Result<Vec<(u64, Pool)>, Malformed> {
 impl Pool {
     /// The same under other rules, which hold from the next answer on.
     #[must_use]
-    pub const fn under(mut self, rules: Rules) -> Self {
-        self.rules = rules;
+    pub fn under(mut self, rules: Rules) -> Self {
+        Arc::make_mut(&mut self.terms).rules = rules;
         self
     }
 
     /// Until when it has lent, or something of a predecessor's may be out.
     fn lent_until(&self) -> Instant {
-        let untils = self.records.values().map(|record| record.until);
-        let unknown = self.unknown.map(|unknown| unknown.until);
-        let promised = Some(self.promised.promise.until);
+        let untils = self.busy.records.values().map(|record| record.until);
+        let unknown = self.learns_until();
+        let promised = Some(self.busy.promised.promise.until);
         let last = untils.chain(unknown).chain(promised).max();
         last.map_or(self.level.at, |last| last.max(self.level.at))
     }
@@ -89,14 +89,14 @@ impl Pool {
     /// From when on it is surely as one never seen, if nobody asks: what is lent has ended, and what is missing has
     /// come back since.
     pub fn fresh_at(&self) -> Instant {
-        let missing = self.limits.depth() - self.level.tokens;
-        let wait = wait_ns(&self.limits, missing, 0, self.level.part);
+        let missing = self.terms.limits.depth() - self.level.tokens;
+        let wait = wait_ns(&self.terms.limits, missing, 0, self.level.part);
         after(self.lent_until(), wait.unwrap_or(u64::MAX))
     }
 }
 
 fn put_pool(out: &mut Encoder, pool: &Pool) {
-    let (limit, period_ns, burst) = pool.limits.numbers();
+    let (limit, period_ns, burst) = pool.terms.limits.numbers();
     let Level { tokens, part, at } = pool.level;
     let (asked, asked_at) = pool.asked.counted();
     // Nobody owes more than twice the largest burst there is.
@@ -117,13 +117,13 @@ fn put_pool(out: &mut Encoder, pool: &Pool) {
         out.count(number);
     }
     out.u8(u8::from(pool.unknown.is_some()));
-    if let Some(unknown) = pool.unknown {
+    if let Some(unknown) = &pool.unknown {
         put_amount(out, unknown.rate);
         put_amount(out, unknown.depth);
         out.count(unknown.until.as_nanos());
     }
-    out.count(pool.records.len() as u64);
-    for (client, record) in &pool.records {
+    out.count(pool.busy.records.len() as u64);
+    for (client, record) in &pool.busy.records {
         out.count(*client);
         put_record(out, record);
     }
@@ -143,11 +143,11 @@ fn pool(from: &mut Decoder<'_>) -> Result<Pool, Malformed> {
     let opened = wire::within(from.count()?, u64::MAX >> 1)?;
     let asked = Decayed::known(ASKED_NS, from.count()?, instant(from)?);
     let unknown = if is(from)? {
-        Some(Unknown {
+        Some(Box::new(Unknown {
             rate: amount(from)?,
             depth: amount(from)?,
             until: instant(from)?,
-        })
+        }))
     } else {
         None
     };
@@ -156,13 +156,13 @@ fn pool(from: &mut Decoder<'_>) -> Result<Pool, Malformed> {
         asked,
         unknown,
         opened,
-        records: BTreeMap::new(),
         ..Pool::new(limits, Rules::default(), generation, at)
     };
     for _ in 0..counted(from, LEDGER_LESSEES_MAX)? {
         let client = from.count()?;
         // In one order, so that what is equal has equal bytes.
         if pool
+            .busy
             .records
             .last_key_value()
             .is_some_and(|(last, _)| *last >= client)

@@ -6,6 +6,7 @@
 //! Calls may be repeated, late and out of order. Not here: which node is the grantor, and that there is one only.
 
 mod answer;
+mod busy;
 mod direct;
 mod ledger;
 mod nudge;
@@ -14,7 +15,7 @@ mod quota;
 mod settle;
 mod stock;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use tollgate_limit::Instant;
 
@@ -24,8 +25,8 @@ use crate::message::{Grant, Nudge, Stamp};
 use crate::share::{Crowd, ONE, Share, mark};
 use crate::window::Count;
 
+use busy::MaybeBusy;
 pub use ledger::{LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, decode_ledger, encode_ledger};
-use promise::Promised;
 pub(crate) use quota::Reserved;
 
 /// What a lease is made of.
@@ -106,6 +107,19 @@ pub struct Figures {
     pub clamped: u64,
 }
 
+impl Figures {
+    /// Nothing yet.
+    pub(crate) const NOTHING: Self = Self {
+        stale: 0,
+        repeated: 0,
+        ended: 0,
+        served: 0,
+        promised: 0,
+        nudges: 0,
+        clamped: 0,
+    };
+}
+
 /// What is reserved for a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Booked {
@@ -128,24 +142,26 @@ pub struct Booked {
 /// The grantor's side of one key. A clone is the ledger that a successor may go on with.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    limits: Limits,
-    rules: Rules,
+    terms: Arc<PoolTerms>,
     generation: u64,
     level: Level,
     /// What was spent, where it is a window.
     count: Option<Box<Count>>,
-    records: BTreeMap<u64, Record>,
-    sums: Sums,
     asked: Decayed,
-    unknown: Option<Unknown>,
-    promised: Promised,
-    /// No record ends before that.
-    ends: Instant,
-    nudges: VecDeque<u64>,
+    unknown: Option<Box<Unknown>>,
+    busy: MaybeBusy,
+    /// Requests that passed.
+    served: u64,
     /// Sessions so far, so that no two have one name: a late copy of a question may open a record that its first copy
     /// opened before.
     opened: u64,
-    figures: Figures,
+}
+
+/// What pools of one policy have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolTerms {
+    pub(crate) limits: Limits,
+    pub(crate) rules: Rules,
 }
 
 /// The pool's tokens at an instant; below zero they are owed. Of a window, what neither is spent nor may be.
@@ -194,26 +210,26 @@ struct Record {
 impl Pool {
     /// A full bucket of which nothing is lent.
     pub fn new(limits: Limits, rules: Rules, generation: u64, now: Instant) -> Self {
+        Self::by(Arc::new(PoolTerms { limits, rules }), generation, now)
+    }
+
+    /// The same by terms that others have too.
+    fn by(terms: Arc<PoolTerms>, generation: u64, now: Instant) -> Self {
         let level = Level {
-            tokens: limits.depth(),
+            tokens: terms.limits.depth(),
             part: 0,
             at: now,
         };
         Self {
-            limits,
-            rules,
+            terms,
             generation,
             level,
             count: None,
-            records: BTreeMap::new(),
-            sums: Sums::default(),
             asked: Decayed::new(ASKED_NS, now),
             unknown: None,
-            promised: Promised::nothing(),
-            ends: Instant::LAST,
-            nudges: VecDeque::new(),
+            busy: MaybeBusy::default(),
+            served: 0,
             opened: 0,
-            figures: Figures::default(),
         }
     }
 
@@ -221,12 +237,18 @@ impl Pool {
     /// that say what they hold keep it. The predecessor must have stopped, and `generation` must be larger than its
     /// own.
     pub fn restating(limits: Limits, rules: Rules, generation: u64, now: Instant) -> Self {
-        let mut pool = Self::new(limits, rules, generation, now);
-        let unknown = Unknown {
+        Self::restating_by(Arc::new(PoolTerms { limits, rules }), generation, now)
+    }
+
+    /// The same by terms that others have too.
+    pub(crate) fn restating_by(terms: Arc<PoolTerms>, generation: u64, now: Instant) -> Self {
+        let PoolTerms { limits, rules } = *terms;
+        let mut pool = Self::by(terms, generation, now);
+        let unknown = Box::new(Unknown {
             rate: limits.rate(),
             depth: limits.depth(),
             until: after(now, rules.term_ns),
-        };
+        });
         pool.unknown = planted!(4, planted!(12, Some(unknown), None), None);
         pool.level.tokens = planted!(12, 0, limits.depth());
         pool
@@ -236,19 +258,32 @@ impl Pool {
     #[must_use]
     pub fn resume(mut self, generation: u64) -> Self {
         self.generation = generation;
-        self.nudges.clear();
+        if let Some(busy) = self.busy.there() {
+            busy.nudges.clear();
+        }
         self
     }
 
     /// New limits, from the next answer on. What is lent stays lent until it is given back or ends; meanwhile the pool
     /// stays empty if need be. Every lessee is asked to speak.
     pub fn change(&mut self, limits: Limits, now: Instant) {
+        let terms = PoolTerms {
+            limits,
+            ..*self.terms
+        };
+        self.change_to(Arc::new(terms), now);
+    }
+
+    /// The same by terms that others have too.
+    pub(crate) fn change_to(&mut self, terms: Arc<PoolTerms>, now: Instant) {
         self.advance(now);
-        self.limits = limits;
+        self.terms = terms;
         self.level.part = 0;
         self.level.tokens = self.level.tokens.min(self.top());
-        self.nudges = self.records.keys().copied().collect();
-        self.figures.nudges += self.nudges.len() as u64;
+        if let Some(busy) = self.busy.there() {
+            busy.nudges = busy.records.keys().copied().collect();
+            busy.figures.nudges += busy.nudges.len() as u64;
+        }
     }
 
     /// Brings the pool to `now`, ending what ends meanwhile at its own time (G1).
@@ -262,9 +297,13 @@ impl Pool {
 
     /// The next hint to send, oldest first.
     pub fn poll_nudge(&mut self, key: crate::Key) -> Option<Nudge> {
-        let client = self.nudges.pop_front()?;
+        let client = self.busy.there()?.nudges.pop_front()?;
         // By the name that the client has for it, where it told one.
-        let answer = self.records.get(&client).and_then(|record| record.answer);
+        let answer = self
+            .busy
+            .records
+            .get(&client)
+            .and_then(|record| record.answer);
         let key = answer.map_or(key, |answer| answer.key);
         Some(Nudge { client, key })
     }
@@ -276,12 +315,12 @@ impl Pool {
 
     /// What is reserved for a client.
     pub fn booked(&self, client: u64) -> Option<Booked> {
-        self.records.get(&client).map(|record| record.booked)
+        self.busy.records.get(&client).map(|record| record.booked)
     }
 
     /// All that is reserved, what nobody has restated yet apart: rate, then depth.
-    pub const fn reserved(&self) -> (i128, i128) {
-        (self.sums.rate, self.sums.depth)
+    pub fn reserved(&self) -> (i128, i128) {
+        (self.busy.sums.rate, self.busy.sums.depth)
     }
 
     /// What may be out although nobody has said so: rate, then depth.
@@ -297,28 +336,31 @@ impl Pool {
 
     /// Lessees with a record.
     pub fn lessees(&self) -> usize {
-        self.records.len()
+        self.busy.records.len()
     }
 
     /// Whether nothing is lent and the bucket is full, so that it need not be kept.
     pub fn is_fresh(&self) -> bool {
-        self.is_alone() && self.level.tokens >= self.limits.depth()
+        self.is_alone() && self.level.tokens >= self.terms.limits.depth()
     }
 
     /// Whether nobody has anything of it.
     fn is_alone(&self) -> bool {
-        self.records.is_empty() && self.unknown.is_none()
+        self.busy.records.is_empty() && self.unknown.is_none()
     }
 
     /// What was counted.
-    pub const fn figures(&self) -> Figures {
-        self.figures
+    pub fn figures(&self) -> Figures {
+        Figures {
+            served: self.served,
+            ..self.busy.figures
+        }
     }
 
     /// The most that the pool may have.
     fn room(&self) -> i128 {
-        let lent = planted!(1, self.sums.depth + self.unknown().1, 0);
-        (self.limits.depth() - lent).max(0)
+        let lent = planted!(1, self.busy.sums.depth + self.unknown().1, 0);
+        (self.terms.limits.depth() - lent).max(0)
     }
 
     /// Fills until `now` at what is not reserved.
@@ -332,8 +374,8 @@ impl Pool {
             return;
         }
         self.level.at = now;
-        let all = self.limits.refill(elapsed, &mut self.level.part);
-        let lent = (self.sums.rate + self.unknown().0).saturating_mul(i128::from(elapsed));
+        let all = self.terms.limits.refill(elapsed, &mut self.level.part);
+        let lent = (self.busy.sums.rate + self.unknown().0).saturating_mul(i128::from(elapsed));
         let earned = all.saturating_sub(lent).max(0);
         let top = self.top();
         let tokens = self.level.tokens.saturating_add(earned);
@@ -345,42 +387,42 @@ impl Pool {
 
     /// The next time at which something ends, if it is not after `now`.
     fn next_end(&mut self, now: Instant) -> Option<Instant> {
-        let unknown = self.unknown.map(|unknown| unknown.until);
-        if self.ends <= now {
-            let untils = self.records.values().map(|record| record.until);
-            self.ends = untils.min().unwrap_or(Instant::LAST);
+        let unknown = self.learns_until();
+        if self.busy.ends <= now {
+            let untils = self.busy.records.values().map(|record| record.until);
+            self.busy.ends = untils.min().unwrap_or(Instant::LAST);
         }
         let kept = self.kept_until(now);
         let end = unknown
             .into_iter()
             .chain(kept)
-            .fold(self.ends, Instant::min);
+            .fold(self.busy.ends, Instant::min);
         (end <= now).then_some(end)
     }
 
     /// Ends what ends at `end`. Room and rate come back, tokens do not: they may have been spent.
     fn end(&mut self, end: Instant) {
         if let Some(unknown) = self.unknown.take_if(|unknown| unknown.until <= end) {
-            if self.rules.begins_full {
+            if self.terms.rules.begins_full {
                 self.forget();
             } else {
                 self.enter(planted!(28, unknown.depth, 0), before(end));
             }
         }
         let over = |record: &Record| record.until <= end;
-        let mut clients = self.records.iter().filter(|(_, record)| over(record));
+        let mut clients = self.busy.records.iter().filter(|(_, record)| over(record));
         let client = clients.next().map(|(client, _)| *client);
         if let Some(client) = client {
             self.level.tokens += planted!(2, 0, self.lent(client));
             planted!(25, self.forfeit(client, before(end)), self.lose(client));
-            self.figures.ended += 1;
+            self.busy.figures.ended += 1;
         }
     }
 
     /// What a lessee may not have spent, for the mutant that takes it back.
     #[cfg(test)]
     fn lent(&self, client: u64) -> i128 {
-        let record = self.records.get(&client);
+        let record = self.busy.records.get(&client);
         record.map_or(0, |record| record.lent.min(record.booked.depth))
     }
 
@@ -399,42 +441,47 @@ impl Pool {
 
     /// Takes a record off the books.
     fn take(&mut self, client: u64) -> Option<Record> {
-        let record = self.records.remove(&client)?;
+        let record = self.busy.there()?.records.remove(&client)?;
         self.hold(-record.booked.rate, -record.booked.depth);
-        self.sums.want = self.sums.want.saturating_sub(record.want);
+        self.busy.sums.want = self.busy.sums.want.saturating_sub(record.want);
         Some(record)
     }
 
     /// Counts more as reserved, or less.
-    const fn hold(&mut self, rate: i128, depth: i128) {
-        self.sums.rate += rate;
-        self.sums.depth += depth;
+    fn hold(&mut self, rate: i128, depth: i128) {
+        if (rate, depth) != (0, 0) {
+            self.busy.sums.rate += rate;
+            self.busy.sums.depth += depth;
+        }
     }
 
     /// Enters a record in the books.
     fn put(&mut self, client: u64, record: &Record) {
         self.hold(record.booked.rate, record.booked.depth);
-        self.sums.want = self.sums.want.saturating_add(record.want);
-        self.ends = self.ends.min(record.until);
-        self.records.insert(client, *record);
+        self.busy.sums.want = self.busy.sums.want.saturating_add(record.want);
+        self.busy.ends = self.busy.ends.min(record.until);
+        self.busy.records.insert(client, *record);
         self.share_promised();
     }
 
     /// Who shares, when someone with that demand is among them.
     fn crowd(&self, want: u64) -> Crowd<'_> {
-        let wanted = self.sums.want.saturating_add(want);
+        let wanted = self.busy.sums.want.saturating_add(want);
         let mut crowd = Crowd {
-            limits: &self.limits,
-            rules: &self.rules,
+            limits: &self.terms.limits,
+            rules: &self.terms.rules,
             want: wanted,
             asked: self.asked.rate(self.level.at, ASKED_NS),
             mark: u64::MAX,
             wanted,
         };
-        if self.rules.share == Share::Client && !crowd.is_calm() {
-            let own = self.records.values().map(|record| record.want);
+        if self.terms.rules.share == Share::Client && !crowd.is_calm() {
+            let own = self.busy.records.values().map(|record| record.want);
             let mut wants: Vec<u64> = own.chain([want]).filter(|want| *want > 0).collect();
-            crowd.mark = mark(&mut wants, self.limits.want().saturating_sub(crowd.asked));
+            crowd.mark = mark(
+                &mut wants,
+                self.terms.limits.want().saturating_sub(crowd.asked),
+            );
             crowd.want = wants.iter().map(|want| (*want).min(crowd.mark)).sum();
         }
         crowd

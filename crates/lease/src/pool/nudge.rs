@@ -17,6 +17,7 @@ impl Pool {
             |record: &Record| record.booked.rate > part(crowd.rate_share(record.want), 11, 10);
         let is_silent = |record: &Record| now.nanos_since(record.heard) >= PAUSE_NS;
         let others = self
+            .busy
             .records
             .iter()
             .filter(|(client, record)| **client != short && is_due(record));
@@ -27,14 +28,14 @@ impl Pool {
         chosen.sort_unstable();
         chosen.truncate(NUDGES_MAX);
         for (_, _, client) in chosen {
-            if let Some(record) = self.records.get_mut(&client) {
+            if let Some(record) = self.busy.records.get_mut(&client) {
                 record.nudged = now;
             }
-            self.nudges.push_back(client);
-            self.figures.nudges += 1;
+            self.busy.nudges.push_back(client);
+            self.busy.figures.nudges += 1;
         }
-        while self.nudges.len() > self.rules.lessees_max {
-            self.nudges.pop_front();
+        while self.busy.nudges.len() > self.terms.rules.lessees_max {
+            self.busy.nudges.pop_front();
         }
     }
 }

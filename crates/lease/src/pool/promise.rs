@@ -50,12 +50,12 @@ impl Promised {
 impl Pool {
     /// Whether something is out.
     pub(super) fn is_promised(&self) -> bool {
-        self.promised.promise.is_out(self.level.at)
+        self.busy.promised.promise.is_out(self.level.at)
     }
 
     /// The most that is out; a tick more, as times are rounded.
     pub(super) fn promised_all(&self) -> i128 {
-        let Promised { promise, .. } = &self.promised;
+        let Promised { promise, .. } = &self.busy.promised;
         if !self.is_promised() {
             return 0;
         }
@@ -65,7 +65,7 @@ impl Pool {
 
     /// What the level may not exceed.
     pub(super) fn top(&self) -> i128 {
-        let kept = if self.promised.is_shared {
+        let kept = if self.busy.promised.is_shared {
             self.promised_all()
         } else {
             0
@@ -76,16 +76,16 @@ impl Pool {
     /// When the last that is promised is let through, if that is ahead and not after `now`: until then the level leaves
     /// room.
     pub(super) fn kept_until(&self, now: Instant) -> Option<Instant> {
-        let until = self.promised.promise.until;
-        let is_ahead = self.promised.is_shared && self.level.at < until && until <= now;
+        let until = self.busy.promised.promise.until;
+        let is_ahead = self.busy.promised.is_shared && self.level.at < until && until <= now;
         planted!(37, is_ahead, false).then_some(until)
     }
 
     /// The rate of which leases may have what is not lent.
     pub(super) fn rate_max(&self) -> i128 {
-        let all = self.limits.rate();
+        let all = self.terms.limits.rate();
         if self.is_promised() {
-            planted!(34, all.min(self.promised.lent_max), all)
+            planted!(34, all.min(self.busy.promised.lent_max), all)
         } else {
             all
         }
@@ -93,26 +93,26 @@ impl Pool {
 
     /// From here on promises leave room.
     pub(super) fn share_promised(&mut self) {
-        self.promised.is_shared |= self.is_promised();
+        self.busy.promised.is_shared |= self.is_promised();
     }
 
     /// Somebody would be lent so much in all of the rate, if it were not promised. What is promised for a moment is
     /// waited for.
     pub(super) fn call(&mut self, lent: i128) {
         let now = self.level.at;
-        if now.nanos_since(self.promised.since) < self.rules.max_wait_ns {
+        if now.nanos_since(self.busy.promised.since) < self.terms.rules.max_wait_ns {
             return;
         }
-        let all = self.limits.rate();
-        let most = all - part(all, self.rules.pool_rate, ONE);
+        let all = self.terms.limits.rate();
+        let most = all - part(all, self.terms.rules.pool_rate, ONE);
         let called = self.called().max(lent.min(most));
-        self.promised.called = called;
-        self.promised.called_until = after(now, self.rules.term_ns);
+        self.busy.promised.called = called;
+        self.busy.promised.called_until = after(now, self.terms.rules.term_ns);
     }
 
     fn called(&self) -> i128 {
-        if self.level.at < self.promised.called_until {
-            self.promised.called
+        if self.level.at < self.busy.promised.called_until {
+            self.busy.promised.called
         } else {
             0
         }
@@ -121,7 +121,7 @@ impl Pool {
     /// After which times requests of that cost pass, at most so many; `None` where not even the first may wait.
     pub(super) fn waits(&self, cost: u64, count: u64) -> Option<Waits> {
         let (first_ns, gap_ns) = self.line(cost)?;
-        let left = self.rules.max_wait_ns.checked_sub(first_ns)?;
+        let left = self.terms.rules.max_wait_ns.checked_sub(first_ns)?;
         let more = left.checked_div(gap_ns).unwrap_or(u64::MAX);
         let waits = Waits {
             count: count.min(more.saturating_add(1)),
@@ -136,51 +136,51 @@ impl Pool {
     pub(super) fn promise(&mut self, cost: u64, waits: &Waits) {
         let (promise, _) = self.with(cost, waits);
         if !self.is_promised() {
-            self.promised.since = self.level.at;
+            self.busy.promised.since = self.level.at;
         }
-        self.promised.is_shared = self.would_share();
-        self.promised.lent_max = self.spoken_for().min(self.rate_max());
-        self.promised.promise = promise;
+        self.busy.promised.is_shared = self.would_share();
+        self.busy.promised.lent_max = self.spoken_for().min(self.rate_max());
+        self.busy.promised.promise = promise;
         self.pay(cost.saturating_mul(waits.count));
-        self.figures.promised += waits.count;
+        self.busy.figures.promised += waits.count;
     }
 
     /// What is lent of the rate, or is called for.
     fn spoken_for(&self) -> i128 {
-        self.sums.rate.max(self.called())
+        self.busy.sums.rate.max(self.called())
     }
 
     /// Whether what is promised next leaves room: something is lent, or was since the first that is out.
     fn would_share(&self) -> bool {
-        let was_shared = self.is_promised() && self.promised.is_shared;
-        let is_lent = self.sums.depth > 0 || self.unknown.is_some();
+        let was_shared = self.is_promised() && self.busy.promised.is_shared;
+        let is_lent = self.busy.sums.depth > 0 || self.unknown.is_some();
         was_shared || is_lent || self.spoken_for() > 0
     }
 
     /// How long until the last that is promised is let through.
     pub(super) fn promised_ns(&self) -> u64 {
-        self.promised.promise.until.nanos_since(self.level.at)
+        self.busy.promised.promise.until.nanos_since(self.level.at)
     }
 
     /// When the next request of that cost would pass, and how long after each other those behind it would.
     pub(super) fn line(&self, cost: u64) -> Option<(u64, u64)> {
         let is_learning = self.unknown.is_some() || self.count.is_some();
-        if self.rules.max_wait_ns == 0 || is_learning || cost > self.limits.burst() {
+        if self.terms.rules.max_wait_ns == 0 || is_learning || cost > self.terms.limits.burst() {
             return None;
         }
         let lent = self.spoken_for();
         let is_out = self.is_promised();
-        if is_out && self.promised.lent_max < lent {
+        if is_out && self.busy.promised.lent_max < lent {
             return None;
         }
         let price = mites(cost);
-        let takes = |amount: i128, part: u64| wait_ns(&self.limits, amount, lent, part);
+        let takes = |amount: i128, part: u64| wait_ns(&self.terms.limits, amount, lent, part);
         let first = takes(price - self.level.tokens, self.level.part)?;
         let gap = takes(price, 0)?;
         let in_turn = self.promised_ns().saturating_add(gap);
         let is_late = planted!(
             36,
-            is_out && self.promised.is_shared && first < in_turn,
+            is_out && self.busy.promised.is_shared && first < in_turn,
             false
         );
         Some((if is_late { in_turn } else { first }, gap))
@@ -190,10 +190,10 @@ impl Pool {
     fn with(&self, cost: u64, waits: &Waits) -> (Promise, i128) {
         let now = self.level.at;
         // Rounded up: a limit may have a part of a mite more each time.
-        let rate = self.limits.rate() + 1 - self.spoken_for();
+        let rate = self.terms.limits.rate() + 1 - self.spoken_for();
         let price = mites(cost);
         let until = after(now, waits.last_ns());
-        let promise = self.promised.promise.with(price, rate, until, now);
+        let promise = self.busy.promised.promise.with(price, rate, until, now);
         let paid = mites(cost.saturating_mul(waits.count));
         let bound = promise.bound(now).saturating_add(promise.rate);
         let level = self.level.tokens.saturating_sub(paid);

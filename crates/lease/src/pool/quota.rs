@@ -23,18 +23,18 @@ pub(crate) struct Reserved {
 
 impl Pool {
     /// Limit, period and burst.
-    pub const fn limits(&self) -> &Limits {
-        &self.limits
+    pub fn limits(&self) -> &Limits {
+        &self.terms.limits
     }
 
     /// Whether somebody has a record of that name.
     pub(crate) fn is_taken(&self, name: u64) -> bool {
-        self.records.contains_key(&name)
+        self.busy.records.contains_key(&name)
     }
 
     /// Whether there is room for another record.
     pub(crate) fn is_open(&self) -> bool {
-        self.records.len() < self.rules.lessees_max
+        self.busy.records.len() < self.terms.rules.lessees_max
     }
 
     /// Keeps that for a data plane until `until`, instead of what was kept. Tokens are drawn apart.
@@ -86,23 +86,24 @@ impl Pool {
     /// The rate that a data plane may have: what nobody has, less the pool's share, out of which changes are paid; or
     /// half of what nobody has, so that nobody is left with nothing.
     pub(crate) fn rate_free(&self) -> i128 {
-        let all = self.limits.rate();
-        let free = self.rate_max() - self.sums.rate - self.unknown().0;
-        let beside = free - part(all, self.rules.pool_rate, ONE);
+        let all = self.terms.limits.rate();
+        let free = self.rate_max() - self.busy.sums.rate - self.unknown().0;
+        let beside = free - part(all, self.terms.rules.pool_rate, ONE);
         beside.max(free / 2).max(0)
     }
 
     /// Whether more is reserved than there is, as after a change of limits.
     pub(crate) fn is_over(&self) -> bool {
         let (rate, depth) = self.unknown();
-        self.sums.rate + rate > self.limits.rate() || self.sums.depth + depth > self.limits.depth()
+        self.busy.sums.rate + rate > self.terms.limits.rate()
+            || self.busy.sums.depth + depth > self.terms.limits.depth()
     }
 
     /// The depth and the rate that are due to a demand that lasts for `term_ns`: there are no top-ups, so the rate is a
     /// quarter above what is asked for.
     pub(crate) fn due_plane(&self, want: u64, term_ns: u64) -> (i128, i128) {
         let crowd = self.crowd(want);
-        let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
+        let lent = part(self.terms.limits.depth(), self.terms.rules.lent_depth, ONE);
         let ample = want.saturating_add(want / 4);
         let depth = part(lent, want.min(crowd.mark), crowd.want).min(used(ample, term_ns));
         (depth, crowd.rate_share(want).min(rate_of(ample)))
@@ -113,8 +114,8 @@ impl Pool {
     /// left with some. Most have more than they use: they may have a quarter more, too.
     pub(crate) fn claimable(&self, used: u64, term_ns: u64) -> (i128, i128) {
         let (all, depth) = self.unknown();
-        let lent = part(self.limits.depth(), self.rules.lent_depth, ONE);
-        let own = part(lent, used, self.limits.want());
+        let lent = part(self.terms.limits.depth(), self.terms.rules.lent_depth, ONE);
+        let own = part(lent, used, self.terms.limits.want());
         let due = self.due_plane(used, term_ns).0.min(depth / 2);
         let rate = rate_of(used).min(all);
         // Small rates are told in whole tokens, rounded down.

@@ -53,7 +53,7 @@ impl Stated {
 
 impl Pool {
     pub(super) fn order(&mut self, question: &Question) -> Order {
-        let Some(record) = self.records.get(&question.client) else {
+        let Some(record) = self.busy.records.get(&question.client) else {
             return Order::Next;
         };
         let last = (record.booked.boot, record.seq);
@@ -118,7 +118,7 @@ impl Pool {
         let given = planted!(6, question.give - booked.give, question.give);
         let owed = refund.saturating_add(given.max(0));
         let credit = owed.min(booked.depth - stated.depth).min(lent);
-        self.figures.clamped += u64::from(credit < owed);
+        self.busy.figures.clamped += u64::from(credit < owed);
         self.credit(credit);
         let told = planted!(27, self.level.at, record.heard);
         self.enter(booked.depth - stated.depth - credit, told);

@@ -4,9 +4,11 @@
 //! admit, less all that is reserved. What a client spent is entered when it is told, and what nobody told of when its
 //! term has ended, both later than it was. Leases of a fixed window end with it. Not here: the counting (`window`).
 
+use std::sync::Arc;
+
 use tollgate_limit::{Cost, Instant, Receipt};
 
-use super::{Lend, Pool};
+use super::{Lend, Pool, PoolTerms};
 use crate::amount::{TOKEN, after, mites, wait_ns};
 use crate::window::{Clock, Count, Window};
 
@@ -14,14 +16,18 @@ impl Pool {
     /// The same pool, of a window. Only tokens are lent of it.
     #[must_use]
     pub(crate) fn counting(mut self, window: &Window, clock: Clock) -> Self {
-        self.limits = window.limits();
-        self.rules.lend = Lend::Tokens;
+        let (limits, mut rules) = (window.limits(), self.terms.rules);
+        rules.lend = Lend::Tokens;
+        let terms = PoolTerms { limits, rules };
+        if terms != *self.terms {
+            self.terms = Arc::new(terms);
+        }
         self.count = Some(Box::new(Count::new(window.clone(), clock)));
-        if let Some(until) = self.unknown.map(|unknown| unknown.until) {
+        if let Some(until) = self.learns_until() {
             self = self.until(until);
         }
         if let Some(unknown) = self.unknown.as_mut() {
-            (unknown.rate, unknown.depth) = (0, self.limits.depth());
+            (unknown.rate, unknown.depth) = (0, self.terms.limits.depth());
         }
         self.reckon(0);
         self
@@ -42,11 +48,11 @@ impl Pool {
     }
 
     /// Counts by another window from here on.
-    pub(crate) fn recount(&mut self, window: &Window, now: Instant) {
+    pub(crate) fn recount(&mut self, window: &Window, terms: &Arc<PoolTerms>, now: Instant) {
         self.advance(now);
         if let Some(count) = self.count.as_mut() {
             count.change(window.clone(), self.level.at);
-            self.change(window.limits(), now);
+            self.change_to(Arc::clone(terms), now);
         }
     }
 
@@ -60,14 +66,14 @@ impl Pool {
     }
 
     /// Bytes behind a window.
-    pub(crate) fn count_bytes(&self) -> usize {
+    pub(super) fn count_bytes(&self) -> usize {
         self.count.as_ref().map_or(0, |count| count.heap_bytes())
     }
 
     /// Works out what a window has that is neither spent nor reserved, nor held beside the books.
     pub(super) fn reckon(&mut self, held: i128) {
         if let Some(count) = self.count.as_ref() {
-            let lent = self.sums.depth + self.unknown().1 + held;
+            let lent = self.busy.sums.depth + self.unknown().1 + held;
             self.level.tokens = mites(count.left(self.level.at)) - planted!(24, lent, 0);
         }
     }
@@ -99,13 +105,13 @@ impl Pool {
     pub(super) fn wait_ns(&self, level: i128) -> Option<u64> {
         let (rate, depth) = self.unknown();
         if let Some(count) = self.count.as_ref() {
-            return count.wait_ns(level + self.sums.depth + depth, self.level.at);
+            return count.wait_ns(level + self.busy.sums.depth + depth, self.level.at);
         }
         let missing = (level - self.level.tokens).max(0);
         wait_ns(
-            &self.limits,
+            &self.terms.limits,
             missing,
-            self.sums.rate + rate,
+            self.busy.sums.rate + rate,
             self.level.part,
         )
     }
@@ -113,7 +119,7 @@ impl Pool {
     /// For how long a lease is given now.
     pub(crate) fn term_ns(&self) -> u64 {
         let now = self.level.at;
-        let end = after(now, self.rules.term_ns);
+        let end = after(now, self.terms.rules.term_ns);
         planted!(26, self.cut(now, end), end).nanos_since(now)
     }
 
@@ -125,10 +131,10 @@ impl Pool {
 
     /// The most demand of one client that counts: all there is of a bucket's rate, or all of a window in a term.
     pub(super) fn want_max(&self) -> u64 {
-        let usual = self.limits.want();
+        let usual = self.terms.limits.want();
         match self.count {
             None => usual,
-            Some(_) => usual.max(self.limits.want_in(self.rules.term_ns)),
+            Some(_) => usual.max(self.terms.limits.want_in(self.terms.rules.term_ns)),
         }
     }
 
