@@ -5,12 +5,13 @@
 --            bucket 1: spent   window 2: count   weighted 3: current, previous
 --            entries 4 (log) or 5 (slices): sum, seconds and nanoseconds of the newest, how many; they have a list of their own
 -- KEYS[2…] the lists, oldest first, in the order of the policies that have one
--- ARGV[1]  {shape, until (seconds, nanoseconds), linger ms, place of the first request, then the policies, then the requests}
+-- ARGV[1]  (unpacked already, where decide_many.lua calls)
+--          {shape, until (seconds, nanoseconds), linger ms, place of the first request, then the policies, then the requests}
 -- ARGV[2]  where the one request changes the key without deciding: {what: 1 charge, 2 refund, 3 surcharge and 4 return by a receipt,
 --          then for each policy: whether it is changed, the time of the receipt's entry, what charges may bring it to (-1: anything)}
 -- Answers  {0 decided | 1 not for me | 2 other terms, please; the head found; verdicts; the entries looked at, by list}
 local raw = redis.call('GET', KEYS[1])
-local a = cmsgpack.unpack(ARGV[1])
+local a = type(ARGV[1]) == 'table' and ARGV[1] or cmsgpack.unpack(ARGV[1])
 local first, last = a[5], #a
 local w = ARGV[2] and cmsgpack.unpack(ARGV[2])
 local op = w and w[1] or 0

@@ -14,7 +14,7 @@ use crate::reply::{Reply, Status};
 /// How often other terms are asked for, before the key's time is taken to run away.
 const TERMS_MAX: usize = 8;
 
-type Answers = Vec<Result<Said, Failure>>;
+pub(crate) type Answers = Vec<Result<Said, Failure>>;
 
 /// Answers a group.
 pub(crate) async fn decide(inner: &Inner, key: Key, group: Group) -> Result<Answers, Failure> {
@@ -68,7 +68,7 @@ async fn by_script(
 }
 
 /// What the script's answer means, which must be what this code would have said.
-fn checked(
+pub(crate) fn checked(
     inner: &Inner,
     asks: &[&Ask],
     reply: &Reply,
@@ -289,13 +289,13 @@ fn entries_at(found: &Found, place: usize) -> &[(u64, u64)] {
 }
 
 /// Places of the policies that have a list.
-fn lists_of(book: &Book) -> Vec<usize> {
+pub(crate) fn lists_of(book: &Book) -> Vec<usize> {
     let policies = book.set().policies().iter().enumerate();
     let listed = policies.filter(|(_, policy)| kind(policy) >= LOG);
     listed.map(|(place, _)| place).collect()
 }
 
-const fn cost(ask: &Ask) -> u64 {
+pub(crate) const fn cost(ask: &Ask) -> u64 {
     match ask.verb {
         Verb::Check { cost, .. } => cost.tokens(),
         // Not for the script.

@@ -11,17 +11,18 @@ use tollgate_store::{Ask, Book, Clock, Engine, Failure, LedgerId, Loaded, Said, 
 
 use crate::clock;
 use crate::config::Config;
-use crate::decide::decide;
+use crate::decide::{Answers, decide};
 use crate::dial::Dialer;
 use crate::exact::Told;
 use crate::figures::Figures;
-use crate::lanes::{Entered, Lanes, Waiting};
+use crate::lanes::{Entered, Group, Lanes, Waiting};
 use crate::ledger;
 use crate::link::{Error, Link};
 use crate::name::{self, Key};
 use crate::reply::Reply;
 use crate::scripts::{Script, Scripts};
 use crate::shapes::Shapes;
+use crate::together::{TOGETHER_MAX, Together};
 
 /// Redis, as an engine that decides.
 pub struct Redis {
@@ -31,6 +32,8 @@ pub struct Redis {
 pub(crate) struct Inner {
     links: Vec<Arc<Link>>,
     follows_primary: bool,
+    /// Whether one server has all keys.
+    has_all: bool,
     lanes: Lanes,
     pub(crate) scripts: Scripts,
     shapes: Shapes,
@@ -51,6 +54,7 @@ impl Redis {
         };
         let linger_ms = u64::try_from(config.linger.as_millis()).unwrap_or(u64::from(u32::MAX));
         let inner = Arc::new(Inner {
+            has_all: !matches!(*dialer, Dialer::Cluster(_)),
             links: (0..count)
                 .map(|_| Link::open(Arc::clone(&dialer)))
                 .collect(),
@@ -131,8 +135,8 @@ impl Engine for Redis {
             answers.push(Some(receiver));
         }
         // Only now, so that asks of this batch for one key go together.
-        for key in firsts {
-            tokio::spawn(fly(Arc::clone(&self.inner), key));
+        for keys in firsts.chunks(if self.inner.has_all { TOGETHER_MAX } else { 1 }) {
+            tokio::spawn(fly_together(Arc::clone(&self.inner), keys.to_vec()));
         }
         let mut all = Vec::with_capacity(answers.len());
         for receiver in answers {
@@ -170,29 +174,85 @@ impl Engine for Redis {
     }
 }
 
-/// Asks for one key until nobody waits for it.
-async fn fly(inner: Arc<Inner>, key: Key) {
-    while let Some(mut group) = inner.lanes.next(key) {
+/// Asks for one key until nobody waits for it, first for this group.
+async fn fly(inner: Arc<Inner>, key: Key, group: Group) {
+    let mut next = Some(group);
+    while let Some(mut group) = next {
         inner.figures.called(group.waiting.len());
         let answers: Vec<_> = group.waiting.iter_mut().map(answer_of).collect();
-        let deadline = group.waiting.iter().map(|waiting| waiting.deadline).max();
-        let deadline = deadline.unwrap_or_else(Instant::now);
+        let deadline = until([&group]);
         let said = timeout_at(deadline, decide(&inner, key, group)).await;
         let said = said.unwrap_or_else(|_| {
             inner.link(key).timed_out();
             Err(Failure::Late)
         });
-        match said {
-            Ok(said) => {
-                for (to, said) in answers.into_iter().zip(said) {
-                    // Who has gone does not mind.
-                    let _ = to.send(said);
-                }
+        deliver(answers, said);
+        next = inner.lanes.next(key);
+    }
+}
+
+/// Asks for keys that nobody asks for yet: once for all that can go together, and for the others each alone.
+async fn fly_together(inner: Arc<Inner>, keys: Vec<Key>) {
+    let alone = |key, group| drop(tokio::spawn(fly(Arc::clone(&inner), key, group)));
+    let mut together = Together::default();
+    for key in keys {
+        let group = inner.lanes.next(key);
+        if let Some(group) = group.and_then(|group| together.take(key, group)) {
+            alone(key, group);
+        }
+    }
+    if together.len() <= 1 {
+        for (key, group) in together.apart() {
+            fly(Arc::clone(&inner), key, group).await;
+        }
+        return;
+    }
+    inner
+        .figures
+        .called(together.each().map(|group| group.waiting.len()).sum());
+    let said = timeout_at(until(together.each()), together.decide(&inner)).await;
+    let said = said.unwrap_or(Err(Failure::Late));
+    let groups = together.apart();
+    if let (Err(Failure::Late), Some((key, _))) = (&said, groups.first()) {
+        inner.link(*key).timed_out();
+    }
+    let failed = said.as_ref().err().cloned();
+    let mut said = said.unwrap_or_default().into_iter();
+    for (key, mut group) in groups {
+        let said = match &failed {
+            Some(failure) => Some(Err(failure.clone())),
+            None => said.next().flatten(),
+        };
+        // What the script leaves to us is asked for again, alone.
+        let Some(said) = said else {
+            alone(key, group);
+            continue;
+        };
+        deliver(group.waiting.iter_mut().map(answer_of).collect(), said);
+        if let Some(group) = inner.lanes.next(key) {
+            alone(key, group);
+        }
+    }
+}
+
+/// How long somebody waits.
+fn until<'g>(groups: impl IntoIterator<Item = &'g Group>) -> Instant {
+    let waiting = groups.into_iter().flat_map(|group| &group.waiting);
+    let deadline = waiting.map(|waiting| waiting.deadline).max();
+    deadline.unwrap_or_else(Instant::now)
+}
+
+fn deliver(answers: Vec<oneshot::Sender<Result<Said, Failure>>>, said: Result<Answers, Failure>) {
+    match said {
+        Ok(said) => {
+            for (to, said) in answers.into_iter().zip(said) {
+                // Who has gone does not mind.
+                let _ = to.send(said);
             }
-            Err(failure) => {
-                for to in answers {
-                    let _ = to.send(Err(failure.clone()));
-                }
+        }
+        Err(failure) => {
+            for to in answers {
+                let _ = to.send(Err(failure.clone()));
             }
         }
     }
@@ -235,6 +295,20 @@ impl Inner {
             .run(key, &self.scripts.decide, lists, arguments)
             .await?;
         Reply::read(value)
+    }
+
+    /// Runs the script for several keys, of which `key` is one.
+    pub(crate) async fn decide_many(
+        &self,
+        key: Key,
+        names: &[String],
+        arguments: [&[u8]; 2],
+    ) -> Result<Vec<u8>, Failure> {
+        let script = &self.scripts.decide_many;
+        match self.eval(key, script, names, &arguments).await? {
+            Value::BulkString(answers) => Ok(answers),
+            _ => Err(Failure::Broken("a script's answer makes no sense".into())),
+        }
     }
 
     pub(crate) async fn load(&self, key: Key, lists: &[usize]) -> Result<Reply, Failure> {
@@ -319,7 +393,7 @@ impl Inner {
                 if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) =>
             {
                 self.figures.script_lost();
-                self.call(link, &command("EVAL", script.text)).await
+                self.call(link, &command("EVAL", &script.text)).await
             }
             result => self.judged(link, result),
         }

@@ -39,6 +39,7 @@ pub(crate) const NARROW: u64 = 9_000_000_000_000_000;
 const SECOND: u128 = 1_000_000_000;
 
 /// The policies of a book, as the script takes them at some instant.
+#[derive(PartialEq, Eq)]
 pub(crate) struct Told {
     packed: Packer,
     numbers: usize,
@@ -114,6 +115,17 @@ pub(crate) fn told_change(book: &Book, change: &Change) -> Vec<u8> {
     packed.into_bytes()
 }
 
+impl Packer {
+    /// A request: its time, and what it costs.
+    pub(crate) fn request(&mut self, now: Instant, cost: u64) {
+        let (seconds, nanos) = seconds(u128::from(now.as_nanos()));
+        self.number(seconds);
+        self.number(nanos);
+        // Larger than every narrow policy can hold, either way.
+        self.number(cost.min(NARROW));
+    }
+}
+
 impl Told {
     /// What to tell of the policies for an ask, not before `not_before`.
     pub(crate) fn to_ask(ask: &Ask, not_before: Instant, linger_ms: u64) -> Self {
@@ -153,24 +165,31 @@ impl Told {
 
     /// The whole argument of the script, for requests of such times and costs.
     pub(crate) fn argument(
-        self,
+        &self,
         requests: impl ExactSizeIterator<Item = (Instant, u64)>,
     ) -> Vec<u8> {
+        let mut whole = self.before(3 * requests.len());
+        for (now, cost) in requests {
+            whole.request(now, cost);
+        }
+        whole.into_bytes()
+    }
+
+    /// The same without requests, which are told apart.
+    pub(crate) fn terms(&self) -> Vec<u8> {
+        self.before(0).into_bytes()
+    }
+
+    /// What comes before so many more numbers.
+    fn before(&self, more: usize) -> Packer {
         let mut whole = Packer::default();
-        whole.array(5 + self.numbers + 3 * requests.len());
+        whole.array(5 + self.numbers + more);
         for number in self.head {
             whole.number(number);
         }
         whole.number(6 + self.numbers as u64);
-        whole.append(self.packed);
-        for (now, cost) in requests {
-            let (seconds, nanos) = seconds(u128::from(now.as_nanos()));
-            whole.number(seconds);
-            whole.number(nanos);
-            // Larger than every narrow policy can hold, either way.
-            whole.number(cost.min(NARROW));
-        }
-        whole.into_bytes()
+        whole.append(&self.packed);
+        whole
     }
 
     fn policy(&mut self, policy: &Policy, enforced: u64, now: Instant) {

@@ -52,6 +52,13 @@ pub(crate) struct Lanes {
     linger_ms: u64,
 }
 
+impl Group {
+    /// What is asked.
+    pub(crate) fn asks(&self) -> impl Iterator<Item = &Ask> {
+        self.waiting.iter().map(|waiting| &waiting.ask)
+    }
+}
+
 impl Lanes {
     pub(crate) fn new(flights_max: usize, linger_ms: u64) -> Self {
         Self {

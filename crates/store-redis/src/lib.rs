@@ -25,6 +25,7 @@ mod pack;
 mod reply;
 mod scripts;
 mod shapes;
+mod together;
 
 pub use config::{BadAddress, Config, Servers, Tls};
 pub use engine::Redis;

@@ -3,7 +3,7 @@
 //! Not here: maps, floats, negative numbers; whoever sends one is not our script.
 
 /// Writes values one after another.
-#[derive(Default)]
+#[derive(Default, PartialEq, Eq)]
 pub(crate) struct Packer(Vec<u8>);
 
 impl Packer {
@@ -41,8 +41,8 @@ impl Packer {
         self.0.extend(length.to_be_bytes());
     }
 
-    pub(crate) fn append(&mut self, other: Self) {
-        self.0.extend(other.0);
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {

@@ -39,11 +39,8 @@ impl Reply {
             return None;
         };
         let mut parts = parts.into_iter();
-        let status = match parts.next()? {
-            Value::Int(0) => Status::Decided,
-            Value::Int(1) => Status::Wide,
-            Value::Int(2) => Status::Late,
-            _ => return None,
+        let Value::Int(status) = parts.next()? else {
+            return None;
         };
         let raw = match parts.next()? {
             Value::Nil => None,
@@ -54,10 +51,24 @@ impl Reply {
             return None;
         };
         Some(Self {
+            lists: parts.map(entries).collect::<Option<_>>()?,
+            ..Self::of(u64::try_from(status).ok()?, raw, &verdicts)?
+        })
+    }
+
+    /// An answer that looked at no list.
+    pub(crate) fn of(status: u64, raw: Option<Vec<u8>>, verdicts: &[u8]) -> Option<Self> {
+        let status = match status {
+            0 => Status::Decided,
+            1 => Status::Wide,
+            2 => Status::Late,
+            _ => return None,
+        };
+        Some(Self {
             status,
             raw,
             admitted: verdicts.iter().map(|verdict| *verdict == b'1').collect(),
-            lists: parts.map(entries).collect::<Option<_>>()?,
+            lists: Vec::new(),
         })
     }
 

@@ -1,8 +1,10 @@
 //! The scripts that run in Redis, by the name it knows them by once it has seen them.
 
+use std::borrow::Cow;
+
 /// A script.
 pub(crate) struct Script {
-    pub(crate) text: &'static str,
+    pub(crate) text: Cow<'static, str>,
     /// The digest that `EVALSHA` takes.
     pub(crate) sha: String,
 }
@@ -11,6 +13,8 @@ pub(crate) struct Script {
 pub(crate) struct Scripts {
     /// Decides and writes.
     pub(crate) decide: Script,
+    /// The same for several keys.
+    pub(crate) decide_many: Script,
     /// Shows everything.
     pub(crate) load: Script,
     /// Writes if unchanged.
@@ -24,7 +28,11 @@ pub(crate) struct Scripts {
 impl Scripts {
     pub(crate) fn new() -> Self {
         Self {
-            decide: Script::of(include_str!("decide.lua")),
+            decide: Script::of(DECIDE),
+            decide_many: Script::of(format!(
+                "local function decide(KEYS, ARGV)\n{DECIDE}end\n{}",
+                include_str!("decide_many.lua")
+            )),
             load: Script::of(include_str!("load.lua")),
             swap: Script::of(include_str!("swap.lua")),
             load_ledger: Script::of(include_str!("load_ledger.lua")),
@@ -34,8 +42,11 @@ impl Scripts {
 }
 
 impl Script {
-    fn of(text: &'static str) -> Self {
-        let sha = redis::Script::new(text).get_hash().to_owned();
+    fn of(text: impl Into<Cow<'static, str>>) -> Self {
+        let text = text.into();
+        let sha = redis::Script::new(&text).get_hash().to_owned();
         Self { text, sha }
     }
 }
+
+const DECIDE: &str = include_str!("decide.lua");

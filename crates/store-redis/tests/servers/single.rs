@@ -104,3 +104,26 @@ async fn a_request_that_no_policy_counts_writes_nothing() {
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
     assert_eq!(shown().await, before);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_one_batch_are_one_call() {
+    let server = Server::start();
+    let engine = open(&config(&server)).await;
+    let book = book(&FIVE);
+    // Key `n` is asked for n times of sixty tokens, of which one fits; the server learns the script first.
+    let batch = |names: core::ops::Range<u128>| -> Vec<_> {
+        let each = names.flat_map(|name| (0..name).map(move |_| name));
+        each.map(|name| check(&book, name, 60)).collect()
+    };
+    assert!(engine.ask(batch(1..3), PATIENCE).await[0].is_ok());
+    server.cli(&["CONFIG", "RESETSTAT"]);
+    let said = engine.ask(batch(3..12), PATIENCE).await;
+    assert_eq!((server.calls("evalsha"), server.calls("eval")), (1, 0));
+    let admitted = said.iter().map(|said| match said {
+        Ok(Said::Outcome { outcome, .. }) => outcome.decision.verdict.is_allowed(),
+        said => panic!("a check is answered by {said:?}"),
+    });
+    let expected = (3..12).flat_map(|name| (0..name).map(|number| number == 0));
+    assert_eq!(admitted.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    assert_eq!(engine.figures().disagreements(), 0);
+}

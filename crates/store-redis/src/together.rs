@@ -1,0 +1,117 @@
+//! Keys that are decided in one call: by policies that are told once, each with its own requests.
+//!
+//! Where one server has all keys and policies have no lists. Not here: keys that must be decided otherwise (`decide`).
+
+use tollgate_limit::Instant;
+use tollgate_store::{Ask, Failure};
+
+use crate::decide::{Answers, checked, cost, lists_of};
+use crate::engine::Inner;
+use crate::exact::Told;
+use crate::lanes::Group;
+use crate::name::Key;
+use crate::pack::{Packed, Packer, Unpacker};
+use crate::reply::{Reply, Status};
+
+/// The most keys of one call: nobody else is served by the server meanwhile.
+pub(crate) const TOGETHER_MAX: usize = 64;
+
+/// Groups of different keys that can go together.
+#[derive(Default)]
+pub(crate) struct Together(Vec<(Key, Group)>);
+
+impl Together {
+    /// Takes a group along; gives it back where it cannot be.
+    pub(crate) fn take(&mut self, key: Key, group: Group) -> Option<Group> {
+        let fits = match (self.0.first(), &group.told) {
+            (None, Some(_)) => group.asks().next().is_some_and(decides_alone),
+            (Some((_, first)), Some(told)) => {
+                first.told.as_ref() == Some(told) && group.asks().next().is_some_and(decides_alone)
+            }
+            (_, None) => false,
+        };
+        if !fits {
+            return Some(group);
+        }
+        self.0.push((key, group));
+        None
+    }
+
+    /// How many keys there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All groups.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Group> {
+        self.0.iter().map(|(_, group)| group)
+    }
+
+    /// Takes them apart again.
+    pub(crate) fn apart(self) -> Vec<(Key, Group)> {
+        self.0
+    }
+
+    /// Asks for all of them: the answers for each key, or nothing where it has to be asked for alone.
+    pub(crate) async fn decide(
+        &self,
+        inner: &Inner,
+    ) -> Result<Vec<Option<Result<Answers, Failure>>>, Failure> {
+        let Some((key, first)) = self.0.first() else {
+            return Ok(Vec::new());
+        };
+        if let Some(ask) = first.asks().next() {
+            inner.know_shape(&ask.book).await?;
+        }
+        let terms = first.told.as_ref().map_or_else(Vec::new, Told::terms);
+        let requests = self.requests();
+        let names: Vec<String> = self.0.iter().map(|(key, _)| key.head()).collect();
+        let value = inner.decide_many(*key, &names, [&terms, &requests]).await?;
+        let broken = || Failure::Broken("a script's answer makes no sense".into());
+        let replies = replies(&value, self.0.len()).ok_or_else(broken)?;
+        let answers = self.each().zip(replies).map(|(group, reply)| {
+            let asks: Vec<&Ask> = group.asks().collect();
+            let is_decided = reply.status == Status::Decided;
+            is_decided.then(|| checked(inner, &asks, &reply, Instant::default()))
+        });
+        Ok(answers.collect())
+    }
+
+    /// How many requests each key has, and which.
+    fn requests(&self) -> Vec<u8> {
+        let count: usize = self.each().map(|group| 1 + 3 * group.waiting.len()).sum();
+        let mut packed = Packer::default();
+        packed.array(count);
+        for group in self.each() {
+            packed.number(group.waiting.len() as u64);
+            for ask in group.asks() {
+                packed.request(ask.now, cost(ask));
+            }
+        }
+        packed.into_bytes()
+    }
+}
+
+/// Whether it is decided by a head alone.
+fn decides_alone(ask: &Ask) -> bool {
+    ask.verb.change(ask.now).is_none() && lists_of(&ask.book).is_empty()
+}
+
+/// Reads the answers for so many keys.
+fn replies(bytes: &[u8], count: usize) -> Option<Vec<Reply>> {
+    let mut from = Unpacker(bytes);
+    if from.value()? != Packed::Array(count) {
+        return None;
+    }
+    let replies = (0..count).map(|_| {
+        let (Packed::Array(3), status) = (from.value()?, from.number()?) else {
+            return None;
+        };
+        let (Packed::String(raw), Packed::String(verdicts)) = (from.value()?, from.value()?) else {
+            return None;
+        };
+        let raw = Some(raw).filter(|raw| !raw.is_empty());
+        Reply::of(status, raw.map(<[u8]>::to_vec), verdicts)
+    });
+    replies.collect()
+}
