@@ -19,8 +19,6 @@ pub struct Crew {
     pub me: Option<NodeId>,
     /// Everybody who lives, this node included, by number and id.
     pub alive: Vec<(NodeId, u128)>,
-    /// Grows with every change.
-    pub version: u64,
 }
 
 /// An answer, once it is there.
@@ -41,7 +39,6 @@ impl Peers for Handle {
         Crew {
             me: company.me,
             alive: company.alive.clone(),
-            version: company.version,
         }
     }
 

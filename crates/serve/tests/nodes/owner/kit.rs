@@ -53,7 +53,6 @@ impl Peers for Desk {
         Crew {
             me: Some(self.me),
             alive: self.net.alive.lock().clone(),
-            version: *self.net.version.borrow(),
         }
     }
 
