@@ -176,7 +176,8 @@ pub(super) enum OwnedOp {
 pub(super) enum OwnedKey {
     Word(u64),
     Text(Vec<u8>),
-    Entries(Vec<(String, String)>),
+    /// Names and values by turns, one behind the other, and where each ends.
+    Entries(String, SmallVec<[usize; 4]>),
 }
 
 #[derive(Debug)]
@@ -243,9 +244,15 @@ impl OwnedKey {
             Key::Word(word) => Self::Word(word),
             Key::Text(text) => Self::Text(text.to_vec()),
             Key::Entries(entries) => {
-                let each = entries.iter();
-                let each = each.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-                Self::Entries(each.collect())
+                let bytes = entries.iter().map(|(name, value)| name.len() + value.len());
+                let mut text = String::with_capacity(bytes.sum());
+                let words = entries.iter().flat_map(|(name, value)| [*name, *value]);
+                let ends = words.map(|word| {
+                    text.push_str(word);
+                    text.len()
+                });
+                let ends = ends.collect();
+                Self::Entries(text, ends)
             }
         }
     }
@@ -254,8 +261,14 @@ impl OwnedKey {
         match self {
             Self::Word(word) => run(Key::Word(*word)),
             Self::Text(text) => run(Key::Text(text)),
-            Self::Entries(entries) => {
-                let each = entries.iter().map(|(name, value)| (&**name, &**value));
+            Self::Entries(text, ends) => {
+                let mut from = 0;
+                let mut word = |end: usize| text.get(std::mem::replace(&mut from, end)..end);
+                let (pairs, _) = ends.as_chunks::<2>();
+                let each = pairs.iter().map(|[name, value]| {
+                    let (name, value) = (word(*name), word(*value));
+                    (name.unwrap_or_default(), value.unwrap_or_default())
+                });
                 let each: SmallVec<[(&str, &str); 8]> = each.collect();
                 run(Key::Entries(&each))
             }

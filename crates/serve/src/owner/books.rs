@@ -101,7 +101,7 @@ impl At<'_> {
             ),
         };
         let due = Due { charge, ..due };
-        let verb = Verb::Settle([due].into_iter().collect());
+        let verb = Verb::Settle(vec![due]);
         let settled = Question {
             verb,
             ..question.clone()

@@ -17,6 +17,8 @@ use crate::engine::{Question, Verb};
 /// Denials that are given again.
 pub(super) struct Denied {
     slots: Box<[Mutex<Option<Denial>>]>,
+    /// The print of each, or zero: nearly all questions are of keys that were not denied, and need not look further.
+    marks: Box<[AtomicU64]>,
     /// Denials of before count no more.
     era: AtomicU64,
 }
@@ -37,6 +39,7 @@ impl Denied {
     pub(super) fn new() -> Self {
         Self {
             slots: (0..SLOTS).map(|_| Mutex::new(None)).collect(),
+            marks: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
             era: AtomicU64::new(0),
         }
     }
@@ -46,10 +49,15 @@ impl Denied {
         self.era.fetch_add(1, Relaxed);
     }
 
-    fn slot(&self, spot: &Spot) -> Option<&Mutex<Option<Denial>>> {
-        let places = self.slots.len() as u64;
-        let place = usize::try_from(spot.print.0 % places.max(1)).ok()?;
-        self.slots.get(place)
+    fn slot(&self, spot: &Spot) -> Option<(&Mutex<Option<Denial>>, &AtomicU64)> {
+        let place = usize::try_from(spot.print.0 % SLOTS as u64).ok()?;
+        self.slots.get(place).zip(self.marks.get(place))
+    }
+
+    /// The slot of a spot that it may be in.
+    fn marked(&self, spot: &Spot) -> Option<&Mutex<Option<Denial>>> {
+        let (slot, mark) = self.slot(spot)?;
+        (mark.load(Relaxed) == mark_of(spot)).then_some(slot)
     }
 
     /// The denial of a question, where it is known, by terms that the key is known to have had all the while.
@@ -58,8 +66,9 @@ impl Denied {
         let ([spot], Verb::Check) = (&*question.spots, &question.verb) else {
             return None;
         };
+        let slot = self.marked(spot)?;
         let terms = at.node.terms_mark(spot, now);
-        let held = self.slot(spot)?.lock();
+        let held = slot.lock();
         let denial = held.as_ref().filter(|denial| {
             (denial.tag, denial.print) == (map.tag(spot.contract), spot.print.0)
                 && (denial.era, denial.terms) == (self.era.load(Relaxed), terms)
@@ -119,13 +128,15 @@ impl Denied {
             until: now.saturating_add(kept),
             answer: answer.clone(),
         };
-        if let Some(slot) = self.slot(spot) {
-            *slot.lock() = Some(denial);
+        if let Some((slot, mark)) = self.slot(spot) {
+            let mut slot = slot.lock();
+            *slot = Some(denial);
+            mark.store(mark_of(spot), Relaxed);
         }
     }
 
     fn end_other_terms(&self, spot: &Spot, version: u64) {
-        if let Some(held) = self.slot(spot) {
+        if let Some(held) = self.marked(spot) {
             let is_other =
                 |denial: &mut Denial| denial.print == spot.print.0 && denial.terms.2 != version;
             held.lock().take_if(is_other);
@@ -134,10 +145,17 @@ impl Denied {
 
     /// Forgets what is known of some spots.
     pub(super) fn forget(&self, spots: &[Spot]) {
-        for slot in spots.iter().filter_map(|spot| self.slot(spot)) {
-            *slot.lock() = None;
+        for (slot, mark) in spots.iter().filter_map(|spot| self.slot(spot)) {
+            let mut slot = slot.lock();
+            *slot = None;
+            mark.store(0, Relaxed);
         }
     }
+}
+
+/// What is marked for a key: not zero.
+fn mark_of(spot: &Spot) -> u64 {
+    spot.print.0.max(1)
 }
 
 /// Keys whose denials are kept.

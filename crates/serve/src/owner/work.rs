@@ -294,7 +294,7 @@ fn split(
         let known = steps.iter().position(|step| step.to == *owner);
         let known = known.unwrap_or_else(|| {
             let verb = match &question.verb {
-                Verb::Settle(_) => Verb::Settle(SmallVec::new()),
+                Verb::Settle(_) => Verb::Settle(Vec::new()),
                 verb => verb.clone(),
             };
             let part = Question {
@@ -324,8 +324,7 @@ fn split(
 fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
     let taken = receipt.bookings().iter();
     let taken = taken.filter(|booking| booking.receipt.charged != 0);
-    let (spots, dues): (_, SmallVec<[_; 2]>) =
-        taken.filter_map(|booking| node.spot_of(booking)).unzip();
+    let (spots, dues): (_, Vec<_>) = taken.filter_map(|booking| node.spot_of(booking)).unzip();
     let question = Question {
         verb: Verb::Settle(dues),
         spots,

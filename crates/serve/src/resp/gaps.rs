@@ -38,7 +38,8 @@ pub(super) fn fill_later(
     }
     let mut waiting = Waiting::of(turn);
     let (shared, mailbox) = (Arc::clone(shared), mailbox.map(Arc::clone));
-    let replies = std::mem::take(replies);
+    // The thread's buffer stays with the thread.
+    let replies: Box<[u8]> = replies.drain(..).as_slice().into();
     Some(Box::pin(async move {
         let tickets = gaps.iter_mut().map(|gap| &mut *gap.ticket);
         waiting.wait(&shared.engine, tickets.collect()).await;

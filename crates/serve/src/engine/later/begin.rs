@@ -75,7 +75,7 @@ impl Turn<'_> {
     fn begin_check(&self, act: Act, ask: &Ask<'_>, ttl: Option<Span>) -> Begun {
         let answer = match self.asked_elsewhere(ask, ttl) {
             Ok(None) => self.check_here(ask, ttl),
-            Ok(Some((question, once))) => match self.recall(once.as_ref()) {
+            Ok(Some((question, once))) => match self.recall(once.as_deref()) {
                 None => return Ok(State::Ask(question, once)),
                 Some(known) => self.note(ask, known, true),
             },
@@ -97,7 +97,7 @@ impl Turn<'_> {
             .or(ttl.map(|_| ""))
             .map(|id| self.operation(id))
             .transpose()?;
-        Ok(Some((question, id.map(|id| Once { id, ttl }))))
+        Ok(Some((question, id.map(|id| Box::new(Once { id, ttl })))))
     }
 
     /// What an operation was answered before.
@@ -174,4 +174,4 @@ fn refuse_wait(answer: &mut Answer) {
     }
 }
 
-type Asked = Option<(Question, Option<Once>)>;
+type Asked = Option<(Question, Option<Box<Once>>)>;

@@ -188,8 +188,7 @@ impl Engine {
 pub(super) fn settling(node: &Node, receipt: &Receipt, actual: Cost) -> Option<Question> {
     let bookings = receipt.bookings().iter();
     let taken = bookings.filter(|booking| booking.receipt.charged != 0);
-    let (spots, dues): (_, smallvec::SmallVec<[_; 2]>) =
-        taken.filter_map(|booking| node.spot_of(booking)).unzip();
+    let (spots, dues): (_, Vec<_>) = taken.filter_map(|booking| node.spot_of(booking)).unzip();
     let question = Question {
         verb: Verb::Settle(dues),
         spots,

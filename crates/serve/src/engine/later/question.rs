@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tollgate_limit::{Cost, Forecast, Status};
 use tollgate_node::{Answer, Due, Lent, PlaneId, QuotaReport, QuotaTold, Spots};
 
@@ -33,7 +32,7 @@ pub enum Verb {
     /// Forget the key.
     Reset,
     /// Settle what was charged at each spot; the cost is the actual one.
-    Settle(SmallVec<[Due; 2]>),
+    Settle(Vec<Due>),
     /// Say how policies stand.
     Status,
     /// Say what policies would say.

@@ -23,9 +23,9 @@ pub(in super::super) enum State {
     /// Something must be learnt first; how often that was so, this time included.
     Learn(Vec<Unknown>, usize),
     /// Another node or a store is to be asked, and the answer to be remembered by its id.
-    Ask(Question, Option<Once>),
+    Ask(Question, Option<Box<Once>>),
     /// It was asked.
-    Asked(Option<Once>),
+    Asked(Option<Box<Once>>),
     /// It is decided, and these follow from that.
     Then(Answer, Vec<Ticket>),
     Done(Result<Outcome, EngineError>),
@@ -130,7 +130,7 @@ impl Ticket {
                 Act::Charge => State::heard(said.as_ref(), |done| done),
                 Act::Refund | Act::Reset => State::heard(said.as_ref(), |_| true),
                 Act::Check | Act::CheckWithin(_) | Act::CheckAndTake | Act::Reserve(_) => {
-                    let answer = turn.remembered(said, once.as_ref(), back);
+                    let answer = turn.remembered(said, once.as_deref(), back);
                     match turn.note(ask, answer, false) {
                         Ok(answer) => turn.checked(*act, ask, answer),
                         Err(error) => State::Done(Err(error)),
