@@ -241,6 +241,7 @@ impl Daemon {
             hub: Arc::clone(&hub),
             arrived,
         });
+        hub.set_ends(&ends);
         let joins = prepared.settings.join.clone();
         let joining = Joining::new(!joins.is_empty(), supply::steady_now());
         shared.state.set_joining(true);

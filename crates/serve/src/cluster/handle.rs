@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -19,7 +19,8 @@ use super::clocks::Clocks;
 use super::error::Fatal;
 use super::outlet::Outlet;
 use super::rates::Rates;
-use super::stream::StreamCounts;
+use super::stream::{Ends, StreamCounts};
+use super::thread_lines;
 use super::wire::{Hello, Outcome};
 use crate::supply::steady_now;
 
@@ -167,6 +168,8 @@ pub(super) struct Hub {
     company: ArcSwap<Company>,
     changed: watch::Sender<u64>,
     responder: ArcSwapOption<Box<dyn Respond>>,
+    /// What threads that serve open streams of their own with, once it is there.
+    ends: OnceLock<Weak<Ends>>,
 }
 
 impl Hub {
@@ -183,7 +186,21 @@ impl Hub {
             company: ArcSwap::default(),
             changed: watch::Sender::new(0),
             responder: ArcSwapOption::empty(),
+            ends: OnceLock::new(),
         }
+    }
+
+    /// From here on threads that serve may open streams of their own; for once.
+    pub(super) fn set_ends(&self, ends: &Arc<Ends>) {
+        // A second one would be of another cluster.
+        let _ = self.ends.set(Arc::downgrade(ends));
+    }
+
+    /// What this thread writes to a member: a stream of its own, or that of the cluster's thread.
+    fn outlet(&self, to: NodeId) -> Option<Arc<Outlet>> {
+        let ends = self.ends.get();
+        let own = ends.and_then(|ends| thread_lines::outlet(self, ends, to));
+        own.or_else(|| self.company.load().outlets.get(&to).map(Arc::clone))
     }
 
     pub(super) fn company(&self) -> Arc<Company> {
@@ -248,8 +265,7 @@ impl Handle {
         body: &[u8],
         within: Duration,
     ) -> Result<Bytes, RequestError> {
-        let company = self.0.company();
-        let outlet = company.outlets.get(&to).ok_or(RequestError::Unknown)?;
+        let outlet = self.0.outlet(to).ok_or(RequestError::Unknown)?;
         let awaited = outlet.request(kind, body)?;
         let answer = tokio::time::timeout(within, awaited.answer()).await;
         answer.unwrap_or(Err(RequestError::Late))

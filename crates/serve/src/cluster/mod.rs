@@ -25,6 +25,7 @@ mod show;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod thread_lines;
 pub mod tls;
 pub mod view;
 mod wire;
@@ -36,3 +37,4 @@ pub use error::{ClusterError, Fatal};
 pub use handle::{Company, Handle, Question, RequestError, Respond};
 pub use identity::Identity;
 pub use show::view;
+pub(crate) use thread_lines::serve_here;

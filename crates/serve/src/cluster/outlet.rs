@@ -2,6 +2,7 @@
 //! turned away at once. And the questions whose answers are awaited.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use bytes::Bytes;
@@ -25,8 +26,8 @@ pub(super) struct Outlet {
     is_writing: AtomicBool,
     /// Messages dropped for want of room, or because they could not be sent.
     dropped: AtomicU64,
-    /// Bytes written, before they are sealed.
-    written: AtomicU64,
+    /// Bytes written to the node, before they are sealed, by every stream to it.
+    written: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -53,6 +54,14 @@ impl Queue {
 }
 
 impl Outlet {
+    /// For another stream to the same node.
+    pub(super) fn beside(other: &Self) -> Self {
+        Self {
+            written: Arc::clone(&other.written),
+            ..Self::default()
+        }
+    }
+
     /// Leaves a message; the oldest frames go where there is no room.
     pub(super) fn message(&self, bytes: &[u8]) {
         let Some(frame) = wire::message(bytes) else {
@@ -139,6 +148,11 @@ impl Outlet {
     /// Whether questions are turned away because nobody can be reached.
     pub(super) fn set_down(&self, is_down: bool) {
         self.is_down.store(is_down, Relaxed);
+    }
+
+    /// Whether questions are turned away.
+    pub(super) fn is_down(&self) -> bool {
+        self.is_down.load(Relaxed)
     }
 
     /// Waits until something is there to be written.

@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
-use tollgate_cluster::Refused;
+use tollgate_cluster::{Member, Refused};
 use tollgate_gossip::NodeId;
 
 use super::handle::{Hub, Question, Reply};
@@ -97,6 +97,35 @@ impl Line {
             task,
         }
     }
+
+    /// A stream for questions of this thread: it is opened at once and kept, until its member is another or has gone,
+    /// keys change, or the cluster's thread ends.
+    pub(super) fn of_thread(ends: Arc<Ends>, member: &Member, beside: &Outlet) -> Self {
+        let (to, id) = (member.address, member.id);
+        let outlet = Arc::new(Outlet::beside(beside));
+        outlet.set_down(true);
+        let of_task = Arc::clone(&outlet);
+        let task = tokio::spawn(async move {
+            tokio::select! {
+                () = keep_open(&ends, &of_task, to, id) => {}
+                () = changed(&ends, to, id) => {}
+                () = ends.arrived.closed() => {}
+            }
+            of_task.set_down(true);
+            of_task.fail();
+        });
+        Self {
+            outlet,
+            to,
+            id,
+            task: task.abort_handle(),
+        }
+    }
+
+    /// Whether it is gone for good.
+    pub(super) fn is_over(&self) -> bool {
+        self.task.is_finished()
+    }
 }
 
 impl Drop for Line {
@@ -112,14 +141,9 @@ async fn keep(ends: Arc<Ends>, outlet: Arc<Outlet>, to: SocketAddr, id: u128) {
     loop {
         outlet.filled().await;
         match timeout(PATIENCE, connect(&ends, to, id)).await {
-            Ok(Ok((mut reader, mut writer))) => {
-                let _open = Open::count(&ends.hub.streams);
+            Ok(Ok(halves)) => {
                 rest = REST_MIN;
-                tokio::select! {
-                    _ = outlet.write_to(&mut writer) => {}
-                    _ = read_answers(&mut reader, &outlet, &ends.hub.streams) => {}
-                }
-                outlet.fail();
+                talk(&ends, &outlet, halves).await;
             }
             failed => {
                 let error = failed.map_or_else(
@@ -139,6 +163,46 @@ async fn keep(ends: Arc<Ends>, outlet: Arc<Outlet>, to: SocketAddr, id: u128) {
         rest = (rest * 2).min(REST_MAX);
         outlet.set_down(false);
     }
+}
+
+/// Opens a stream whenever there is none.
+async fn keep_open(ends: &Ends, outlet: &Outlet, to: SocketAddr, id: u128) {
+    let mut rest = REST_MIN;
+    loop {
+        if let Ok(Ok(halves)) = timeout(PATIENCE, connect(ends, to, id)).await {
+            rest = REST_MIN;
+            outlet.set_down(false);
+            talk(ends, outlet, halves).await;
+            outlet.set_down(true);
+        } else {
+            ends.hub.streams.failed.fetch_add(1, Relaxed);
+        }
+        sleep(rest).await;
+        rest = (rest * 2).min(REST_MAX);
+    }
+}
+
+/// Waits until there is no such member there, or keys are others.
+async fn changed(ends: &Ends, to: SocketAddr, id: u128) {
+    let tls = ends.tls.load_full();
+    let mut changes = ends.hub.changes();
+    let is_there = || {
+        let company = ends.hub.company();
+        let mut members = company.members.iter();
+        members.any(|member| member.address == to && member.id == id)
+            && Arc::ptr_eq(&tls, &ends.tls.load())
+    };
+    while is_there() && changes.changed().await.is_ok() {}
+}
+
+/// Writes and reads for as long as a stream is there.
+async fn talk(ends: &Ends, outlet: &Outlet, (mut reader, mut writer): Halves) {
+    let _open = Open::count(&ends.hub.streams);
+    tokio::select! {
+        _ = outlet.write_to(&mut writer) => {}
+        _ = read_answers(&mut reader, outlet, &ends.hub.streams) => {}
+    }
+    outlet.fail();
 }
 
 type Halves = (
@@ -362,6 +426,6 @@ const REST_MAX: Duration = Duration::from_secs(5);
 /// How long sent bytes may stay without being acknowledged.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Streams that others may have open.
-const STREAMS_MAX: usize = 1024;
+const STREAMS_MAX: usize = 4096;
 /// Questions of one stream that are answered at the same time.
 const WORKING_MAX: usize = 8 << 10;

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime as Tokio};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::cluster::serve_here;
 use crate::listen::{Bound, Crowd, Ground, Post, Speech, accept};
 use crate::settings::{Runtime, RuntimeKind};
 use crate::shared::{Shared, Stop};
@@ -63,7 +64,11 @@ impl Worker {
         }
         drop(context);
         let name = format!("serve-{number}");
+        let is_alone = self.shared.settings.runtime.kind == RuntimeKind::PerCore;
         thread::Builder::new().name(name).spawn(move || {
+            if is_alone {
+                serve_here();
+            }
             runtime.block_on(self.serve(posts));
             // What did not finish in time ends here.
             runtime.shutdown_background();
