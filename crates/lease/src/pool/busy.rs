@@ -90,3 +90,48 @@ impl Pool {
         self.count_bytes() + self.busy.heap_bytes() + unknown + records
     }
 }
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::pool::Reserved;
+    use crate::{Limits, Rules};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * SECOND)
+    }
+
+    fn successor() -> Pool {
+        let limits = Limits::new(100, SECOND, 100).unwrap();
+        Pool::restating(limits, Rules::default(), 1, at(0))
+    }
+
+    #[test]
+    fn a_key_that_nothing_is_lent_of_takes_112_bytes() {
+        let mut pool = successor();
+        assert!(pool.heap_bytes() > 0, "a predecessor may have lent");
+        pool.spend(1, at(4));
+        pool.charge(1, None, at(5));
+        pool.reset(at(6));
+        assert_eq!((size_of::<Pool>(), pool.heap_bytes()), (112, 0));
+    }
+
+    #[test]
+    fn what_was_lent_takes_no_room_once_it_is_over_and_is_counted_once() {
+        let mut pool = successor();
+        pool.advance(at(4));
+        let kept = Reserved {
+            rate: 1,
+            depth: 1,
+            want: 1,
+        };
+        pool.reserve(7, &kept, at(5));
+        assert!(pool.tidy().is_none());
+        pool.advance(at(6));
+        let counted = pool.tidy().unwrap();
+        assert_eq!((counted.ended, pool.figures().ended), (1, 0));
+        assert_eq!(pool.heap_bytes(), 0);
+    }
+}

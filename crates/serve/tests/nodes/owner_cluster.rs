@@ -160,3 +160,21 @@ fn a_server_that_dies_costs_its_own_counts_and_no_more() {
     let rest = passed.iter().filter(|passed| **passed == 8).count();
     assert_eq!((anew, rest), (lost, KEYS - lost), "{passed:?}");
 }
+
+#[test]
+fn a_thread_that_serves_asks_over_streams_of_its_own_that_end_with_their_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut servers = trio(&folder.path().join("cluster.key"));
+    let open = |server: &Running| tollgate_serve::cluster::view(server.shared()).streams.open;
+    let idle = open(&servers[0]);
+    // The first questions go by the streams of the cluster's thread, while the others are opened.
+    assert_eq!(ask(&servers[0]), vec![true; KEYS]);
+    eventually("a stream to each owner", || open(&servers[0]) >= idle + 2);
+    assert_eq!(ask(&servers[0]), vec![true; KEYS]);
+    drop(servers.pop());
+    everybody_sees(&servers, 2);
+    eventually("the stream to the node that has gone is over", || {
+        open(&servers[0]) < idle + 2
+    });
+    assert_eq!(ask(&servers[0]), vec![true; KEYS]);
+}
