@@ -196,7 +196,8 @@ async fn changed(ends: &Ends, to: SocketAddr, id: u128) {
 }
 
 /// Writes and reads for as long as a stream is there.
-async fn talk(ends: &Ends, outlet: &Outlet, (mut reader, mut writer): Halves) {
+async fn talk(ends: &Ends, outlet: &Outlet, halves: Halves) {
+    let (mut reader, mut writer) = halves;
     let _open = Open::count(&ends.hub.streams);
     tokio::select! {
         _ = outlet.write_to(&mut writer) => {}
