@@ -1,4 +1,4 @@
-//! By what a key begins of which a grantor keeps nothing: with nothing, as its predecessors may have lent and spent all.
+//! By what a key begins of which a grantor keeps nothing: with nothing, as predecessors may have lent and spent all.
 //!
 //! Not here: what happens to it then.
 
