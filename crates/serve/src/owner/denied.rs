@@ -56,8 +56,8 @@ impl Denied {
 
     /// The slot of a spot that it may be in.
     fn marked(&self, spot: &Spot) -> Option<&Mutex<Option<Denial>>> {
-        let (slot, mark) = self.slot(spot)?;
-        (mark.load(Relaxed) == mark_of(spot)).then_some(slot)
+        let (held, mark) = self.slot(spot)?;
+        (mark.load(Relaxed) == mark_of(spot)).then_some(held)
     }
 
     /// The denial of a question, where it is known, by terms that the key is known to have had all the while.
@@ -66,9 +66,9 @@ impl Denied {
         let ([spot], Verb::Check) = (&*question.spots, &question.verb) else {
             return None;
         };
-        let slot = self.marked(spot)?;
+        let marked = self.marked(spot)?;
         let terms = at.node.terms_mark(spot, now);
-        let held = slot.lock();
+        let held = marked.lock();
         let denial = held.as_ref().filter(|denial| {
             (denial.tag, denial.print) == (map.tag(spot.contract), spot.print.0)
                 && (denial.era, denial.terms) == (self.era.load(Relaxed), terms)
@@ -128,9 +128,9 @@ impl Denied {
             until: now.saturating_add(kept),
             answer: answer.clone(),
         };
-        if let Some((slot, mark)) = self.slot(spot) {
-            let mut slot = slot.lock();
-            *slot = Some(denial);
+        if let Some((held, mark)) = self.slot(spot) {
+            let mut held = held.lock();
+            *held = Some(denial);
             mark.store(mark_of(spot), Relaxed);
         }
     }
@@ -145,9 +145,9 @@ impl Denied {
 
     /// Forgets what is known of some spots.
     pub(super) fn forget(&self, spots: &[Spot]) {
-        for (slot, mark) in spots.iter().filter_map(|spot| self.slot(spot)) {
-            let mut slot = slot.lock();
-            *slot = None;
+        for (held, mark) in spots.iter().filter_map(|spot| self.slot(spot)) {
+            let mut held = held.lock();
+            *held = None;
             mark.store(0, Relaxed);
         }
     }
