@@ -14,6 +14,7 @@ use tollgate_mode::{
 
 use crate::config::{limits, rules};
 use crate::lender::{Lender, LenderSetup, LenderStand};
+use crate::pool::Rules;
 use crate::quota::QuotaRules;
 
 /// Lending among the ways to agree.
@@ -25,6 +26,8 @@ pub struct Lease {
     pub has_successors: bool,
     /// How data planes are assigned quotas, where they are.
     pub quota: Option<QuotaRules>,
+    /// How it lends, where not as policies say: other ways are here to be compared with.
+    pub rules: Option<Rules>,
 }
 
 impl ModeKind for Lease {
@@ -54,13 +57,16 @@ impl ModeKind for Lease {
         let machine = Lender::new(LenderSetup {
             limits,
             window,
-            rules: rules(build.policy),
+            rules: self.rules.unwrap_or_else(|| rules(build.policy)),
             generation: self.generation,
             since: build.start,
             has_successors: self.has_successors,
             quota: self.quota,
         });
-        Ok(Box::new(Part { machine }))
+        Ok(Box::new(Part {
+            machine,
+            rules: self.rules,
+        }))
     }
 }
 
@@ -68,6 +74,8 @@ impl ModeKind for Lease {
 #[derive(Debug)]
 struct Part {
     machine: Lender,
+    /// How it lends, whatever the policy says.
+    rules: Option<Rules>,
 }
 
 impl Mode for Part {
@@ -92,7 +100,8 @@ impl Mode for Part {
         if let Some(window) = &window {
             self.machine.recount(window, now);
         }
-        self.machine.change(limits, rules(policy), now);
+        let rules = self.rules.unwrap_or_else(|| rules(policy));
+        self.machine.change(limits, rules, now);
     }
 
     fn miss(&mut self, key: Key, cost: u64, now: Instant) {

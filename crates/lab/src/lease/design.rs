@@ -4,8 +4,10 @@
 
 use tollgate_lease::{Keep, Key, Lend, Limits, Rules, Setup, SyncConfig};
 
-use super::world::{Outcome, Plot, Setting, simulate};
-use super::{others, parts};
+use super::others;
+use super::world::{MILLI, Outcome, Plot, Setting, simulate};
+use crate::contender::Contender;
+use crate::world::Lent;
 
 /// A way to share one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +39,9 @@ pub(crate) enum Design {
     Owner,
     /// Somebody else decides for all.
     Store,
-    /// Nodes that count together, in a world of their own.
+    /// Nodes that count together.
     Gossip,
-    /// Nodes that lend each other rate, in a world of their own.
+    /// Nodes that lend each other rate.
     Supply,
 }
 
@@ -80,17 +82,17 @@ impl Design {
     /// Runs it.
     pub(crate) fn run(self, plot: &Plot) -> Outcome {
         match self {
-            Self::Gossip => others::gossip(plot),
-            Self::Supply => others::supply(plot),
-            Self::Split => parts::split(plot),
+            Self::Gossip => others::run(Contender::Links, plot),
+            Self::Supply => others::run(Contender::Lent(Lent::Supply), plot),
+            Self::Split => others::run(Contender::Lent(Lent::Split), plot),
             _ => simulate(self, plot),
         }
     }
 
     /// Whether tokens lie idle at clients, for the others to miss.
     pub(crate) fn has_idle(self) -> bool {
-        use Design::{Ask, Cut, Fixed, Lease, Rate, Split, Token};
-        matches!(self, Lease | Token | Rate | Fixed(_) | Ask | Cut | Split)
+        use Design::{Ask, Cut, Fixed, Lease, Rate, Token};
+        matches!(self, Lease | Token | Rate | Fixed(_) | Ask | Cut)
     }
 
     /// Whether it is here to be seen to admit too much.
@@ -98,68 +100,101 @@ impl Design {
         matches!(self, Self::Sync { .. } | Self::Local | Self::Gossip)
     }
 
-    /// How the grantor lends.
-    pub(super) fn rules(self, setting: &Setting) -> Rules {
+    /// The contract of a run, as nodes have it.
+    pub(super) fn contract(self, setting: &Setting) -> String {
+        let (limit, burst) = (setting.per_second, setting.burst);
+        let parts = u64::from(setting.clients.max(1));
+        let how = match self {
+            Self::Owner | Self::Store => "per: 1s, coordination: owner".to_owned(),
+            Self::Cut => format!("per: {parts}s, coordination: local"),
+            Self::Local => "per: 1s, coordination: local".to_owned(),
+            _ => {
+                let (term, drift) = (setting.term_ns, setting.drift_ppm);
+                let (timeout, uses) = (timeout_ns(setting), self.uses_min());
+                format!(
+                    "per: 1s, coordination: lease, term: {term}ns, drift_ppm: {drift}, timeout: {timeout}ns, min_uses: {uses}"
+                )
+            }
+        };
+        let burst = if self == Self::Cut {
+            (burst / parts).max(1)
+        } else {
+            burst
+        };
+        format!(
+            "contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, limit: {limit}, burst: {burst}, {how} }}] }}]"
+        )
+    }
+
+    /// Uses in a term below which no lease is wished.
+    const fn uses_min(self) -> u64 {
+        match self {
+            Self::Ask => 1 << 20,
+            Self::Fixed(_) => 1,
+            _ => 8,
+        }
+    }
+
+    /// How the grantor lends, where no contract can say it.
+    pub(super) fn rules(self, setting: &Setting) -> Option<Rules> {
         let usual = Rules {
             term_ns: setting.term_ns,
             ..Rules::default()
         };
         match self {
-            Self::Token => Rules {
+            Self::Token => Some(Rules {
                 lend: Lend::Tokens,
                 ..usual
-            },
-            Self::Rate => Rules {
+            }),
+            Self::Rate => Some(Rules {
                 lend: Lend::Rate,
                 pool_rate: WHOLE / 64,
                 lent_depth: WHOLE,
                 ..usual
-            },
-            Self::Fixed(count) => Rules {
+            }),
+            Self::Fixed(count) => Some(Rules {
                 lend: Lend::Fixed(count),
                 ..usual
-            },
-            _ => usual,
+            }),
+            _ => None,
         }
     }
 
-    /// How a client behaves.
-    pub(super) fn setup(self, setting: &Setting, client: u64, boot: u64) -> Setup {
-        let usual = Setup::new(client, boot, Key(1));
+    /// The places that are nodes.
+    pub(super) fn nodes(self, plot: &Plot) -> Vec<u16> {
+        match self {
+            Self::Local | Self::Cut => (1..=plot.setting.clients).collect(),
+            Self::Sync { .. } => Vec::new(),
+            _ => vec![self.home(plot)],
+        }
+    }
+
+    /// Where requests are decided or keys lent: of the places of clients, the first is 1.
+    pub(super) fn home(self, plot: &Plot) -> u16 {
+        if self != Self::Owner {
+            return 0;
+        }
+        let clients = u64::from(plot.setting.clients.max(1));
+        u16::try_from(plot.seed % clients + 1).unwrap_or(1)
+    }
+
+    /// How a client begins; the rest it is told.
+    pub(super) fn setup(self, setting: &Setting, client: u16, boot: u64) -> Setup {
         Setup {
-            drift_ppm: setting.drift_ppm,
-            term_ns: setting.term_ns,
             trip_ns: setting.weather.delay_min + setting.weather.delay_max,
-            timeout_ns: usual.timeout_ns.max(10 * setting.weather.delay_max),
-            uses_min: match self {
-                Self::Ask => u64::MAX,
-                Self::Fixed(_) => 0,
-                _ => usual.uses_min,
-            },
-            ..usual
+            timeout_ns: timeout_ns(setting),
+            ..Setup::new(client.into(), boot, Key(1))
         }
     }
 
     /// How clients synchronise, where each has a bucket of its own.
-    pub(super) fn sync(self, setting: &Setting, limits: Limits) -> Option<SyncConfig> {
-        let never = |limits| SyncConfig {
-            limits,
-            interval_ns: u64::MAX,
-            keep: Keep::Debt,
-        };
+    pub(super) fn sync(self, limits: Limits) -> Option<SyncConfig> {
         match self {
             Self::Sync { interval_ns, keeps } => Some(SyncConfig {
                 limits,
                 interval_ns,
                 keep: if keeps { Keep::Debt } else { Keep::Nothing },
             }),
-            Self::Local => Some(never(limits)),
-            Self::Cut => {
-                let parts = u64::from(setting.clients.max(1));
-                let burst = (setting.burst / parts).max(1);
-                let part = Limits::new(setting.per_second, 1_000_000_000 * parts, burst);
-                part.ok().map(never)
-            }
             _ => None,
         }
     }
@@ -168,4 +203,9 @@ impl Design {
     pub(super) fn is_asked(self) -> bool {
         matches!(self, Self::Owner | Self::Store)
     }
+}
+
+/// After which time without an answer nobody is there.
+fn timeout_ns(setting: &Setting) -> u64 {
+    (200 * MILLI).max(10 * setting.weather.delay_max)
 }

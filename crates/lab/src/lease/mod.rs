@@ -1,4 +1,4 @@
-//! Leases and the older `sync`: a world for them, its judges, and the experiments.
+//! Leases and the older `sync`: clients of a whole node, their judges, and the experiments.
 //!
 //! Not here: the protocol itself, which is a crate of its own.
 
@@ -7,7 +7,6 @@ mod check;
 mod design;
 mod experiment;
 mod others;
-mod parts;
 mod row;
 mod scenario;
 mod schedule;

@@ -1,20 +1,18 @@
-//! Other ways to agree on the same arrivals, in their own worlds: gossip and supply.
+//! Other ways to agree on the same arrivals: whole nodes that count, lend or divide together.
 //!
-//! Only what is admitted, beside the same judges, and messages; nobody waits there. Not here: those worlds.
+//! Only what is admitted, beside the same judges, and messages; nobody waits there. Not here: their world.
 
 use tollgate_gossip::{Bucket, Key};
 use tollgate_limit::{Instant, Span};
-use tollgate_sim::Weather;
 
-use super::check::{Broken, Excess, Ghost, Replay};
+use super::check::{Ghost, Replay};
 use super::world::{Outcome, Plot};
 use crate::contender::Contender;
-use crate::supply::stage::{Arrivals, Plot as SupplyPlot, Setting as SupplySetting};
-use crate::supply::{Design, Tuning};
-use crate::world::{Cluster, Fault, Request, answers_of, simulate};
+use crate::supply::stage::Arrivals;
+use crate::world::{Cluster, Fault, Request, answered};
 
-/// Nodes that count together.
-pub(super) fn gossip(plot: &Plot) -> Outcome {
+/// Nodes that agree in one of these ways.
+pub(super) fn run(contender: Contender, plot: &Plot) -> Outcome {
     let setting = &plot.setting;
     let Ok(bucket) = Bucket::new(setting.burst, setting.per_second, 1_000_000_000) else {
         return Outcome::default();
@@ -28,11 +26,7 @@ pub(super) fn gossip(plot: &Plot) -> Outcome {
         base: span(weather.delay_min),
         jitter: span(weather.delay_max - weather.delay_min),
     }];
-    let trace = trace(plot);
-    let contender = Contender::Links;
-    let answers = answers_of(&cluster, contender, &trace, plot.seed);
-    let figures = simulate(&cluster, contender, &trace, plot.seed);
-    let (Ok(answers), Ok(figures)) = (answers, figures) else {
+    let Ok((answers, figures)) = answered(&cluster, contender, &trace(plot), plot.seed) else {
         return Outcome::default();
     };
     let mut outcome = judge(plot, &answers);
@@ -42,7 +36,7 @@ pub(super) fn gossip(plot: &Plot) -> Outcome {
 }
 
 /// The arrivals of a run as a trace.
-pub(super) fn trace(plot: &Plot) -> Vec<Request> {
+fn trace(plot: &Plot) -> Vec<Request> {
     let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
     let mut trace = Vec::new();
     while let Some((micros, node)) = arrivals.draw() {
@@ -61,7 +55,7 @@ pub(super) fn trace(plot: &Plot) -> Vec<Request> {
 }
 
 /// Answers beside the central bucket and the replay.
-pub(super) fn judge(plot: &Plot, answers: &[(Request, bool)]) -> Outcome {
+fn judge(plot: &Plot, answers: &[(Request, bool)]) -> Outcome {
     let setting = &plot.setting;
     let mut central = Ghost::new(setting.per_second, setting.burst);
     let mut replay = Replay::new(setting.per_second, setting.burst);
@@ -85,47 +79,5 @@ pub(super) fn judge(plot: &Plot, answers: &[(Request, bool)]) -> Outcome {
         }
     }
     outcome.excess = replay.excess;
-    outcome
-}
-
-/// Nodes that lend each other rate.
-pub(super) fn supply(plot: &Plot) -> Outcome {
-    let setting = &plot.setting;
-    let micros = |nanos: u64| nanos / 1_000;
-    let weather = setting.weather;
-    let run = Design::Loans(Tuning::USUAL).run(&SupplyPlot {
-        setting: SupplySetting {
-            rate: setting.demand(100),
-            depth_us: setting.burst * 1_000_000 / setting.per_second.max(1),
-            weather: Weather {
-                delay_min: micros(weather.delay_min),
-                delay_max: micros(weather.delay_max),
-                ..weather
-            },
-            drift: u64::from(setting.drift_ppm),
-            until: micros(setting.until),
-            ..SupplySetting::rack(setting.clients)
-        },
-        phases: plot.phases.clone(),
-        changes: Vec::new(),
-        seed: plot.seed,
-    });
-    let mut outcome = Outcome {
-        checks: run.sums.checks,
-        broken: Broken {
-            potential: run.sums.violations(),
-            ..Broken::default()
-        },
-        excess: Excess {
-            over: run.excess.over,
-            worst: run.excess.worst,
-        },
-        hash: run.hash,
-        ..Outcome::default()
-    };
-    outcome.tally.arrived = run.offered;
-    outcome.tally.admitted = run.admitted;
-    outcome.tally.central = run.central;
-    outcome.tally.messages = run.messages;
     outcome
 }

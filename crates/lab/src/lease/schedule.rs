@@ -77,7 +77,8 @@ fn setting(dice: &mut Dice) -> Setting {
         dice.below(80 * MILLI)
     };
     Setting {
-        burst: (per_second * (1 + dice.below(30)) / 10).max(1),
+        // Less is not lent.
+        burst: (per_second * (1 + dice.below(30)) / 10).max(4),
         clients: 2 + dice.small(7),
         term_ns: 300 * MILLI + dice.below(1_700 * MILLI),
         drift_ppm: pick(dice, [500, 20_000]),

@@ -3,10 +3,12 @@
 //! [`World`] has nodes, which count, lend and divide by the contracts that it is given. They come, crash, restart with
 //! or without their disk, change numbers and contracts; clocks, links and pauses are those of `sim`. Judges are
 //! [`Observer`]s: they hear every decision and share no code with what decides. [`Net`] is what carries messages
-//! between members of any kind, for designs that exist in the lab alone. Not here: experiments.
+//! between members of any kind: also places that hold leases of what nodes lend (`site`), and designs that exist in the
+//! lab alone. Not here: experiments.
 
 mod judge;
 mod net;
+pub(crate) mod site;
 mod whole;
 mod world;
 

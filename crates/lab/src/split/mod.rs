@@ -16,8 +16,6 @@ mod topic;
 mod traffic;
 mod world;
 
-pub(crate) use world::World;
-
 pub(crate) use experiment::{
     adaptor, borrow, eq1, fig6a, fig6b, fig7, fig8, fig9, fig11, profiling, prop1, table1,
 };

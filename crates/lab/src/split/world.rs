@@ -95,11 +95,6 @@ impl World {
         }
         expected
     }
-
-    pub(crate) fn now(&self) -> Instant {
-        Instant::from_nanos(self.net.sim.now())
-    }
-
     /// All machines, each at its place.
     pub(crate) fn machines(&mut self) -> impl Iterator<Item = &mut Machine> {
         self.net.nodes.iter_mut().filter_map(|part| match part {

@@ -20,7 +20,5 @@ pub(crate) mod stage;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use design::Design;
 pub(crate) use experiment::{bars, convergence, faults, flow, scenarios, sweep};
-pub(crate) use loans::Tuning;
 pub use row::{SupplyMore, SupplyRow};

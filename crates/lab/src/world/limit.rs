@@ -100,7 +100,7 @@ impl Limit {
 }
 
 /// A bucket as contract files have it: tokens regained in a time, and how many it holds.
-fn numbers(bucket: Bucket) -> String {
+pub(super) fn numbers(bucket: Bucket) -> String {
     let (limit, per, burst) = (bucket.refilled(1), bucket.grains(1), bucket.burst());
     format!("limit: {limit}, per: {per}ns, burst: {burst}")
 }

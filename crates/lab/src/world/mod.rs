@@ -157,12 +157,22 @@ pub fn simulate(
     trace: &[Request],
     seed: u64,
 ) -> Result<Outcome, BadWorld> {
+    Ok(answered(cluster, contender, trace, seed)?.1)
+}
+
+/// The same with the answers, in order; requests that nobody answered are left out.
+pub(crate) fn answered(
+    cluster: &Cluster,
+    contender: Contender,
+    trace: &[Request],
+    seed: u64,
+) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
     cluster.check(trace)?;
-    Ok(match contender {
-        Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed)?,
-        Contender::Lent(lent) => lent::run(cluster, lent, trace, seed)?,
-        design => run(cluster, design, trace, seed)?,
-    })
+    match contender {
+        Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed),
+        Contender::Lent(lent) => lent::run(cluster, lent, trace, seed),
+        design => run(cluster, design, trace, seed),
+    }
 }
 
 fn run(
@@ -170,10 +180,11 @@ fn run(
     design: Contender,
     trace: &[Request],
     seed: u64,
-) -> Result<Outcome, BadWorld> {
+) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
     let limit = Limit::bucket(cluster, design, trace.len())?;
     let mut world = World::new(cluster, &limit, trace, seed);
-    let (answered, admitted): (Vec<_>, Vec<_>) = answers(&mut world, trace).into_iter().unzip();
+    let answers = answers(&mut world, trace);
+    let (answered, admitted): (Vec<_>, Vec<_>) = answers.iter().copied().unzip();
     let quiet_s = world.settle();
     let probes = if cluster.watch.probes {
         world.probe(&truth::levels(cluster.bucket, &answered, &admitted))
@@ -187,7 +198,7 @@ fn run(
     if cluster.watch.curves {
         outcome.curves.follow(cluster.bucket, &answered, &admitted);
     }
-    Ok(outcome)
+    Ok((answers, outcome))
 }
 
 /// The answers of one design to one trace, in order, for whoever judges them by other means. Requests that nobody

@@ -174,8 +174,11 @@ impl Ledger<'_> {
         let (mut each, mut nudges) = (Vec::with_capacity(self.pools.len()), Vec::new());
         for (tag, pool) in &mut self.pools {
             let asked: Option<&Question> = question(*tag);
+            let before = pool.figures().repeated;
             let grant = asked.and_then(|asked| pool.handle_shared(asked, served_max, at));
-            if let (Some(asked), Some(grant)) = (asked, grant) {
+            // What is answered again was written down the first time.
+            let is_new = pool.figures().repeated == before;
+            if let (Some(asked), Some(grant), true) = (asked, grant, is_new) {
                 let passes = grant.passes().into_iter();
                 let told = passes.map(|waits| (*tag, asked.need.cost, waits));
                 self.told.admitted.extend(told);

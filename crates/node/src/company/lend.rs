@@ -135,10 +135,13 @@ impl Node {
             let asked = question(part.seat.tag).filter(|_| has_room);
             let mut grant = None;
             if let (Some(asked), Some(lender)) = (asked, lender(held)) {
+                let before = lender.repeated(key);
                 grant = lender.handle_question(key, asked, served_max, now);
                 lent.nudges
                     .extend(std::iter::from_fn(|| lender.poll_nudge()));
-                for waits in grant.iter().flat_map(Grant::passes) {
+                // What is answered again was written down the first time.
+                let is_new = lender.repeated(key) == before;
+                for waits in grant.iter().filter(|_| is_new).flat_map(Grant::passes) {
                     held.tell_served(key, asked.need.cost, waits, now);
                 }
             }

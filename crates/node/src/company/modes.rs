@@ -36,6 +36,7 @@ pub(super) fn of(membership: &mut Membership) -> Vec<Arc<dyn ModeKind>> {
             generation: lend.generation,
             has_successors: lend.has_successors,
             quota: lend.quota,
+            rules: None,
         }));
     }
     kinds
@@ -47,6 +48,7 @@ pub(super) fn usual(is_alone: bool) -> Vec<Box<dyn ModeKind>> {
         generation: 0,
         has_successors: false,
         quota: None,
+        rules: None,
     });
     if is_alone {
         return vec![lease];

@@ -1,13 +1,13 @@
-//! A grantor and its clients: requests, clocks that drift and step, messages that are lost, doubled and late, crashes,
-//! cuts.
+//! A whole node that grants, and clients that hold leases: requests, clocks that drift and step, messages that are lost,
+//! doubled and late, crashes, cuts.
 //!
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 
-mod asking;
 mod bench;
+mod change;
 mod client;
-mod grantor;
 mod outcome;
+mod party;
 mod plot;
 mod sight;
 mod sim;

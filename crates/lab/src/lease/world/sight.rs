@@ -3,44 +3,35 @@
 //! Not here: whether it is too much.
 
 use tollgate_lease::{Booked, Held, Pool, Stamp};
-use tollgate_limit::Instant;
 
-use super::client::{Client, Side};
+use super::client::Client;
 use crate::lease::check::Sight;
 
-/// Everything that counts now, and the tokens that clients hold.
-pub(super) fn sight(pool: &mut Pool, clients: &[Client], now: u64) -> (Sight, i128) {
-    pool.advance(Instant::from_nanos(now));
+/// Everything that counts now in the books of a grantor alone.
+pub(super) fn booked(pool: &Pool) -> Sight {
     let (rate, depth) = pool.reserved();
     let unknown = pool.unknown();
-    let mut sight = Sight {
+    Sight {
         potential: pool.level(),
         booked_depth: pool.level().max(0) + depth + unknown.1,
         booked_rate: rate + unknown.0,
         beyond: (0, 0),
         unknown,
-    };
-    let mut idle = 0;
-    for (number, client) in clients.iter().enumerate() {
-        let Side::Lessee(lessee) = &client.side else {
-            continue;
-        };
-        let held = lessee.held(client.local(now));
-        let booked = pool.booked(number as u64);
-        let booked = booked.filter(|booked| booked.boot == client.boot);
-        let booked = booked.unwrap_or_default();
-        let has = held.level.max(0) + flying(client, &held, &booked, now) + given(&held, &booked);
-        idle += held.level.max(0);
-        sight.potential += has;
-        if pool.is_learning() && held.rate == 0 && held.depth == 0 {
-            // A late question said what it held once: that is others' by now, and it will not have it again.
-            sight.unknown.0 += booked.rate;
-            sight.unknown.1 += booked.depth;
-        }
-        sight.beyond.0 += (held.rate - booked.rate).max(0);
-        sight.beyond.1 += (has.max(held.depth) - booked.depth).max(0);
     }
-    (sight, idle)
+}
+
+/// Adds what a client holds.
+pub(super) fn add(sight: &mut Sight, pool: &Pool, held: &Held, client: &Client, now: u64) {
+    let booked = client.booked(pool).unwrap_or_default();
+    let has = held.level.max(0) + flying(client, held, &booked, now) + given(held, &booked);
+    sight.potential += has;
+    if pool.is_learning() && held.rate == 0 && held.depth == 0 {
+        // A late question said what it held once: that is others' by now, and it will not have it again.
+        sight.unknown.0 += booked.rate;
+        sight.unknown.1 += booked.depth;
+    }
+    sight.beyond.0 += (held.rate - booked.rate).max(0);
+    sight.beyond.1 += (has.max(held.depth) - booked.depth).max(0);
 }
 
 /// Tokens of answers that are under way and would count.

@@ -1,14 +1,17 @@
 //! Requests of a trace decided by others or from what others lend: leases, an owner, a store, nodes that divide the
 //! limit.
 //!
-//! Every key has a home, the node that lends or decides; a store is none of the nodes. Where a limit is divided, whole
-//! nodes do it. Not here: nodes that count together, and failures of nodes.
+//! Not here: nodes that count together, and failures of nodes.
 
-mod desk;
-mod sim;
+mod sites;
 mod whole;
 
+use tollgate_node::Node;
+
+use super::meter::{Record, seconds};
+use super::outcome::Traffic;
 use super::{BadWorld, Cluster, Fault, Outcome, Request};
+use crate::nodes::{Member, Net};
 use crate::truth;
 
 /// A way to agree in which somebody else decides or lends.
@@ -57,7 +60,7 @@ pub(super) fn run(
     lent: Lent,
     trace: &[Request],
     seed: u64,
-) -> Result<Outcome, BadWorld> {
+) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
     let is_known = |fault: &Fault| {
         matches!(
             fault,
@@ -73,7 +76,7 @@ pub(super) fn run(
     }
     let ran = match lent {
         Lent::Supply | Lent::Split => whole::run(cluster, lent.name(), trace, seed),
-        _ => sim::run(cluster, lent, trace, seed),
+        _ => sites::run(cluster, lent, trace, seed),
     };
     let (mut outcome, admitted) = ran.ok_or(BadWorld::Lent)?;
     outcome.requests = trace.len() as u64;
@@ -81,7 +84,56 @@ pub(super) fn run(
     if cluster.watch.curves {
         outcome.curves.follow(cluster.bucket, trace, &admitted);
     }
-    Ok(outcome)
+    Ok((trace.iter().copied().zip(admitted).collect(), outcome))
+}
+
+/// How time passes for a trace: its times count from `first`, those of its world from `begun`.
+struct Course {
+    record: Record,
+    begun: u64,
+    first: u64,
+}
+
+impl Course {
+    fn new(cluster: &Cluster, trace: &[Request], begun: u64) -> Self {
+        Self {
+            record: Record::new(trace, cluster.watch.curves),
+            begun,
+            first: trace.first().map_or(0, |request| request.at.as_nanos()),
+        }
+    }
+
+    /// Everything until then, by the trace's time.
+    fn pass<M: Member>(&mut self, net: &mut Net<M>, until: u64) {
+        let end = self.begun + until.saturating_sub(self.first);
+        while net.step(end).is_some() {
+            let passed = net.sim.now().saturating_sub(self.begun);
+            let at = self.first + passed;
+            self.record.pass(at, &[], net.sent().bytes);
+        }
+        net.sim.pass(end);
+        self.record.pass(until, &[], net.sent().bytes);
+    }
+
+    /// What the network carried, since the last request at a time of the world.
+    fn outcome<M: Member>(&mut self, net: &Net<M>, last: u64, seed: u64) -> Outcome {
+        self.record.close(&[], net.sent().bytes);
+        Outcome {
+            seed,
+            hash: net.hash(),
+            traffic: Traffic::of(net),
+            quiet_s: Some(seconds(net.last_sent().saturating_sub(last))),
+            curves: std::mem::take(&mut self.record.curves),
+            ..Outcome::default()
+        }
+    }
+}
+
+/// Bytes of state of a node's policies: what is decided from, and more.
+fn state(node: &Node) -> (u64, u64) {
+    let status = node.gossip_status();
+    let each = status.iter().map(|policy| policy.state_bytes);
+    each.fold((0, 0), |sum, bytes| (sum.0 + bytes.0, sum.1 + bytes.1))
 }
 
 #[cfg(test)]

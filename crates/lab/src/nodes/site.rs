@@ -1,0 +1,466 @@
+//! A place where requests come: it decides as a whole node does, from leases of what nodes elsewhere lend, or by asking
+//! them. Where it is a node, it lends and decides for other places, and is reached as the daemon reaches it.
+//!
+//! Not here: who asks what, where a key is lent, and frames between nodes.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tollgate_contract::Contracts;
+use tollgate_gossip::{NodeId, Writer};
+use tollgate_lease::{
+    By, Held, Holding, Joined, Lease, Message, Pool, Reply, Rules, Said, Setup, decode,
+    decode_reply, encode_inquiry, encode_nudge,
+};
+use tollgate_limit::{Cost, Instant, Span, Verdict};
+use tollgate_node::{Answer, Key, Lend, Membership, Node, NodeConfig, Scope, Spot, shared_key};
+use tollgate_table::Seed;
+
+use super::net::Member;
+
+/// What places say to each other of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    key: u64,
+    kind: Kind,
+    bytes: Arc<[u8]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// What is held, and what is wished.
+    Inquiry,
+    Reply,
+    Nudge,
+    /// A request to be decided.
+    Check,
+    Checked,
+}
+
+/// What places tell the world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A request that waited is decided.
+    Decided {
+        site: u16,
+        key: u64,
+        ticket: u64,
+        cost: u64,
+        /// After which time it passes, where it does.
+        passes: Option<Span>,
+        by: By,
+    },
+    /// A node admitted a request of another place.
+    Served {
+        cost: u64,
+        /// After which time it passes.
+        wait: Span,
+    },
+}
+
+/// What places have told, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<Event>>>);
+
+impl Log {
+    /// All that was told since it was asked last.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut *self.open())
+    }
+
+    fn tell(&self, event: Event) {
+        self.open().push(event);
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request of a key that may be lent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    /// What is counted.
+    pub(crate) key: u64,
+    pub(crate) cost: u64,
+    /// Where the key is lent.
+    pub(crate) lender: u16,
+    /// How this place behaves as a client, before it is told terms.
+    pub(crate) setup: Setup,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It passes, after that time.
+    Passes(Span),
+    /// It does not pass.
+    Refused,
+    /// Nobody answers; so it was configured.
+    Failed(bool),
+    /// It waits; the log has the answer under this number.
+    Later(u64),
+}
+
+/// How a node that lends begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin {
+    /// Larger than that of any node that granted before.
+    pub(crate) generation: u64,
+    pub(crate) since: Instant,
+    /// How it lends, where not as contracts say.
+    pub(crate) rules: Option<Rules>,
+}
+
+/// A node that is alone, lends what contracts say, and tells what it admits.
+pub(crate) fn lender(contracts: Contracts, begin: &Begin, log: &Log) -> Arc<Node> {
+    let log = log.clone();
+    let mut membership = Membership::alone(NodeId(1), Writer(1), begin.since);
+    if begin.rules.is_some() {
+        membership.modes.push(Arc::new(Lease {
+            generation: begin.generation,
+            has_successors: false,
+            quota: None,
+            rules: begin.rules,
+        }));
+    }
+    membership.lend = Some(Lend {
+        generation: begin.generation,
+        has_successors: false,
+        steady: None,
+        day: None,
+        journal: Some(Arc::new(move |admitted| {
+            log.tell(Event::Served {
+                cost: admitted.cost,
+                wait: admitted.wait,
+            });
+        })),
+        quota: None,
+    });
+    let config = NodeConfig {
+        bytes_max: BYTES_MAX,
+        ..NodeConfig::default()
+    };
+    Arc::new(Node::with_company(
+        contracts,
+        config,
+        Seed::new([7, 9]),
+        membership,
+    ))
+}
+
+/// What a place has of a key.
+#[derive(Debug)]
+struct Leased {
+    holding: Holding,
+    lender: u16,
+    /// When it is looked after.
+    due: Option<u64>,
+}
+
+/// A place.
+#[derive(Debug, Default)]
+pub(crate) struct Site {
+    me: u16,
+    /// The node that it is, where it is one.
+    pub(crate) node: Option<Arc<Node>>,
+    /// Whether it runs.
+    pub(crate) is_up: bool,
+    /// Until then it hears nothing.
+    pub(crate) deaf_until: u64,
+    leases: BTreeMap<u64, Leased>,
+    due: BTreeSet<(u64, u64)>,
+    asked: u64,
+    out: VecDeque<(u16, Parcel)>,
+    log: Log,
+}
+
+impl Site {
+    /// A place that is no node and holds nothing.
+    pub(crate) fn new(me: u16, log: &Log) -> Self {
+        Self {
+            me,
+            is_up: true,
+            log: log.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// It is gone, with all that it held; the books of a node stay for those who judge.
+    pub(crate) fn crash(&mut self) {
+        self.is_up = false;
+        self.leases.clear();
+        self.due.clear();
+        self.out.clear();
+    }
+
+    /// Decides a request here, as a node.
+    pub(crate) fn decide(&self, key: u64, cost: u64, now: Instant) -> Option<Answer> {
+        let node = self.node.as_ref()?;
+        let cost = Cost::new(cost).unwrap_or(Cost::MAX);
+        Some(node.check(Key::Word(key), cost, now))
+    }
+
+    /// Decides a request from what it holds, or asks.
+    pub(crate) fn check(&mut self, wish: &Wish, now: Instant) -> Fate {
+        let said = self.leased(wish, now).holding.check(wish.cost, now);
+        let fate = match said {
+            Said::Allow(_) => Fate::Passes(Span::ZERO),
+            Said::Delay { wait, .. } => Fate::Passes(wait),
+            Said::Deny { .. } => Fate::Refused,
+            Said::Failed { is_allowed } => Fate::Failed(is_allowed),
+            Said::Wait(ticket) => Fate::Later(ticket),
+            Said::Ask => Fate::Later(self.ask(wish.key, wish.cost, wish.lender)),
+        };
+        self.follow(wish.key, now);
+        fate
+    }
+
+    /// Has a node elsewhere decide a request; its number.
+    pub(crate) fn ask(&mut self, key: u64, cost: u64, of: u16) -> u64 {
+        self.asked += 1;
+        let ticket = ASKED | self.asked;
+        self.say(of, Kind::Check, key, short(key, ticket, cost));
+        ticket
+    }
+
+    /// Is told what a node says of a key of which nothing is held.
+    pub(crate) fn learn(&mut self, wish: &Wish, reply: &[u8], now: Instant) {
+        if let Ok(reply) = decode_reply(reply) {
+            self.leased(wish, now).holding.handle_reply(&reply, now);
+            self.follow(wish.key, now);
+        }
+    }
+
+    /// What it holds of a key.
+    pub(crate) fn held(&self, key: u64, now: Instant) -> Held {
+        let leased = self.leases.get(&key);
+        let held = leased.and_then(|leased| leased.holding.held(now).pop());
+        held.map(|(_, held)| held).unwrap_or_default()
+    }
+
+    /// How many keys it has something of.
+    pub(crate) fn keys(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// What the node here says to a client of a key: `None` where it is none.
+    pub(crate) fn terms(&self, key: u64, now: Instant) -> Option<Vec<u8>> {
+        let (node, spot) = self.spot(key)?;
+        let lent = node.lend(&spot, &encode_inquiry(&[]), now).ok()?;
+        Some(lent.reply)
+    }
+
+    /// The books of a key as they are here; `None` where it is not lent by this place.
+    pub(crate) fn pool(&self, key: u64, now: Instant) -> Option<Pool> {
+        let (node, spot) = self.spot(key)?;
+        let (of, mut pool) = (shared_key(spot.print), None);
+        node.extensions(now, |lender: &tollgate_lease::Lender, now| {
+            pool = Some(lender.shown(of, now));
+        });
+        pool
+    }
+
+    fn spot(&self, key: u64) -> Option<(&Node, Spot)> {
+        let node = self.node.as_ref()?;
+        let within = node.within(Scope::All).ok()?;
+        let spot = within.spots(Key::Word(key)).first().copied()?;
+        Some((node, spot))
+    }
+
+    fn leased(&mut self, wish: &Wish, now: Instant) -> &mut Leased {
+        self.leases.entry(wish.key).or_insert_with(|| Leased {
+            holding: Holding::new(wish.setup, now),
+            lender: wish.lender,
+            due: None,
+        })
+    }
+
+    /// Carries out what a key's leases want, and comes back when they say.
+    fn follow(&mut self, key: u64, now: Instant) {
+        let Some(leased) = self.leases.get_mut(&key) else {
+            return;
+        };
+        let (lender, mut out, mut joined) = (leased.lender, Vec::new(), Vec::new());
+        while let Some(inquiry) = leased.holding.poll_inquiry(now) {
+            out.push(inquiry);
+        }
+        while let Some(one) = leased.holding.poll_joined() {
+            joined.push(one);
+        }
+        let due = leased.holding.poll_timeout().map(Instant::as_nanos);
+        let before = std::mem::replace(&mut leased.due, due);
+        if let Some(at) = before {
+            self.due.remove(&(at, key));
+        }
+        if let Some(at) = due {
+            self.due.insert((at, key));
+        }
+        for inquiry in out {
+            self.say(lender, Kind::Inquiry, key, encode_inquiry(&inquiry));
+        }
+        for one in joined {
+            self.joined(key, lender, &one);
+        }
+    }
+
+    /// A request that waited is decided, or must be asked for.
+    fn joined(&mut self, key: u64, lender: u16, one: &Joined) {
+        match one.by {
+            Some(by) => self.log.tell(Event::Decided {
+                site: self.me,
+                key,
+                ticket: one.number,
+                cost: one.cost,
+                passes: one.is_allowed.then_some(one.wait),
+                by,
+            }),
+            None => self.say(lender, Kind::Check, key, short(key, one.number, one.cost)),
+        }
+    }
+
+    fn say(&mut self, to: u16, kind: Kind, key: u64, bytes: Arc<[u8]>) {
+        self.out.push_back((to, Parcel { key, kind, bytes }));
+    }
+
+    /// Answers what a client says, as a node.
+    fn lend(&mut self, from: u16, parcel: &Parcel, now: Instant) {
+        let Some((node, spot)) = self.spot(parcel.key) else {
+            return;
+        };
+        let Ok(lent) = node.lend(&spot, &parcel.bytes, now) else {
+            return;
+        };
+        self.say(from, Kind::Reply, parcel.key, lent.reply.into());
+        for nudge in lent.nudges {
+            let to = u16::try_from(nudge.client).unwrap_or(u16::MAX);
+            self.say(to, Kind::Nudge, parcel.key, encode_nudge(nudge));
+        }
+    }
+
+    /// Decides a request of another place, as a node.
+    fn serve(&mut self, from: u16, parcel: &Parcel, now: Instant) {
+        let (ticket, cost) = words(&parcel.bytes);
+        let Some(answer) = self.decide(parcel.key, cost, now) else {
+            return;
+        };
+        let refused = match answer.verdict {
+            Verdict::Deny { retry_after } => retry_after.as_nanos().max(1),
+            Verdict::Never => u128::from(u64::MAX),
+            Verdict::Allow | Verdict::Delay { .. } => 0,
+        };
+        // What is lent is written down by the node.
+        let is_told = self.node.as_ref().is_some_and(|node| node.is_lent(0));
+        if refused == 0 && !is_told {
+            let wait = answer.verdict.wait();
+            self.log.tell(Event::Served { cost, wait });
+        }
+        let bytes = short(
+            parcel.key,
+            ticket,
+            u64::try_from(refused).unwrap_or(u64::MAX),
+        );
+        self.say(from, Kind::Checked, parcel.key, bytes);
+    }
+
+    /// A request that was decided elsewhere.
+    fn served(&mut self, parcel: &Parcel, now: Instant) {
+        let (ticket, refused) = words(&parcel.bytes);
+        if let Some(leased) = self.leases.get_mut(&parcel.key).filter(|_| refused > 0) {
+            let span = Span::from_nanos(u128::from(refused));
+            leased.holding.handle_refusal(span, now);
+        }
+        self.log.tell(Event::Decided {
+            site: self.me,
+            key: parcel.key,
+            ticket,
+            cost: 1,
+            passes: (refused == 0).then_some(Span::ZERO),
+            by: By::Grantor,
+        });
+    }
+
+    /// A lease of a key hears of its lender.
+    fn hear(&mut self, parcel: &Parcel, now: Instant) {
+        let Some(leased) = self.leases.get_mut(&parcel.key) else {
+            return;
+        };
+        let reply: Option<Reply> = decode_reply(&parcel.bytes).ok();
+        match (parcel.kind, reply) {
+            (Kind::Reply, Some(reply)) => leased.holding.handle_reply(&reply, now),
+            (Kind::Nudge, _) if matches!(decode(&parcel.bytes), Ok(Message::Nudge(_))) => {
+                leased.holding.handle_nudge(now);
+            }
+            _ => return,
+        }
+        self.follow(parcel.key, now);
+    }
+}
+
+impl Member for Site {
+    type Message = Parcel;
+
+    fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    fn handle_message(&mut self, from: u16, parcel: &Parcel, now: u64) {
+        if now < self.deaf_until {
+            return;
+        }
+        let now = Instant::from_nanos(now);
+        match parcel.kind {
+            Kind::Inquiry => self.lend(from, parcel, now),
+            Kind::Check => self.serve(from, parcel, now),
+            Kind::Checked => self.served(parcel, now),
+            Kind::Reply | Kind::Nudge => self.hear(parcel, now),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: u64) {
+        let at = Instant::from_nanos(now);
+        if let Some(node) = &self.node {
+            node.handle_timeout(at);
+        }
+        let due = self.due.range(..=(now, u64::MAX));
+        let keys: Vec<u64> = due.map(|(_, key)| *key).collect();
+        for key in keys {
+            if let Some(leased) = self.leases.get_mut(&key) {
+                leased.holding.handle_timeout(at);
+            }
+            self.follow(key, at);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        let node = self.node.as_ref().and_then(|node| node.poll_timeout());
+        let leases = self.due.first().map(|(at, _)| *at);
+        node.map(Instant::as_nanos).into_iter().chain(leases).min()
+    }
+
+    fn poll_send(&mut self) -> Option<(u16, Parcel)> {
+        self.out.pop_front()
+    }
+
+    fn bytes(parcel: &Parcel) -> &[u8] {
+        &parcel.bytes
+    }
+}
+
+/// A message that only asks or answers: of a key, by the number of a request, an amount.
+fn short(key: u64, ticket: u64, amount: u64) -> Arc<[u8]> {
+    let words = [0, key, ticket, amount].map(u64::to_le_bytes);
+    words.concat().into()
+}
+
+/// The number and the amount in such a message.
+fn words(bytes: &[u8]) -> (u64, u64) {
+    let (words, _) = bytes.as_chunks::<8>();
+    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+    (word(2), word(3))
+}
+
+/// Requests that are asked for have numbers from here on, those that wait for a lease lower ones.
+const ASKED: u64 = 1 << 63;
+/// Memory of a node.
+const BYTES_MAX: u64 = 1 << 26;
