@@ -2,8 +2,8 @@
 //!
 //! Bugs sit in the sources as `planted!("name", right, wrong)` and are compiled in only here. Every test program runs
 //! with `TOLLGATE_PLANTED` naming the bug, until one fails: for gossip and the modes of the lab first the checkers of
-//! the lab, which see what users would, then their own tests; for supply its own, then the campaigns of the lab. Not
-//! here: the tests.
+//! the lab, which see what users would, then their own tests; for supply and lease their own, then the campaigns of
+//! the lab. Not here: the tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ struct Bed {
     builds: &'static [&'static [&'static str]],
 }
 
-const BEDS: [Bed; 3] = [
+const BEDS: [Bed; 4] = [
     Bed {
         sources: "crates/gossip/src",
         builds: &[
@@ -41,6 +41,13 @@ const BEDS: [Bed; 3] = [
             &["--package", "tollgate-lab", "--test", "checkers"],
             &["--package", "tollgate-lab", "--lib"],
             &["--package", "tollgate-lab", "--test", "counter_queue"],
+        ],
+    },
+    Bed {
+        sources: "crates/lease/src",
+        builds: &[
+            &["--package", "tollgate-lease", "--lib"],
+            &["--package", "tollgate-lab", "--test", "lease_trials"],
         ],
     },
     Bed {
@@ -124,7 +131,9 @@ fn bugs(root: &Path, folder: &str) -> Result<BTreeMap<String, (String, usize)>> 
             .display()
             .to_string();
         for (name, line) in names(&text) {
-            if bugs.insert(name.clone(), (shown.clone(), line)).is_some() {
+            // A bug may have several places in a file.
+            let before = bugs.insert(name.clone(), (shown.clone(), line));
+            if before.is_some_and(|(path, _)| path != shown) {
                 bail!("two bugs are called {name}; the second is at {shown}:{line}");
             }
         }

@@ -28,7 +28,10 @@ pub use check::{
     random_window, random_world,
 };
 pub use contender::{Contender, UnknownContender};
-pub use lease::{LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold};
+pub use lease::{
+    LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold, LeaseTrial,
+    LeaseTried,
+};
 pub use modes::{Frequency, PaperPart, PaperSetup};
 pub use report::{Bar, Column, Figure, Line, Report, Reported, Row, Source, Spread};
 pub use run::{Batch, Job, run_batch};

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing};
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 use tollgate_mode::{Keyed, Weigh};
 
 use crate::amount::{Limits, after};
@@ -63,6 +64,8 @@ pub struct Lender {
     counts: LenderCounts,
     planes: Planes,
     clock: Clock,
+    /// No pool that was dropped had more sessions.
+    opened: u64,
 }
 
 /// What a grantor counted over all keys.
@@ -97,6 +100,7 @@ impl Lender {
                 ahead: 0,
                 asked: None,
             },
+            opened: 0,
         }
     }
 
@@ -180,7 +184,7 @@ impl Lender {
         self.begin_anew(now);
         self.planes.retain(|of| of != key);
         let setup = &self.setup;
-        let over = after(now, planted!(40, setup.out_ns(), setup.rules.term_ns));
+        let over = after(now, planted!("lease-40", setup.out_ns(), setup.rules.term_ns));
         let pool = self.beginning().successor(now).until(over);
         if let Some(before) = self.pools.insert(key, pool) {
             add(&mut self.counts.past, &before.figures());
@@ -195,8 +199,8 @@ impl Lender {
 
     /// Forgets the keys that another grants from here on; keys that are new may have been granted by another until now.
     pub fn retain(&mut self, mut is_mine: impl FnMut(Key) -> bool, now: Instant) {
-        planted!(41, self.look(now), ());
-        self.setup.since = planted!(42, self.setup.since.max(now), self.setup.since);
+        planted!("lease-41", self.look(now), ());
+        self.setup.since = planted!("lease-42", self.setup.since.max(now), self.setup.since);
         self.begin_anew(now);
         self.acted.clear();
         self.planes.retain(&mut is_mine);
@@ -218,11 +222,12 @@ impl Lender {
 
     /// The pool of a key at a time, or the one it would begin with: a copy, for those who judge.
     pub fn shown(&self, key: Key, now: Instant) -> Pool {
+        let clock = self.truly();
         let Some(pool) = self.pools.get(key) else {
-            return self.setup.fresh(self.clock, now);
+            return self.setup.fresh(clock, now);
         };
         let mut pool = pool.clone();
-        pool.tell_time(self.clock);
+        pool.tell_time(clock);
         pool.advance(now);
         pool
     }
@@ -398,13 +403,14 @@ impl Lender {
         };
         pool.advance(now);
         let tidied = pool.tidy();
-        let (is_fresh, figures) = (pool.is_fresh(), pool.figures());
+        let (is_fresh, figures, opened) = (pool.is_fresh(), pool.figures(), pool.opened());
         if let Some(tidied) = tidied {
             add(&mut self.counts.past, &tidied);
         }
         // What is dropped begins as a key that was never seen.
         if is_fresh && self.beginning().fresh(now).is_fresh() {
             add(&mut self.counts.past, &figures);
+            self.opened = self.opened.max(opened);
             self.pools.remove(key);
         }
         true
@@ -437,7 +443,14 @@ impl Lender {
             terms: &self.terms,
             clock,
         };
-        let pool = self.pools.get_or_insert_with(key, || beginning.fresh(now));
+        let opened = self.opened;
+        // A client may still name a session of the pool that was dropped.
+        let fresh = || {
+            beginning
+                .fresh(now)
+                .opening_after(planted!("lease-45", opened, 0))
+        };
+        let pool = self.pools.get_or_insert_with(key, fresh);
         pool.tell_time(clock);
         pool
     }

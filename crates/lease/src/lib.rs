@@ -27,9 +27,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[macro_use]
-mod plant;
-
 mod amount;
 mod bundle;
 mod config;

@@ -3,9 +3,13 @@
 //! In whole numbers and with arithmetic of their own: nothing here is shared with what is judged. Not here: who held
 //! what.
 
+use super::naive::Naive;
+
 /// What was seen to be wrong at some instant, each counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Broken {
+    /// Requests that the bucket would have refused.
+    pub(crate) over: u64,
     /// More could be spent than the bucket has.
     pub(crate) potential: u64,
     /// Clients held more than was reserved for them.
@@ -16,7 +20,7 @@ pub(crate) struct Broken {
 
 impl Broken {
     pub(crate) fn sum(&self) -> u64 {
-        self.potential + self.held + self.book
+        self.over + self.potential + self.held + self.book
     }
 }
 
@@ -33,11 +37,19 @@ pub(crate) struct Sight {
     pub(crate) beyond: (i128, i128),
     /// What a successor sets aside for that.
     pub(crate) unknown: (i128, i128),
+    /// Whether what a predecessor promised may pass after a successor lends what it does not know.
+    pub(crate) is_late: bool,
 }
 
-/// The bucket itself, in 2^-48 of a billionth of a token.
-#[derive(Clone, Copy, Debug)]
+/// The bucket itself, in 2^-48 of a billionth of a token; of a window, in parts of its period.
+#[derive(Clone, Debug)]
 pub(crate) struct Ghost {
+    /// What is counted by instead, and its period.
+    naive: Option<Naive>,
+    /// One token.
+    token: i128,
+    /// Of 2^-48 of a token.
+    part: i128,
     /// Gained per nanosecond.
     gain: i128,
     depth: i128,
@@ -55,6 +67,9 @@ impl Ghost {
     pub(crate) fn new(per_second: u64, burst: u64) -> Self {
         let depth = TOKEN * i128::from(burst);
         Self {
+            naive: None,
+            token: TOKEN,
+            part: SECOND,
             gain: i128::from(per_second) << 48,
             depth,
             level: depth,
@@ -64,7 +79,25 @@ impl Ghost {
         }
     }
 
+    /// One that counts by a window.
+    pub(crate) fn of(naive: Naive) -> Self {
+        let part = i128::from(naive.period);
+        let token = part << 48;
+        Self {
+            token,
+            part,
+            gain: 0,
+            depth: token * i128::from(naive.limit),
+            naive: Some(naive),
+            ..Self::new(1, 1)
+        }
+    }
+
     fn advance(&mut self, now: u64) {
+        if let Some(naive) = &self.naive {
+            self.level = self.depth - (naive.used(now) << 48);
+            return;
+        }
         let gained = self.gain * i128::from(now.saturating_sub(self.at));
         self.level = (self.level + gained).min(self.depth);
         self.at = self.at.max(now);
@@ -73,24 +106,28 @@ impl Ghost {
     /// A bucket of the same size that has so much, in 2^-48 of a token.
     pub(crate) fn beside(&self, level: i128, now: u64) -> Self {
         Self {
-            level: level * SECOND,
+            level: level * self.part,
             at: now,
-            ..*self
+            ..self.clone()
         }
     }
 
     /// Charges what was admitted.
     pub(crate) fn charge(&mut self, cost: u64, now: u64) {
         self.advance(now);
-        self.level -= TOKEN * i128::from(cost);
+        self.level -= self.token * i128::from(cost);
+        if let Some(naive) = &mut self.naive {
+            naive.add(now, cost);
+        }
+        self.broken.over += u64::from(self.naive.is_some() && self.level < 0 && cost > 0);
     }
 
     /// Whether one more passes; takes it if so. This is the central bucket.
     pub(crate) fn take(&mut self, now: u64) -> bool {
         self.advance(now);
-        let passes = self.level >= TOKEN;
+        let passes = self.level >= self.token;
         if passes {
-            self.level -= TOKEN;
+            self.charge(1, now);
         }
         passes
     }
@@ -99,12 +136,13 @@ impl Ghost {
     pub(crate) fn look(&mut self, sight: &Sight, now: u64) {
         self.advance(now);
         self.checks += 1;
-        self.broken.potential += u64::from(sight.potential * SECOND > self.level);
-        let is_deep = sight.booked_depth * SECOND > self.depth;
-        let is_fast = sight.booked_rate * SECOND > self.gain;
+        self.broken.potential += u64::from(sight.potential * self.part > self.level);
+        let is_deep = sight.booked_depth * self.part > self.depth;
+        let is_fast = sight.booked_rate * self.part > self.gain;
         self.broken.book += u64::from(is_deep || is_fast);
         let (beyond, unknown) = (sight.beyond, sight.unknown);
-        self.broken.held += u64::from(beyond.0 > unknown.0 || beyond.1 > unknown.1);
+        let is_beyond = beyond.0 > unknown.0 || beyond.1 > unknown.1;
+        self.broken.held += u64::from(is_beyond || sight.is_late);
     }
 }
 
@@ -218,6 +256,7 @@ mod tests {
             booked_rate: (1_000 << 48) / SECOND,
             beyond: (3, 4),
             unknown: (3, 4),
+            is_late: false,
         };
         assert_eq!(broken(fine), (0, 0, 0));
         let potential = full + 1;

@@ -4,6 +4,7 @@
 
 use tollgate_lease::{Keep, Key, Lend, Limits, Rules, Setup, SyncConfig};
 
+use super::naive::Shape;
 use super::others;
 use super::world::{MILLI, Outcome, Plot, Setting, simulate};
 use crate::contender::Contender;
@@ -104,25 +105,31 @@ impl Design {
     pub(super) fn contract(self, setting: &Setting) -> String {
         let (limit, burst) = (setting.per_second, setting.burst);
         let parts = u64::from(setting.clients.max(1));
+        let part = (burst / parts).max(1);
         let how = match self {
-            Self::Owner | Self::Store => "per: 1s, coordination: owner".to_owned(),
-            Self::Cut => format!("per: {parts}s, coordination: local"),
-            Self::Local => "per: 1s, coordination: local".to_owned(),
-            _ => {
-                let (term, drift) = (setting.term_ns, setting.drift_ppm);
-                let (timeout, uses) = (timeout_ns(setting), self.uses_min());
-                format!(
-                    "per: 1s, coordination: lease, term: {term}ns, drift_ppm: {drift}, timeout: {timeout}ns, min_uses: {uses}"
-                )
+            Self::Owner | Self::Store => {
+                format!("limit: {limit}, per: 1s, burst: {burst}, coordination: owner")
             }
+            Self::Local => format!("limit: {limit}, per: 1s, burst: {burst}, coordination: local"),
+            Self::Cut => {
+                format!("limit: {limit}, per: {parts}s, burst: {part}, coordination: local")
+            }
+            _ => format!("{}, {}", counted(setting), self.lent(setting)),
         };
-        let burst = if self == Self::Cut {
-            (burst / parts).max(1)
-        } else {
-            burst
+        format!("contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, {how} }}] }}]")
+    }
+
+    /// How leases are given.
+    fn lent(self, setting: &Setting) -> String {
+        let (term, drift) = (setting.term_ns, setting.drift_ppm);
+        let (timeout, uses) = (timeout_ns(setting), self.uses_min());
+        let share = ["request", "client"][usize::from(setting.is_shared_by_client)];
+        let waits = match setting.max_wait_ns {
+            0 => String::new(),
+            most => format!(", on_limit: delay, max_wait: {most}ns"),
         };
         format!(
-            "contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, limit: {limit}, burst: {burst}, {how} }}] }}]"
+            "coordination: lease, share: {share}, term: {term}ns, drift_ppm: {drift}, timeout: {timeout}ns, min_uses: {uses}{waits}"
         )
     }
 
@@ -203,6 +210,21 @@ impl Design {
     pub(super) fn is_asked(self) -> bool {
         matches!(self, Self::Owner | Self::Store)
     }
+}
+
+/// What is lent: a bucket or a window.
+fn counted(setting: &Setting) -> String {
+    let (limit, burst) = (setting.per_second, setting.burst);
+    let Some(of) = setting.window_of else {
+        return format!("limit: {limit}, per: 1s, burst: {burst}");
+    };
+    let by = match of.shape {
+        Shape::Fixed(offset) => format!("fixed-window, offset: {offset}ns"),
+        Shape::Log => "sliding-log".to_owned(),
+        Shape::Counters(slices) => format!("sliding-counters, slices: {slices}"),
+        Shape::Weighted => "sliding-weighted".to_owned(),
+    };
+    format!("limit: {burst}, per: {}ns, algorithm: {by}", of.period_ns)
 }
 
 /// After which time without an answer nobody is there.

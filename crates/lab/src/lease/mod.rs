@@ -2,10 +2,14 @@
 //!
 //! Not here: the protocol itself, which is a crate of its own.
 
+#[cfg(test)]
+mod calm;
+mod campaign;
 mod cells;
 mod check;
 mod design;
 mod experiment;
+mod naive;
 mod others;
 mod row;
 mod scenario;
@@ -15,6 +19,7 @@ mod story;
 mod tests;
 mod world;
 
+pub use campaign::{LeaseTrial, LeaseTried};
 pub(crate) use experiment::{cost, distance, failover, faults, sync, utilisation};
 pub use row::{LeaseExpected, LeaseMore, LeaseRow, LeaseSync};
 pub use story::{LeaseEvent, LeaseStory, LeaseTold};

@@ -13,7 +13,9 @@ use tollgate_lease::{
     decode_reply, encode_inquiry, encode_nudge,
 };
 use tollgate_limit::{Cost, Instant, Span, Verdict};
-use tollgate_node::{Answer, Key, Lend, Membership, Node, NodeConfig, Scope, Spot, shared_key};
+use tollgate_node::{
+    Answer, Key, Lend, Membership, Node, NodeConfig, Scope, Spot, Steady, shared_key,
+};
 use tollgate_table::Seed;
 
 use super::net::Member;
@@ -103,17 +105,18 @@ pub(crate) enum Fate {
 }
 
 /// How a node that lends begins.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin {
     /// Larger than that of any node that granted before.
     pub(crate) generation: u64,
     pub(crate) since: Instant,
     /// How it lends, where not as contracts say.
     pub(crate) rules: Option<Rules>,
+    /// The time of day, by which windows are counted; the times of calls where there is none.
+    pub(crate) day: Option<Steady>,
 }
 
 /// A node that is alone, lends what contracts say, and tells what it admits.
-pub(crate) fn lender(contracts: Contracts, begin: &Begin, log: &Log) -> Arc<Node> {
+pub(crate) fn lender(contracts: Contracts, begin: Begin, log: &Log) -> Arc<Node> {
     let log = log.clone();
     let mut membership = Membership::alone(NodeId(1), Writer(1), begin.since);
     if begin.rules.is_some() {
@@ -128,7 +131,7 @@ pub(crate) fn lender(contracts: Contracts, begin: &Begin, log: &Log) -> Arc<Node
         generation: begin.generation,
         has_successors: false,
         steady: None,
-        day: None,
+        day: begin.day,
         journal: Some(Arc::new(move |admitted| {
             log.tell(Event::Served {
                 cost: admitted.cost,
@@ -237,6 +240,20 @@ impl Site {
         let leased = self.leases.get(&key);
         let held = leased.and_then(|leased| leased.holding.held(now).pop());
         held.map(|(_, held)| held).unwrap_or_default()
+    }
+
+    /// Looks at its clock, whatever it showed when it was to be woken.
+    pub(crate) fn look(&mut self, now: Instant) {
+        for key in self.leases.keys().copied().collect::<Vec<_>>() {
+            self.tick(key, now);
+        }
+    }
+
+    fn tick(&mut self, key: u64, now: Instant) {
+        if let Some(leased) = self.leases.get_mut(&key) {
+            leased.holding.handle_timeout(now);
+        }
+        self.follow(key, now);
     }
 
     /// How many keys it has something of.
@@ -425,10 +442,7 @@ impl Member for Site {
         let due = self.due.range(..=(now, u64::MAX));
         let keys: Vec<u64> = due.map(|(_, key)| *key).collect();
         for key in keys {
-            if let Some(leased) = self.leases.get_mut(&key) {
-                leased.holding.handle_timeout(at);
-            }
-            self.follow(key, at);
+            self.tick(key, at);
         }
     }
 

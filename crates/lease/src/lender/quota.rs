@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::{Beginning, Lender, LenderSetup};
 use crate::Key;
@@ -111,7 +112,7 @@ impl LenderSetup {
     pub(super) fn out_ns(&self) -> u64 {
         // Data planes cannot say what they hold.
         let assigned = self.assigned().map_or(0, |quota| quota.hold_ns());
-        self.rules.term_ns.max(planted!(22, assigned, 0))
+        self.rules.term_ns.max(planted!("lease-22", assigned, 0))
     }
 }
 

@@ -74,7 +74,7 @@ impl Lender {
         pool
     }
 
-    fn truly(&self) -> Clock {
+    pub(super) fn truly(&self) -> Clock {
         Clock {
             asked: None,
             ..self.clock

@@ -3,6 +3,7 @@
 //! Not here: what it asked.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 
 use super::{By, Lessee, Pending};
 use crate::amount::{TOKEN, after, part};
@@ -18,7 +19,7 @@ impl Lessee {
             .pending
             .filter(|pending| is_ours && pending.question.seq == grant.stamp.seq);
         let Some(pending) = pending else {
-            self.lease.level += planted!(5, 0, self.replayed(grant));
+            self.lease.level += planted!("lease-5", 0, self.replayed(grant));
             self.figures.stale += 1;
             return;
         };
@@ -36,7 +37,7 @@ impl Lessee {
     }
 
     /// What a replayed grant would bring, for the mutant that believes it.
-    #[cfg(test)]
+    #[cfg(feature = "planted")]
     fn replayed(&self, grant: &Grant) -> i128 {
         let is_ours = grant.client == self.setup.client && grant.boot == self.setup.boot;
         if is_ours && grant.stamp == self.got {
@@ -56,14 +57,14 @@ impl Lessee {
 
     /// Takes the lease of an answer; whether the grantor should hear of it at once.
     fn apply(&mut self, grant: &Grant, pending: &Pending, now: Instant) -> bool {
-        let at = planted!(3, pending.at, Some(now));
+        let at = planted!("lease-3", pending.at, Some(now));
         let until = at.map(|at| self.end_of(at, grant.term_ns));
         let until = until.filter(|until| *until > now || grant.depth == 0);
         let Some(until) = until.filter(|_| !self.is_outdated(grant, pending)) else {
             self.keep_cap(pending);
             return false;
         };
-        let stated = planted!(15, pending.question.give, self.give);
+        let stated = planted!("lease-15", pending.question.give, self.give);
         let is_same = grant.session == self.lease.session;
         let (rate, depth) = self.kept(grant, pending, now);
         let is_promised = self.is_promised(now);
@@ -110,7 +111,7 @@ impl Lessee {
     fn is_outdated(&self, grant: &Grant, pending: &Pending) -> bool {
         let is_foreign = grant.stamp.generation != pending.question.session.generation;
         let is_restated = is_foreign && pending.question.session != Stamp::default();
-        is_restated && planted!(44, pending.epoch != self.lease.epoch, false)
+        is_restated && planted!("lease-44", pending.epoch != self.lease.epoch, false)
     }
 
     /// The rate and the depth that an answer leaves: what was promised needs those that it was promised by, and the

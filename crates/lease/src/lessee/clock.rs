@@ -3,6 +3,7 @@
 //! Not here: what is done when it has ended.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::{Lease, Lessee, MILLION, OnFailure, Safe, Setup};
 use crate::amount::{after, mites, tokens};
@@ -39,10 +40,14 @@ impl Lease {
         let first = now.as_nanos().saturating_sub(2 * setup.look_ns);
         self.filled = self.filled.max(Instant::from_nanos(first));
         let end = self.promise.until;
-        if planted!(33, self.filled <= end && end < now, false) {
+        if planted!("lease-33", self.filled <= end && end < now, false) {
             self.fill(end, cap - self.promise.bound(end), setup);
         }
-        self.fill(now, cap - planted!(31, self.promise.bound(now), 0), setup);
+        self.fill(
+            now,
+            cap - planted!("lease-31", self.promise.bound(now), 0),
+            setup,
+        );
     }
 
     /// Fills until `now` at the rate less what the clock may be off, up to `top`. Time is counted from a tick after the
@@ -50,7 +55,7 @@ impl Lease {
     fn fill(&mut self, now: Instant, top: i128, setup: &Setup) {
         let elapsed = now.nanos_since(self.filled).min(2 * setup.look_ns);
         self.filled = self.filled.max(now);
-        let kept = MILLION - i128::from(planted!(9, setup.drift_ppm, 0)).min(MILLION);
+        let kept = MILLION - i128::from(planted!("lease-9", setup.drift_ppm, 0)).min(MILLION);
         let whole = self.rate.saturating_mul(i128::from(elapsed));
         let earned = whole / MILLION * kept + whole % MILLION * kept / MILLION;
         let level = self.level.saturating_add(earned);
@@ -66,7 +71,7 @@ impl Lease {
 impl Lessee {
     /// Looks at the clock: fills the lease, or voids it.
     pub(super) fn look(&mut self, now: Instant) {
-        let is_back = planted!(10, now < self.lease.clock, false);
+        let is_back = planted!("lease-10", now < self.lease.clock, false);
         if is_back {
             self.figures.steps += 1;
             self.step_back(now);

@@ -4,6 +4,7 @@
 //! Not here: who waits.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 
 use super::{Lessee, MILLION};
 use crate::amount::{after, mites};
@@ -22,7 +23,11 @@ impl Lessee {
         let mut wait = takes(price - lease.level);
         if lease.promise.is_out(now) {
             let last = i128::from(lease.promise.until.nanos_since(now));
-            wait = planted!(32, wait.max(last.saturating_add(takes(price))), wait);
+            wait = planted!(
+                "lease-32",
+                wait.max(last.saturating_add(takes(price))),
+                wait
+            );
         }
         let wait = u64::try_from(wait).ok()?;
         let next = lease.promise.with(price, rate, after(now, wait), now);
@@ -39,6 +44,6 @@ impl Lessee {
 
     /// Whether something that was promised is not let through yet.
     pub(super) fn is_promised(&self, now: Instant) -> bool {
-        planted!(30, self.lease.promise.is_out(now), false)
+        planted!("lease-30", self.lease.promise.is_out(now), false)
     }
 }

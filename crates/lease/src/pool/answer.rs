@@ -3,6 +3,7 @@
 //! Not here: what the client held before.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::settle::{Order, Stated};
 use super::{Booked, Lend, Pool, Record};
@@ -114,12 +115,12 @@ impl Pool {
         let mut waits = Waits::default();
         if need.cost > 0 {
             // What the client holds itself is off the books.
-            planted!(39, self.hold(stated.rate, stated.depth), ());
+            planted!("lease-39", self.hold(stated.rate, stated.depth), ());
             if let Some(made) = self.waits(need.cost, behind) {
                 waits = made;
                 self.promise(need.cost, &waits);
             }
-            planted!(39, self.hold(-stated.rate, -stated.depth), ());
+            planted!("lease-39", self.hold(-stated.rate, -stated.depth), ());
         }
         self.served += count + waits.count;
         (count, waits)
@@ -205,14 +206,14 @@ impl Pool {
             grant.map_or((0, 0, 0), |grant| (grant.tokens, grant.rate, grant.depth));
         let is_lease = grant.is_some_and(|grant| grant.depth > 0);
         let rate = planted!(
-            7,
-            planted!(8, stated.rate.max(rate), stated.rate),
+            "lease-7",
+            planted!("lease-8", stated.rate.max(rate), stated.rate),
             if is_lease { rate } else { stated.rate }
         );
         let depth_kept = (stated.depth + lent).max(depth);
         let depth = planted!(
-            7,
-            planted!(8, depth_kept, stated.depth),
+            "lease-7",
+            planted!("lease-8", depth_kept, stated.depth),
             if is_lease { depth } else { stated.depth }
         );
         if !is_lease && rate == 0 && depth == 0 && self.unknown.is_none() {

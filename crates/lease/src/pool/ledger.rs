@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tollgate_gossip::{Decoder, Encoder, Malformed};
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::promise::Promised;
 use super::{ASKED_NS, Booked, Level, Pool, Record, Rules, Unknown};
@@ -24,7 +25,7 @@ pub fn encode_ledger(pools: &[(u64, Pool)]) -> Arc<[u8]> {
     for (tag, pool) in pools {
         out.count(*tag);
         let counts = pool.busy.promised.counts(pool.level.at);
-        let promised = planted!(38, counts, false).then_some(&pool.busy.promised);
+        let promised = planted!("lease-38", counts, false).then_some(&pool.busy.promised);
         out.u8(if promised.is_some() {
             BUCKET_PROMISED
         } else {

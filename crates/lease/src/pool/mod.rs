@@ -18,6 +18,7 @@ mod stock;
 use std::sync::Arc;
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use crate::amount::{Limits, after};
 use crate::demand::Decayed;
@@ -249,8 +250,8 @@ impl Pool {
             depth: limits.depth(),
             until: after(now, rules.term_ns),
         });
-        pool.unknown = planted!(4, planted!(12, Some(unknown), None), None);
-        pool.level.tokens = planted!(12, 0, limits.depth());
+        pool.unknown = planted!("lease-4", planted!("lease-12", Some(unknown), None), None);
+        pool.level.tokens = planted!("lease-12", 0, limits.depth());
         pool
     }
 
@@ -262,6 +263,18 @@ impl Pool {
             busy.nudges.clear();
         }
         self
+    }
+
+    /// The same, whose sessions have names that come after so many.
+    #[must_use]
+    pub(crate) const fn opening_after(mut self, opened: u64) -> Self {
+        self.opened = opened;
+        self
+    }
+
+    /// Sessions so far.
+    pub(crate) const fn opened(&self) -> u64 {
+        self.opened
     }
 
     /// New limits, from the next answer on. What is lent stays lent until it is given back or ends; meanwhile the pool
@@ -359,7 +372,7 @@ impl Pool {
 
     /// The most that the pool may have.
     fn room(&self) -> i128 {
-        let lent = planted!(1, self.busy.sums.depth + self.unknown().1, 0);
+        let lent = planted!("lease-1", self.busy.sums.depth + self.unknown().1, 0);
         (self.terms.limits.depth() - lent).max(0)
     }
 
@@ -406,28 +419,28 @@ impl Pool {
             if self.terms.rules.begins_full {
                 self.forget();
             } else {
-                self.enter(planted!(28, unknown.depth, 0), before(end));
+                self.enter(planted!("lease-28", unknown.depth, 0), before(end));
             }
         }
         let over = |record: &Record| record.until <= end;
         let mut clients = self.busy.records.iter().filter(|(_, record)| over(record));
         let client = clients.next().map(|(client, _)| *client);
         if let Some(client) = client {
-            self.level.tokens += planted!(2, 0, self.lent(client));
-            planted!(25, self.forfeit(client, before(end)), self.lose(client));
+            self.level.tokens += planted!("lease-2", 0, self.lent(client));
+            planted!("lease-25", self.forfeit(client, before(end)), self.lose(client));
             self.busy.figures.ended += 1;
         }
     }
 
     /// What a lessee may not have spent, for the mutant that takes it back.
-    #[cfg(test)]
+    #[cfg(feature = "planted")]
     fn lent(&self, client: u64) -> i128 {
         let record = self.busy.records.get(&client);
         record.map_or(0, |record| record.lent.min(record.booked.depth))
     }
 
     /// Takes a record off the books without counting what may have been spent, for the mutant that does.
-    #[cfg(test)]
+    #[cfg(feature = "planted")]
     fn lose(&mut self, client: u64) {
         self.take(client);
     }

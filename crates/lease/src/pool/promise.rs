@@ -7,6 +7,7 @@
 //! is let through: so nobody may wait longer than a term. Not here: who waits.
 
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::planted;
 
 use super::Pool;
 use crate::amount::{after, mites, part, wait_ns};
@@ -60,7 +61,7 @@ impl Pool {
             return 0;
         }
         let bound = promise.bound(self.level.at);
-        planted!(35, bound.saturating_add(promise.rate), 0)
+        planted!("lease-35", bound.saturating_add(promise.rate), 0)
     }
 
     /// What the level may not exceed.
@@ -78,14 +79,14 @@ impl Pool {
     pub(super) fn kept_until(&self, now: Instant) -> Option<Instant> {
         let until = self.busy.promised.promise.until;
         let is_ahead = self.busy.promised.is_shared && self.level.at < until && until <= now;
-        planted!(37, is_ahead, false).then_some(until)
+        planted!("lease-37", is_ahead, false).then_some(until)
     }
 
     /// The rate of which leases may have what is not lent.
     pub(super) fn rate_max(&self) -> i128 {
         let all = self.terms.limits.rate();
         if self.is_promised() {
-            planted!(34, all.min(self.busy.promised.lent_max), all)
+            planted!("lease-34", all.min(self.busy.promised.lent_max), all)
         } else {
             all
         }
@@ -179,7 +180,7 @@ impl Pool {
         let gap = takes(price, 0)?;
         let in_turn = self.promised_ns().saturating_add(gap);
         let is_late = planted!(
-            36,
+            "lease-36",
             is_out && self.busy.promised.is_shared && first < in_turn,
             false
         );

@@ -3,6 +3,7 @@
 //! Not here: what it is given.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::{Pool, Record};
 use crate::amount::mites;
@@ -61,7 +62,11 @@ impl Pool {
         if question.boot > last.0 {
             // The old incarnation is dead: its room comes back, its tokens do not.
             let client = question.client;
-            planted!(29, self.forfeit(client, self.level.at), self.lose(client));
+            planted!(
+                "lease-29",
+                self.forfeit(client, self.level.at),
+                self.lose(client)
+            );
             return Order::Next;
         }
         match (question.boot, question.seq).cmp(&last) {
@@ -90,12 +95,17 @@ impl Pool {
                 } else {
                     self.enter(record.booked.depth, now);
                 }
-                self.credit(planted!(14, 0, question.give.min(record.booked.depth)));
+                self.credit(planted!(
+                    "lease-14",
+                    0,
+                    question.give.min(record.booked.depth)
+                ));
             }
             None if self.is_restated(question) => self.restate(question, None, &mut stated),
             None => {
-                self.credit(planted!(11, 0, question.give.min(mites(1_000))));
-                (stated.rate, stated.depth) = planted!(13, (0, 0), (question.rate, question.cap));
+                self.credit(planted!("lease-11", 0, question.give.min(mites(1_000))));
+                (stated.rate, stated.depth) =
+                    planted!("lease-13", (0, 0), (question.rate, question.cap));
             }
         }
         if self.count.is_some() {
@@ -115,12 +125,12 @@ impl Pool {
         // A grant that a later question does not acknowledge was never applied, and never will be.
         let is_lost = question.got != booked.stamp;
         let refund = if is_lost { booked.tokens } else { 0 };
-        let given = planted!(6, question.give - booked.give, question.give);
+        let given = planted!("lease-6", question.give - booked.give, question.give);
         let owed = refund.saturating_add(given.max(0));
         let credit = owed.min(booked.depth - stated.depth).min(lent);
         self.busy.figures.clamped += u64::from(credit < owed);
         self.credit(credit);
-        let told = planted!(27, self.level.at, record.heard);
+        let told = planted!("lease-27", self.level.at, record.heard);
         self.enter(booked.depth - stated.depth - credit, told);
         stated.lent = lent - credit;
         stated.until = record.until;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Cost, Instant, Receipt};
+use tollgate_mode::planted;
 
 use super::{Lend, Pool, PoolTerms};
 use crate::amount::{TOKEN, after, mites, wait_ns};
@@ -74,7 +75,7 @@ impl Pool {
     pub(super) fn reckon(&mut self, held: i128) {
         if let Some(count) = self.count.as_ref() {
             let lent = self.busy.sums.depth + self.unknown().1 + held;
-            self.level.tokens = mites(count.left(self.level.at)) - planted!(24, lent, 0);
+            self.level.tokens = mites(count.left(self.level.at)) - planted!("lease-24", lent, 0);
         }
     }
 
@@ -120,7 +121,7 @@ impl Pool {
     pub(crate) fn term_ns(&self) -> u64 {
         let now = self.level.at;
         let end = after(now, self.terms.rules.term_ns);
-        planted!(26, self.cut(now, end), end).nanos_since(now)
+        planted!("lease-26", self.cut(now, end), end).nanos_since(now)
     }
 
     /// When a lease that was given at `given` and lasts until `end` is over: a fixed window ends it.

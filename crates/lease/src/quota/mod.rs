@@ -17,6 +17,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use crate::amount::{Limits, after, tokens};
 use crate::pool::Pool;
@@ -63,7 +64,7 @@ impl QuotaRules {
     pub fn hold_ns(&self) -> u64 {
         // Twice, as one over (1 - drift) is a little more than 1 + drift.
         let longest = self.ttl_ns().saturating_add(2 * self.drift_ns());
-        longest.saturating_add(planted!(17, self.delivery_ns, 0))
+        longest.saturating_add(planted!("lease-17", self.delivery_ns, 0))
     }
 
     /// How long after its sending an assignment has surely arrived, if the stream is said to be there.
@@ -74,7 +75,7 @@ impl QuotaRules {
     /// How long after its sending an assignment is surely in use still when another one arrives.
     pub(crate) fn extend_ns(&self) -> u64 {
         let shortest = self.ttl_ns().saturating_sub(self.drift_ns());
-        shortest.saturating_sub(planted!(19, self.delivery_ns, 0))
+        shortest.saturating_sub(planted!("lease-19", self.delivery_ns, 0))
     }
 
     /// What all data planes may admit too many because whoever begins took them at their word, in tokens: once what it

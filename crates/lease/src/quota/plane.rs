@@ -5,6 +5,7 @@
 //! arrived. Not here: the books.
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::{Bucket, QuotaRules, Report, SECOND_NS, terms_after};
 use crate::amount::{WANT_MAX, after, mites};
@@ -123,7 +124,7 @@ impl Plane {
             return None;
         }
         planted!(
-            44,
+            "lease-44",
             pool.claim(bucket.depth(), bucket.rate(rules.drift_ppm)),
             ()
         );
@@ -135,7 +136,7 @@ impl Plane {
     /// Drops what can no longer be in use. Whoever calls has just seen that the stream is there.
     pub(super) fn settle(&mut self, rules: &QuotaRules, now: Instant) {
         let is_out = |part: &Part| after(part.sent, rules.hold_ns()) > now;
-        let is_had = |part: &Part| planted!(18, part.given_up(rules) > now, false);
+        let is_had = |part: &Part| planted!("lease-18", part.given_up(rules) > now, false);
         self.old.retain(|part| is_out(part) && is_had(part));
         self.current = self.current.filter(is_out);
     }
@@ -228,7 +229,7 @@ impl Plane {
     }
 
     fn change(&mut self, pool: &mut Pool, rules: &QuotaRules, bucket: Bucket, now: Instant) -> Act {
-        planted!(16, pool.draw(bucket.max_tokens), ());
+        planted!("lease-16", pool.draw(bucket.max_tokens), ());
         self.replace(now);
         self.begin(bucket, rules, now);
         Act::Change(bucket)
@@ -295,12 +296,12 @@ impl Plane {
         let depth = |part: &Part| part.bucket.depth();
         Reserved {
             rate: planted!(
-                21,
+                "lease-21",
                 self.parts().map(rate).max().unwrap_or(0),
                 self.current.as_ref().map_or(0, rate)
             ),
             depth: planted!(
-                23,
+                "lease-23",
                 self.parts().map(depth).sum(),
                 self.current.as_ref().map_or(0, depth)
             ),

@@ -3,6 +3,8 @@
 //! Envoy reads the interval in whole seconds, and takes two buckets that differ in nothing else for the same: so the
 //! interval depends on the limit alone, and every change is seen in one of the other two. Not here: how much is due.
 
+use tollgate_mode::planted;
+
 use super::SECOND_NS;
 use crate::amount::{Limits, TOKEN, tokens};
 
@@ -24,7 +26,7 @@ impl Bucket {
         let interval_s = interval(limits);
         let slow = rate.saturating_mul(MILLION) / (MILLION + i128::from(drift_ppm));
         let filled = slow.saturating_mul(i128::from(interval_s) * i128::from(SECOND_NS));
-        let fill = planted!(20, tokens(filled), tokens(filled) + 1);
+        let fill = planted!("lease-20", tokens(filled), tokens(filled) + 1);
         Self {
             max_tokens: small(tokens(depth)).max(1),
             tokens_per_fill: small(fill).max(1),
@@ -42,7 +44,7 @@ impl Bucket {
         let time = i128::from(self.interval_s.max(1)) * i128::from(SECOND_NS) * MILLION;
         let filled = i128::from(self.tokens_per_fill) * TOKEN * (MILLION + i128::from(drift_ppm));
         let rate = filled / time + i128::from(filled % time != 0);
-        planted!(20, rate, rate * 99 / 100)
+        planted!("lease-20", rate, rate * 99 / 100)
     }
 
     /// Whether both figures of the other are within a quarter of these.

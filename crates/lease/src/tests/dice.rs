@@ -1,5 +1,7 @@
 //! Numbers by chance, drawn by remainder: the schedules that show a bug are known by their seeds.
 
+use tollgate_sim as sim;
+
 /// Numbers from a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(tollgate_kit::Dice);
@@ -24,15 +26,10 @@ impl Dice {
     pub(crate) fn chance(&mut self, odds: u64, of: u64) -> bool {
         self.below(of) < odds
     }
+}
 
-    /// Until the next of so many in a second.
-    #[allow(
-        clippy::cast_precision_loss,
-        clippy::cast_sign_loss,
-        clippy::cast_possible_truncation
-    )]
-    pub(crate) fn wait_ns(&mut self, per_second: f64) -> u64 {
-        let unit = (self.below(1 << 40) + 1) as f64 / (1_u64 << 40) as f64;
-        (-unit.ln() / per_second * 1e9) as u64 + 1
+impl sim::Dice for Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        Self::below(self, bound)
     }
 }

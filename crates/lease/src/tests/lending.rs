@@ -53,6 +53,23 @@ fn question(client: u64, seq: u64, want: u64) -> Question {
     }
 }
 
+/// What a client gave back in a session of a pool that was dropped counts in no session of the next.
+#[test]
+fn a_key_that_was_dropped_and_comes_back_names_no_session_again() {
+    let mut lender = lender(full(), false);
+    let mut sessions = Vec::new();
+    for turn in 1..4 {
+        let now = at(turn * 20 * SECOND);
+        let asks = question(1, turn, 50_000);
+        let grant = lender.handle_question(Key(9), &asks, u64::MAX, now);
+        sessions.push(grant.unwrap().session);
+        lender.handle_timeout(at((turn * 20 + 10) * SECOND));
+        assert!(!lender.knows(Key(9)), "it is full again, and dropped");
+    }
+    sessions.dedup();
+    assert_eq!(sessions.len(), 3, "{sessions:?}");
+}
+
 #[test]
 fn a_key_begins_with_nothing_and_fills_once_old_leases_are_over() {
     let mut lender = lender(Rules::default(), false);

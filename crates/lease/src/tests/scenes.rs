@@ -32,8 +32,9 @@ pub(crate) fn question(seq: u64) -> Question {
     }
 }
 
-/// Whether a client that names a session of before gets nothing for it.
-pub(crate) fn returns_of_an_older_session_do_not_count() -> bool {
+/// A client that names a session of before gets nothing for it.
+#[test]
+fn returns_of_an_older_session_do_not_count() {
     let mut pool = pool();
     let first = pool.handle_question(&question(1), at(0)).unwrap();
     // The term ends; a question that was delayed opens another session.
@@ -48,7 +49,7 @@ pub(crate) fn returns_of_an_older_session_do_not_count() -> bool {
         ..question(3)
     };
     pool.handle_question(&late, at(3_000));
-    pool.level() == level
+    assert_eq!(pool.level(), level);
 }
 
 /// A client with a lease that began at `at(0)`.
@@ -69,8 +70,9 @@ fn leased(pool: &mut Pool) -> Lessee {
     lessee
 }
 
-/// Whether tokens that end while a question is out are not given back by its answer.
-pub(crate) fn what_was_voided_in_flight_is_lost() -> bool {
+/// Tokens that end while a question is out are not given back by its answer.
+#[test]
+fn what_was_voided_in_flight_is_lost() {
     let mut pool = pool();
     let mut lessee = leased(&mut pool);
     lessee.handle_nudge(at(5));
@@ -82,11 +84,12 @@ pub(crate) fn what_was_voided_in_flight_is_lost() -> bool {
     lessee.release_in_flight(at(7));
     lessee.handle_grant(&grant, at(8));
     let surplus = (grant.tokens - grant.depth).max(0);
-    lessee.held(at(8)).give == question.give + surplus
+    assert_eq!(lessee.held(at(8)).give, question.give + surplus);
 }
 
-/// Whether a lease that ended stays ended, though a successor believes a late question that it has not.
-pub(crate) fn what_ended_is_not_had_again_of_a_successor() -> bool {
+/// A lease that ended stays ended, though a successor believes a late question that it has not.
+#[test]
+fn what_ended_is_not_had_again_of_a_successor() {
     let mut pool = pool();
     let mut lessee = leased(&mut pool);
     lessee.handle_nudge(at(1_900));
@@ -100,7 +103,7 @@ pub(crate) fn what_ended_is_not_had_again_of_a_successor() -> bool {
     let grant = next.handle_question(&question, at(2_020)).unwrap();
     assert_eq!(grant.rate, question.rate);
     lessee.handle_grant(&grant, at(2_021));
-    lessee.held(at(2_021)).rate == 0
+    assert_eq!(lessee.held(at(2_021)).rate, 0);
 }
 
 #[test]

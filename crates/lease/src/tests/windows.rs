@@ -1,187 +1,30 @@
-//! Leases of windows and logs: random schedules of faults against windows that share no code, planted bugs, and scenes.
+//! Leases of windows and logs: scenes, by hand.
 
 use tollgate_gossip::Verdict;
 use tollgate_limit::{
     Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt, Span,
 };
-use tollgate_sim::Weather;
 
-use super::naive::{Naive, Shape};
 use super::scenes::question;
-use super::schedule::Shown;
-use super::world::{CALM, Dice, Event, World, thousandths};
-use crate::plant::plant;
 use crate::window::Clock;
 use crate::{Key, Lender, LenderSetup, Pool, QuotaRules, Report, Rules, TOKEN, Window};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-fn config(shape: Shape, limit: u64, period: u64) -> PolicyConfig {
-    let period = Period::from_nanos(period);
-    match shape {
-        Shape::Fixed(offset_ns) => PolicyConfig {
-            offset_ns,
-            ..PolicyConfig::new(Algorithm::FixedWindow, limit, period)
-        },
-        Shape::Log => PolicyConfig::new(Algorithm::SlidingLog, limit, period),
-        Shape::Counters(slices) => PolicyConfig {
-            slices: u32::try_from(slices).unwrap(),
-            ..PolicyConfig::new(Algorithm::SlidingCounters, limit, period)
-        },
-        Shape::Weighted => PolicyConfig::new(Algorithm::SlidingWeighted, limit, period),
+fn fixed(offset_ns: u64, limit: u64, period: u64) -> PolicyConfig {
+    PolicyConfig {
+        offset_ns,
+        ..PolicyConfig::new(Algorithm::FixedWindow, limit, Period::from_nanos(period))
     }
+}
+
+fn log(limit: u64, period: u64) -> PolicyConfig {
+    PolicyConfig::new(Algorithm::SlidingLog, limit, Period::from_nanos(period))
 }
 
 fn window(config: PolicyConfig) -> Window {
     Window::new(&Policy::new(config).unwrap()).unwrap()
-}
-
-/// What a schedule showed, and what one window that sees everything at once would have admitted.
-fn run(shape: Shape, seed: u64) -> (Shown, u64) {
-    let mut dice = Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x57);
-    let count = usize::try_from(dice.between(2, 4)).unwrap();
-    let limit = [8, 40, 100, 200][usize::try_from(dice.below(4)).unwrap()];
-    let period = [200 * MS, SECOND, 3 * SECOND][usize::try_from(dice.below(3)).unwrap()];
-    let delay = dice.between(MS / 10, 20 * MS);
-    let jitter = dice.below(60 * MS);
-    let weather = Weather {
-        loss: thousandths(dice.below(200)),
-        copies: thousandths(dice.below(200)),
-        ..Weather::between(delay, delay + jitter)
-    };
-    let shape = match shape {
-        Shape::Fixed(_) => Shape::Fixed(dice.below(period)),
-        Shape::Counters(_) => Shape::Counters([1, 4, 10][usize::try_from(dice.below(3)).unwrap()]),
-        other => other,
-    };
-    let mut world = World::new(dice.roll(), limit, limit, count, weather);
-    let naive = Naive::new(shape, limit, period);
-    // A day like any other, and no round one.
-    let day = 20_000 * 86_400 * SECOND + dice.below(86_400 * SECOND);
-    world.count_by(window(config(shape, limit, period)), &naive, day);
-    let drift = if dice.below(2) == 0 { 500 } else { 20_000 };
-    world.tune(dice.between(300 * MS, 2 * SECOND), drift);
-    let length = 8 * SECOND;
-    let per_second = limit * SECOND / period;
-    for client in 0..count {
-        for second in 0..8 {
-            let milli = per_second * 1_000 / count as u64 * dice.below(5);
-            let milli = if dice.below(4) == 0 {
-                0
-            } else {
-                milli.min(400_000)
-            };
-            world.at(
-                second * SECOND + dice.below(SECOND),
-                Event::Demand(client, milli),
-            );
-        }
-        let time = dice.below(length);
-        match dice.below(6) {
-            0 => world.at(time, Event::Crash(client, 3 * MS)),
-            1 => world.at(time, Event::Pause(client, dice.below(3 * SECOND))),
-            2 => world.at(time, Event::Cut(client, dice.below(3 * SECOND))),
-            3 => world.at(time, Event::Crash(client, dice.below(3 * SECOND))),
-            4 => world.at(time, Event::Crash(client, 100 * SECOND)),
-            _ => {}
-        }
-    }
-    match dice.below(4) {
-        0 | 1 => {
-            let is_kept = dice.below(4) == 0;
-            let time = dice.below(length);
-            world.at(time, Event::Fall(dice.below(400 * MS), is_kept));
-        }
-        // A clock that is set while the grantor falls is outside of what is promised.
-        2 => world.at(dice.below(length), Event::Jump(dice.below(2 * period))),
-        _ => {}
-    }
-    world.run(length);
-    let shown = Shown::of(&world);
-    (shown, world.central.admitted)
-}
-
-const SHAPES: [Shape; 4] = [
-    Shape::Fixed(0),
-    Shape::Log,
-    Shape::Counters(10),
-    Shape::Weighted,
-];
-
-#[test]
-fn no_schedule_of_faults_admits_more_than_one_window_would() {
-    for shape in SHAPES {
-        let (mut checks, mut admitted, mut central) = (0, 0, 0);
-        for seed in 0..100 {
-            let (shown, alone) = run(shape, seed);
-            assert!(
-                !shown.broken.is_any(),
-                "{shape:?}, seed {seed}: {:?}",
-                shown.broken
-            );
-            checks += shown.checks;
-            admitted += shown.admitted;
-            central += alone;
-        }
-        println!("{shape:?}: {checks} checks, {admitted} admitted, {central} by one window");
-        assert!(checks > 50_000, "{checks} checks");
-        assert!(admitted > 5_000, "{admitted} admitted");
-    }
-}
-
-/// The first schedule of any window that shows the bug.
-fn first_flagged(number: u8) -> Option<(Shape, u64)> {
-    plant(number);
-    let all = (0..200).flat_map(|seed| SHAPES.map(|shape| (shape, seed)));
-    let flagged = all
-        .into_iter()
-        .find(|(shape, seed)| run(*shape, *seed).0.broken.is_any());
-    plant(0);
-    flagged
-}
-
-#[test]
-fn every_way_to_get_windows_wrong_is_noticed() {
-    for number in 24..=29 {
-        let seen = first_flagged(number);
-        println!("mutant {number}: {seen:?}");
-        assert!(seen.is_some(), "mutant {number} is not seen");
-    }
-}
-
-/// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand
-/// decisions.
-fn calm(shape: Shape, limit: u64, period: u64, tenths: u64) -> (u64, u64) {
-    let mut world = World::new(7, limit, limit, 3, CALM);
-    let naive = Naive::new(shape, limit, period);
-    world.count_by(window(config(shape, limit, period)), &naive, 5 * SECOND);
-    world.tune((2 * period).clamp(SECOND, 10 * SECOND), 500);
-    for client in 0..3 {
-        let milli = limit * 1_000 * SECOND / period / 3 * tenths / 10;
-        world.at(0, Event::Demand(client, milli));
-    }
-    world.run(6 * SECOND);
-    assert!(!world.ghost.broken.is_any(), "{:?}", world.ghost.broken);
-    let arrived: u64 = world.clients.iter().map(|client| client.arrived).sum();
-    (
-        world.ghost.admitted * 1_000 / world.central.admitted,
-        world.tally.messages * 1_000 / arrived,
-    )
-}
-
-#[test]
-fn almost_all_of_a_window_is_used_and_few_decisions_cost_a_message() {
-    for shape in SHAPES {
-        for tenths in [9, 12, 20] {
-            let (used, messages) = calm(shape, 1_000, SECOND, tenths);
-            println!(
-                "{shape:?}, {tenths} tenths of the limit: {used} of 1000 used, {messages} messages a 1000"
-            );
-            assert!(used >= 930, "{shape:?}: {used}");
-            assert!(messages <= 250, "{shape:?}: {messages}");
-        }
-    }
 }
 
 const AT: u64 = 1_000 * SECOND;
@@ -253,10 +96,10 @@ fn a_clock_that_is_set_ends_no_lease() {
 #[test]
 fn a_successor_has_nothing_until_all_of_before_has_left_the_window() {
     for (config, free) in [
-        (config(Shape::Log, 100, SECOND), 3_000),
+        (log(100, SECOND), 3_000),
         // The window of 1,000 s ends, and with it all that was lent in it.
-        (config(Shape::Fixed(0), 100, 4 * SECOND), 4_000),
-        (config(Shape::Fixed(700 * MS), 100, SECOND), 700),
+        (fixed(0, 100, 4 * SECOND), 4_000),
+        (fixed(700 * MS, 100, SECOND), 700),
     ] {
         let window = window(config);
         let rules = Rules {
@@ -288,7 +131,7 @@ fn a_successor_has_nothing_until_all_of_before_has_left_the_window() {
 
 #[test]
 fn a_refusal_says_when_a_token_is_free() {
-    let mut pool = pool(config(Shape::Log, 100, 10 * SECOND), 0);
+    let mut pool = pool(log(100, 10 * SECOND), 0);
     pool.spend(60, at(0));
     pool.spend(40, at(500));
     let mut asks = question(1);
@@ -332,8 +175,8 @@ fn a_receipt_settles_what_it_took_and_nothing_later() {
         cost: 40,
         charged: 1,
     };
-    for (shape, left) in [(Shape::Log, 60), (Shape::Fixed(0), 100)] {
-        let mut lender = lender(config(shape, 100, SECOND));
+    for (by, left) in [(log(100, SECOND), 60), (fixed(0, 100, SECOND), 100)] {
+        let mut lender = lender(by);
         let (now, first) = tell(&mut lender, 100);
         lender.take(key, 40, now);
         let (now, _) = tell(&mut lender, 900);
@@ -344,16 +187,16 @@ fn a_receipt_settles_what_it_took_and_nothing_later() {
         // The first is out of the window, and the second is not given back in its place.
         let (now, _) = tell(&mut lender, 1_150);
         lender.settle(key, &receipt(first), Cost::PEEK, now);
-        assert_eq!(lender.probe(key, 1, now).remaining, left, "{shape:?}");
+        assert_eq!(lender.probe(key, 1, now).remaining, left, "{left}");
         lender.take(key, 1, now);
         lender.settle(key, &receipt(first), Cost::PEEK, now);
-        assert_eq!(lender.probe(key, 1, now).remaining, left - 1, "{shape:?}");
+        assert_eq!(lender.probe(key, 1, now).remaining, left - 1, "{left}");
     }
 }
 
 #[test]
 fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
-    let (key, mut lender) = (Key(7), lender(config(Shape::Log, 100, SECOND)));
+    let (key, mut lender) = (Key(7), lender(log(100, SECOND)));
     let (now, _) = tell(&mut lender, 0);
     lender.charge(key, 130, None, now);
     assert_eq!(lender.standing(key, now).remaining, 0);
@@ -363,7 +206,7 @@ fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
     );
     lender.refund(key, 80, now);
     assert_eq!(lender.standing(key, now).remaining, 50);
-    lender.recount(&window(config(Shape::Log, 60, SECOND)), now);
+    lender.recount(&window(log(60, SECOND)), now);
     assert_eq!(lender.standing(key, now).remaining, 10);
     lender.reset(key, now);
     assert_eq!(lender.standing(key, now).remaining, 60);

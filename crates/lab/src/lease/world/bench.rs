@@ -23,10 +23,11 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// Charges admissions to those who judge.
-    pub(super) fn charge(&mut self, count: u64, now: u64) {
-        self.ghost.charge(count, now);
-        self.replay.admit(count, now);
+    /// Charges tokens to those who judge.
+    pub(super) fn charge(&mut self, cost: u64, time: u64) {
+        self.tally.charged += cost;
+        self.ghost.charge(cost, time);
+        self.replay.admit(cost, time);
     }
 
     /// Counts an admission, ours or the central bucket's.

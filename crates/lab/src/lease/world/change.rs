@@ -7,7 +7,7 @@ use tollgate_limit::Instant;
 use super::client::Orphan;
 use super::party::{GRANTOR, Party};
 use super::plot::{Change, Recovery};
-use super::sim::{World, address};
+use super::sim::{DUES, World, address};
 use crate::nodes::Member;
 
 /// Numbers of plans from here on are of clients that look at their clocks then.
@@ -16,6 +16,10 @@ const LOOKS: u64 = 1 << 32;
 impl World<'_> {
     /// Carries out what was planned.
     pub(super) fn change(&mut self, number: u64) {
+        if let Some(due) = number.checked_sub(DUES) {
+            let due = self.dues.get(usize::try_from(due).unwrap_or(usize::MAX));
+            return due.copied().map_or((), |due| self.pay(due));
+        }
         if let Some(client) = number.checked_sub(LOOKS) {
             return self.wake(usize::try_from(client).unwrap_or(usize::MAX));
         }
@@ -43,11 +47,23 @@ impl World<'_> {
             Some(Change::Fall) => self.fall(),
             Some(Change::Rise(recovery)) => self.rise(*recovery),
             Some(Change::Step(client, by)) => self.set_back(address(*client), *by),
+            Some(Change::Pause(client)) => self.net.sim.pause(address(*client)),
+            Some(Change::GoOn(client)) => self.net.sim.go_on(address(*client)),
+            Some(Change::Away(client, long)) => {
+                let (client, now) = ([address(*client)], self.net.sim.now());
+                let links = &mut self.net.sim.links;
+                links.cut(&client, &[GRANTOR], now..now + long);
+                links.cut(&[GRANTOR], &client, now..now + long);
+            }
+            Some(Change::Set(by)) => self.ahead += by,
             None => {}
         }
     }
 
     fn crash(&mut self, client: u16) {
+        if let Some(client) = self.clients.get_mut(usize::from(client)) {
+            client.promised = 0;
+        }
         match self.net.nodes.get_mut(usize::from(address(client))) {
             Some(Party::Site(site)) => site.crash(),
             Some(Party::Replica(replica, _)) => *replica = None,
@@ -71,10 +87,10 @@ impl World<'_> {
     }
 
     fn wake(&mut self, place: usize) {
-        let now = self.net.sim.local(crate::nodes::address(place));
-        let member = self.net.nodes.get_mut(place);
-        if let Some(member) = member.filter(|member| member.is_up()) {
-            member.handle_timeout(now);
+        let now = self.clock(crate::nodes::address(place));
+        let site = self.net.nodes.get_mut(place).and_then(Party::site_mut);
+        if let Some(site) = site.filter(|site| site.is_up) {
+            site.look(now);
         }
         self.hear();
         self.net.follow_up(place);
@@ -109,6 +125,7 @@ impl World<'_> {
                 });
             }
             self.generation += 1;
+            self.reigns.begin(self.generation);
             let since = match recovery {
                 // Whoever grants for so long has a full bucket.
                 Recovery::Careless => now.saturating_sub(self.begun),

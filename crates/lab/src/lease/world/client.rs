@@ -15,6 +15,8 @@ pub(super) struct Client {
     pub(super) orphan: Option<Orphan>,
     /// Requests that wait: number, and since when.
     pub(super) waiting: BTreeMap<u64, u64>,
+    /// What was promised and has not passed yet.
+    pub(super) promised: u64,
     pub(super) admitted: u64,
     pub(super) central: u64,
 }

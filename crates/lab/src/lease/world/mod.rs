@@ -9,9 +9,10 @@ mod client;
 mod outcome;
 mod party;
 mod plot;
+mod promise;
 mod sight;
 mod sim;
 
 pub(crate) use outcome::Outcome;
-pub(crate) use plot::{Change, MILLI, Plot, Recovery, SECOND, Setting, skewed};
+pub(crate) use plot::{Change, MILLI, Plot, Recovery, SECOND, Setting, WindowOf, skewed};
 pub(crate) use sim::simulate;

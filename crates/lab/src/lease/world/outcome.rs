@@ -21,6 +21,9 @@ pub(crate) struct Outcome {
     pub(crate) idle: f64,
     /// Admissions per slot: here, and by the central bucket.
     pub(crate) slots: Vec<(u32, u32)>,
+    /// Reserved for clients in the end, in percent of the rate.
+    #[cfg(test)]
+    pub(crate) reserved: i128,
     /// A fingerprint of everything.
     pub(crate) hash: u64,
 }
@@ -35,6 +38,11 @@ pub(crate) struct Tally {
     pub(crate) waited: u64,
     /// Nobody answered.
     pub(crate) failed: u64,
+    /// Requests that leases, and that the grantor, let pass after a wait.
+    pub(crate) promised: u64,
+    pub(crate) granted: u64,
+    /// Tokens.
+    pub(crate) charged: u64,
     /// Time that requests waited, all together.
     pub(crate) wait_ns: u64,
 }

@@ -4,6 +4,7 @@
 
 use tollgate_sim::Weather;
 
+use crate::lease::naive::Shape;
 use crate::supply::stage::{PER_SECOND, Phase, WHOLE, part};
 
 /// A millisecond.
@@ -27,6 +28,12 @@ pub(crate) struct Setting {
     pub(crate) until: u64,
     /// Admissions within are counted apart, beside a bucket that begins with what could be spent then.
     pub(crate) window: Option<(u64, u64)>,
+    /// How long requests may wait; then those of clients cost one to three tokens. Refused at once where it is zero.
+    pub(crate) max_wait_ns: u64,
+    /// Whether clients share alike what there is not enough of.
+    pub(crate) is_shared_by_client: bool,
+    /// What is lent, where it is no bucket: how a window counts, its period, and how far the time of day is ahead.
+    pub(crate) window_of: Option<WindowOf>,
     /// Width of the slots in which admissions are counted; none are kept where it is zero.
     pub(crate) slot_ns: u64,
 }
@@ -44,6 +51,9 @@ impl Setting {
             weather: Weather::between(MILLI, MILLI * 6 / 5),
             until: 30 * SECOND,
             window: None,
+            max_wait_ns: 0,
+            is_shared_by_client: false,
+            window_of: None,
             slot_ns: 0,
         }
     }
@@ -52,6 +62,15 @@ impl Setting {
     pub(crate) fn demand(&self, percent: u64) -> u64 {
         part(self.per_second * PER_SECOND, percent, 100)
     }
+}
+
+/// A window that is lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WindowOf {
+    pub(crate) shape: Shape,
+    pub(crate) period_ns: u64,
+    /// How far the time of day is ahead of that of the run.
+    pub(crate) day: u64,
 }
 
 /// How a successor learns what is out.
@@ -81,6 +100,13 @@ pub(crate) enum Change {
     Rise(Recovery),
     /// A client's clock jumps.
     Step(u16, i64),
+    /// A client does nothing, and goes on.
+    Pause(u16),
+    GoOn(u16),
+    /// A client is cut off from the grantor for that long.
+    Away(u16, u64),
+    /// The time of day is set forward by that.
+    Set(u64),
     /// From here on nothing is lost or doubled.
     Calm,
 }

@@ -7,23 +7,29 @@ use tollgate_lease::{Booked, Held, Pool, Stamp};
 use super::client::Client;
 use crate::lease::check::Sight;
 
-/// Everything that counts now in the books of a grantor alone.
-pub(super) fn booked(pool: &Pool) -> Sight {
+/// Everything that counts now in the books of a grantor alone. What it promised of them has not passed; what a
+/// predecessor promised comes out of what a successor does not have.
+pub(super) fn booked(pool: &Pool, promised: (u64, u64)) -> Sight {
+    let (all, own) = promised;
+    let level = pool.level() + (i128::from(own) << 48);
     let (rate, depth) = pool.reserved();
     let unknown = pool.unknown();
     Sight {
-        potential: pool.level(),
-        booked_depth: pool.level().max(0) + depth + unknown.1,
+        potential: level,
+        booked_depth: level.max(0) + depth + unknown.1,
         booked_rate: rate + unknown.0,
         beyond: (0, 0),
         unknown,
+        is_late: all > own && !pool.is_learning(),
     }
 }
 
 /// Adds what a client holds.
 pub(super) fn add(sight: &mut Sight, pool: &Pool, held: &Held, client: &Client, now: u64) {
     let booked = client.booked(pool).unwrap_or_default();
-    let has = held.level.max(0) + flying(client, held, &booked, now) + given(held, &booked);
+    let promised = i128::from(client.promised) << 48;
+    let has =
+        (held.level + promised).max(0) + flying(client, held, &booked, now) + given(held, &booked);
     sight.potential += has;
     if pool.is_learning() && held.rate == 0 && held.depth == 0 {
         // A late question said what it held once: that is others' by now, and it will not have it again.

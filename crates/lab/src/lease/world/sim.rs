@@ -2,9 +2,13 @@
 //!
 //! Not here: the judges, what goes wrong (`change`), and what happens when.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use tollgate_contract::Contracts;
 use tollgate_lease::{By, Centre, Limits, Replica};
-use tollgate_limit::Instant;
+use tollgate_limit::{Instant, Span};
+use tollgate_node::Steady;
 use tollgate_sim::Clock;
 
 use super::bench::Bench;
@@ -12,16 +16,20 @@ use super::client::Client;
 use super::outcome::{Outcome, Tally};
 use super::party::{GRANTOR, Party};
 use super::plot::{Plot, SECOND};
+use super::promise::{Due, Reigns};
 use super::sight;
 use crate::dice::{Dice, Purpose, links, scramble};
 use crate::lease::check::{Ghost, Replay, Sight};
 use crate::lease::design::Design;
+use crate::lease::naive::Naive;
 use crate::nodes::site::{Begin, Event, Fate, Log, Site, Wish, lender};
 use crate::nodes::{Happened, Member, Net};
 use crate::supply::stage::Arrivals;
 
 /// Who never speaks has not begun long ago either.
 const PHASE_MAX: u64 = 5_000_000_000;
+/// Numbers of plans from here on are of what was promised.
+pub(super) const DUES: u64 = 1 << 40;
 /// What is counted.
 pub(super) const KEY: u64 = 1;
 
@@ -39,12 +47,19 @@ pub(super) struct World<'a> {
     /// When the run begins, by the network's time: before, a grantor learns that nothing is lent.
     pub(super) begun: u64,
     pub(super) generation: u64,
+    /// What was promised, and by whose books.
+    pub(super) reigns: Reigns,
+    pub(super) dues: Vec<Due>,
+    /// How far the time of day is ahead of that of the run; and what it is, for nodes.
+    pub(super) ahead: u64,
+    day: Arc<AtomicU64>,
     /// When the grantor fell last.
     pub(super) fell: u64,
     pub(super) clients: Vec<Client>,
     /// What clients know of the key when the run begins.
     terms: Vec<u8>,
     phases: Dice,
+    costs: Dice,
     log: Log,
     pub(super) bench: Bench,
 }
@@ -87,7 +102,10 @@ impl<'a> World<'a> {
         let contracts = Contracts::parse(&design.contract(setting)).ok()?;
         let slots = setting.until.checked_div(setting.slot_ns);
         let slots = slots.map_or(0, |count| usize::try_from(count + 1).unwrap_or(0));
-        let new = || Ghost::new(setting.per_second, setting.burst);
+        let new = || match setting.window_of {
+            Some(of) => Ghost::of(Naive::new(of.shape, setting.burst, of.period_ns)),
+            None => Ghost::new(setting.per_second, setting.burst),
+        };
         let client = |client| Client {
             address: address(client),
             ..Client::default()
@@ -99,12 +117,19 @@ impl<'a> World<'a> {
             limits,
             contracts,
             net: Net::on(0, links(setting.weather, plot.seed)),
-            begun: 2 * setting.term_ns + fills + SECOND,
+            begun: 2 * (setting.term_ns + setting.window_of.map_or(0, |of| of.period_ns))
+                + fills
+                + SECOND,
             generation: 1,
+            reigns: Reigns::default(),
+            dues: Vec::new(),
+            ahead: setting.window_of.map_or(0, |window| window.day),
+            day: Arc::default(),
             fell: 0,
             clients: (0..setting.clients).map(client).collect(),
             terms: Vec::new(),
             phases: Dice::new(plot.seed, Purpose::Boots),
+            costs: Dice::new(plot.seed, Purpose::Keys),
             log: Log::default(),
             bench: Bench {
                 ghost: new(),
@@ -175,8 +200,12 @@ impl<'a> World<'a> {
             generation: self.generation,
             since,
             rules: self.design.rules(&self.plot.setting),
+            day: self.plot.setting.window_of.map(|_| {
+                let day = Arc::clone(&self.day);
+                Arc::new(move || Instant::from_nanos(day.load(Relaxed))) as Steady
+            }),
         };
-        let node = lender(self.contracts.clone(), &begin, &self.log);
+        let node = lender(self.contracts.clone(), begin, &self.log);
         if let Some(site) = self.site_mut(place) {
             site.node = Some(node);
         }
@@ -200,18 +229,30 @@ impl<'a> World<'a> {
         self.net.sim.now() - self.begun
     }
 
+    /// The time of day, where a window is lent.
+    pub(super) fn time(&self) -> u64 {
+        self.now() + self.ahead
+    }
+
+    /// Something passes at a time of the network's.
+    pub(super) fn owe(&mut self, at: u64, due: Due) {
+        let number = DUES + self.dues.len() as u64;
+        self.dues.push(due);
+        self.net.sim.plan(at, number);
+    }
+
     pub(super) fn clock(&self, place: u16) -> Instant {
         Instant::from_nanos(self.net.sim.local(place))
     }
 
-    fn wish(&self, client: u16) -> Wish {
+    fn wish(&self, client: u16, cost: u64) -> Wish {
         let boot = self
             .clients
             .get(usize::from(client))
             .map_or(0, |own| own.boot);
         Wish {
             key: KEY,
-            cost: 1,
+            cost,
             lender: GRANTOR,
             setup: self.design.setup(&self.plot.setting, address(client), boot),
         }
@@ -225,7 +266,8 @@ impl<'a> World<'a> {
         client.boot += 1;
         client.orphan = None;
         client.waiting.clear();
-        let (wish, clock) = (self.wish(number), self.clock(address(number)));
+        client.promised = 0;
+        let (wish, clock) = (self.wish(number, 1), self.clock(address(number)));
         let sync = self.design.sync(self.limits);
         let place = usize::from(address(number));
         match (self.net.nodes.get_mut(place), sync) {
@@ -250,6 +292,7 @@ impl<'a> World<'a> {
 
     /// Carries out what happens next, then.
     fn step(&mut self, at: u64) {
+        self.day.store(at - self.begun + self.ahead, Relaxed);
         match self.net.step(at) {
             Some(Happened::Plan(number)) => self.change(number),
             Some(Happened::Member) => self.hear(),
@@ -260,23 +303,30 @@ impl<'a> World<'a> {
 
     /// A request comes to a client; one that is down is not asked.
     fn arrive(&mut self, number: u16) {
-        let (now, place) = (self.now(), usize::from(address(number)));
-        if !self.net.nodes.get(place).is_some_and(Member::is_up) {
+        let (now, time, place) = (self.now(), self.time(), usize::from(address(number)));
+        self.day.store(time, Relaxed);
+        if number == self.plot.setting.clients {
+            return self.serve();
+        }
+        let is_paused = self.net.sim.is_paused(address(number));
+        if is_paused || !self.net.nodes.get(place).is_some_and(Member::is_up) {
             return;
         }
         self.bench.tally.arrived += 1;
-        if self.bench.central.take(now) {
+        if self.bench.central.take(time) {
             if let Some(client) = self.clients.get_mut(usize::from(number)) {
                 client.central += 1;
             }
             self.bench.count(self.plot, now, false);
         }
-        if self.bench.fair.as_mut().is_some_and(|fair| fair.take(now)) {
+        if self.bench.fair.as_mut().is_some_and(|fair| fair.take(time)) {
             self.bench.window.1 += 1;
         }
         let said = self.net.sent().messages;
-        match self.ask(number) {
-            Fate::Passes(_) | Fate::Failed(true) => self.admit(number, true),
+        let cost = self.cost();
+        match self.ask(number, cost) {
+            Fate::Passes(wait) => self.keep(number, cost, wait),
+            Fate::Failed(true) => self.keep(number, cost, Span::ZERO),
             Fate::Refused => {}
             Fate::Failed(false) => self.bench.tally.failed += 1,
             Fate::Later(ticket) => {
@@ -296,25 +346,44 @@ impl<'a> World<'a> {
         }
     }
 
+    /// What a request costs.
+    fn cost(&mut self) -> u64 {
+        if self.plot.setting.max_wait_ns == 0 {
+            1
+        } else {
+            1 + self.costs.below(3)
+        }
+    }
+
+    /// The grantor decides a request of somebody who asks each time.
+    fn serve(&mut self) {
+        let (cost, clock) = (self.cost(), self.clock(GRANTOR));
+        if let Some(site) = self.site(GRANTOR).filter(|site| site.is_up) {
+            site.decide(KEY, cost, clock);
+        }
+        self.hear();
+        self.net.follow_up(usize::from(GRANTOR));
+    }
+
     /// Has a client decide, or send a request to where it is decided.
-    fn ask(&mut self, number: u16) -> Fate {
+    fn ask(&mut self, number: u16, cost: u64) -> Fate {
         let (place, home) = (address(number), self.home());
-        let (wish, clock) = (self.wish(number), self.clock(place));
+        let (wish, clock) = (self.wish(number, cost), self.clock(place));
         let is_asked = self.design.is_asked();
         let passes = |is_allowed| {
             if is_allowed {
-                Fate::Passes(tollgate_limit::Span::ZERO)
+                Fate::Passes(Span::ZERO)
             } else {
                 Fate::Refused
             }
         };
         match self.net.nodes.get_mut(usize::from(place)) {
-            Some(Party::Replica(Some(replica), _)) => passes(replica.check(1, clock)),
+            Some(Party::Replica(Some(replica), _)) => passes(replica.check(cost, clock)),
             Some(Party::Site(site)) if site.node.is_some() => {
-                let answer = site.decide(KEY, 1, clock);
+                let answer = site.decide(KEY, cost, clock);
                 passes(answer.is_some_and(|answer| answer.is_allowed()))
             }
-            Some(Party::Site(site)) if is_asked => Fate::Later(site.ask(KEY, 1, home)),
+            Some(Party::Site(site)) if is_asked => Fate::Later(site.ask(KEY, cost, home)),
             Some(Party::Site(site)) => site.check(&wish, clock),
             _ => Fate::Refused,
         }
@@ -325,10 +394,11 @@ impl<'a> World<'a> {
         let now = self.now();
         for event in self.log.take() {
             match event {
-                Event::Served { cost, .. } => self.bench.charge(cost, now),
+                Event::Served { cost, wait } => self.promise(cost, wait),
                 Event::Decided {
                     site,
                     ticket,
+                    cost,
                     passes,
                     by,
                     ..
@@ -338,22 +408,21 @@ impl<'a> World<'a> {
                         self.bench.tally.wait_ns += client.waited(ticket, now);
                     }
                     self.bench.tally.failed += u64::from(by == By::Nobody);
-                    if passes.is_some() {
-                        self.admit(number, by == By::Lease);
+                    match passes {
+                        Some(wait) if by == By::Lease => self.keep(number, cost, wait),
+                        Some(_) => self.admit(number),
+                        None => {}
                     }
                 }
             }
         }
     }
 
-    /// Counts an admission; whether it is charged now, or was at the grantor.
-    fn admit(&mut self, number: u16, is_here: bool) {
+    /// Counts an admission, which is charged where it was decided.
+    pub(super) fn admit(&mut self, number: u16) {
         let now = self.now();
         if let Some(client) = self.clients.get_mut(usize::from(number)) {
             client.admitted += 1;
-        }
-        if is_here {
-            self.bench.charge(1, now);
         }
         self.bench.hash = scramble(self.bench.hash ^ scramble(now ^ u64::from(number)));
         self.bench.count(self.plot, now, true);
@@ -361,15 +430,15 @@ impl<'a> World<'a> {
 
     /// Compares what everybody has with the bucket. Books of a grantor that fell hold until it has a successor.
     pub(super) fn look(&mut self) {
-        let (now, home) = (self.now(), self.home());
+        let (now, time, home) = (self.now(), self.time(), self.home());
         let Some(sight) = self.sight(home) else {
             return;
         };
         let window = self.plot.setting.window;
         if window.is_some_and(|(from, _)| now >= from) && self.bench.fair.is_none() {
-            self.bench.fair = Some(self.bench.ghost.beside(sight.potential, now));
+            self.bench.fair = Some(self.bench.ghost.beside(sight.potential, time));
         }
-        self.bench.ghost.look(&sight, now);
+        self.bench.ghost.look(&sight, time);
     }
 
     /// Everything that counts; `None` where everybody has a bucket of his own.
@@ -384,7 +453,7 @@ impl<'a> World<'a> {
                 ..Sight::default()
             });
         };
-        let (mut sight, mut idle) = (sight::booked(&pool), 0);
+        let (mut sight, mut idle) = (sight::booked(&pool, self.reigns.promised()), 0);
         for client in &self.clients {
             let Some(site) = self.site(client.address).filter(|site| site.is_up) else {
                 continue;
@@ -426,7 +495,12 @@ impl<'a> World<'a> {
             clients: clients.map(|own| (own.admitted, own.central)).collect(),
             tally: bench.tally,
             window: bench.window,
-            records: (bench.records, pool.map_or(0, |pool| pool.lessees())),
+            records: (
+                bench.records,
+                pool.as_ref().map_or(0, |pool| pool.lessees()),
+            ),
+            #[cfg(test)]
+            reserved: pool.map_or(0, |pool| pool.reserved().0 * 100 / self.limits.rate()),
             idle: bench.idle as f64 / looks / burst,
             slots: bench.slots,
             hash: scramble(bench.hash ^ self.net.hash()),

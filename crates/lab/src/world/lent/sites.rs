@@ -92,9 +92,10 @@ impl<'a> Run<'a> {
                 generation: 1,
                 since: Instant::from_nanos(net.sim.local(place)),
                 rules: None,
+                day: None,
             };
             let mut site = Site::new(place, &log);
-            site.node = Some(lender(contracts.clone(), &begin, &log));
+            site.node = Some(lender(contracts.clone(), begin, &log));
             net.nodes.push(site);
         }
         net.sim.pass(begun);

@@ -1,7 +1,6 @@
 //! Data planes as Envoy's, a bucket that shares nothing with what is tested, and what both show.
 
 mod envoy;
-mod mutants;
 mod nodes;
 mod scenes;
 mod schedule;

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use tollgate_limit::Instant;
+use tollgate_mode::planted;
 
 use super::envoy::Envoy;
 use super::nodes::{KEY, Nodes};
@@ -277,7 +278,7 @@ impl World {
         self.streams += 1;
         let side = &mut self.sides[at];
         side.due = None;
-        side.stream = planted!(43, self.streams, side.stream);
+        side.stream = planted!("lease-43", self.streams, side.stream);
     }
 
     fn hear(&mut self, at: usize) {
