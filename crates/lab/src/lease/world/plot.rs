@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) drift_ppm: u32,
     /// How wrong they are beyond that, which is wrong.
     pub(crate) drift_more: u32,
+    /// Whether all run as fast as they may.
+    pub(crate) is_hurried: bool,
     /// In nanoseconds.
     pub(crate) weather: Weather,
     pub(crate) until: u64,
@@ -48,6 +50,7 @@ impl Setting {
             term_ns: 2 * SECOND,
             drift_ppm: 500,
             drift_more: 0,
+            is_hurried: false,
             weather: Weather::between(MILLI, MILLI * 6 / 5),
             until: 30 * SECOND,
             window: None,

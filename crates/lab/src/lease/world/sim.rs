@@ -161,7 +161,9 @@ impl<'a> World<'a> {
         let mut clocks = Dice::new(self.plot.seed, Purpose::Clocks);
         let wide = u64::from(setting.drift_ppm);
         for client in 0..setting.clients {
-            let drift = clocks.below(2 * wide + 1).cast_signed() - wide.cast_signed();
+            let drawn = clocks.below(2 * wide + 1);
+            let drawn = if setting.is_hurried { 2 * wide } else { drawn };
+            let drift = drawn.cast_signed() - wide.cast_signed();
             let clock = Clock {
                 drift: drift + i64::from(setting.drift_more),
                 ahead: (10_000_000_000 + clocks.below(10_000_000_000)).cast_signed(),
