@@ -157,12 +157,6 @@ impl Lender {
         grant
     }
 
-    /// How many questions of a key were answered again: what those let pass has passed before.
-    pub fn repeated(&self, key: Key) -> u64 {
-        let pool = self.pools.get(key);
-        pool.map_or(0, |pool| pool.figures().repeated)
-    }
-
     /// How many requests in the line of a question could pass.
     pub fn servable(&mut self, key: Key, question: &Question, now: Instant) -> u64 {
         self.look(now);
@@ -218,18 +212,6 @@ impl Lender {
     pub fn inspect(&mut self, key: Key, now: Instant) -> Option<&Pool> {
         self.known(key)?.advance(now);
         self.pools.get(key)
-    }
-
-    /// The pool of a key at a time, or the one it would begin with: a copy, for those who judge.
-    pub fn shown(&self, key: Key, now: Instant) -> Pool {
-        let clock = self.truly();
-        let Some(pool) = self.pools.get(key) else {
-            return self.setup.fresh(clock, now);
-        };
-        let mut pool = pool.clone();
-        pool.tell_time(clock);
-        pool.advance(now);
-        pool
     }
 
     /// How all keys stand.

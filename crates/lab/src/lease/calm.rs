@@ -176,8 +176,8 @@ fn a_greedy_client_takes_nothing_from_others_where_clients_share() {
 fn waiting(limit: u64, clients: u16, max_wait_ns: u64, until: u64) -> Setting {
     Setting {
         clients,
-        max_wait_ns,
         until,
+        max_wait_ns,
         ..Setting::usual(limit, 1_000)
     }
 }

@@ -172,8 +172,8 @@ fn fall(dice: &mut Dice, kept: u64, changes: &mut Vec<(u64, Change)>) {
     changes.push((at + dice.below(400 * MILLI), Change::Rise(recovery)));
 }
 
-/// Every client wants something else each second, up to so many times its part, and sometimes nothing; and those who ask
-/// each time want as much all the time.
+/// Every client wants something else each second, up to so many times its part, and sometimes nothing; and those who
+/// ask each time want as much all the time.
 fn phases(dice: &mut Dice, setting: &Setting, times: u64, direct: u64) -> Vec<Phase> {
     let part = setting.demand(100) / u64::from(setting.clients);
     let mut starts = Vec::new();

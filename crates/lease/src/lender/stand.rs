@@ -1,8 +1,11 @@
-//! How the keys of a grantor stand: the sums of their pools.
+//! How the keys of a grantor stand: the sums of their pools, and one as it is.
 //!
 //! Not here: who is shown it.
 
-use super::add;
+use tollgate_limit::Instant;
+
+use super::{Lender, add};
+use crate::Key;
 use crate::amount::tokens;
 use crate::pool::{Figures, Pool};
 
@@ -31,6 +34,26 @@ pub struct LenderStand {
     pub want: u64,
     /// What those without a lease use, likewise.
     pub asked: u64,
+}
+
+impl Lender {
+    /// How many questions of a key were answered again: what those let pass has passed before.
+    pub fn repeated(&self, key: Key) -> u64 {
+        let pool = self.pools.get(key);
+        pool.map_or(0, |pool| pool.figures().repeated)
+    }
+
+    /// The pool of a key at a time, or the one it would begin with: a copy, for those who judge.
+    pub fn shown(&self, key: Key, now: Instant) -> Pool {
+        let clock = self.truly();
+        let Some(pool) = self.pools.get(key) else {
+            return self.setup.fresh(clock, now);
+        };
+        let mut pool = pool.clone();
+        pool.tell_time(clock);
+        pool.advance(now);
+        pool
+    }
 }
 
 impl LenderStand {

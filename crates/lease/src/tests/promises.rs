@@ -140,7 +140,7 @@ fn what_was_promised_and_is_not_wanted_comes_back() {
     assert_eq!(lessee.held(at(0)).level, -TOKEN);
 }
 
-/// What came back before a promise was let through had to leave room for it, though nobody looked at the lease meanwhile.
+/// What came back before a promise was let through had to leave room for it, though nobody looked at the lease.
 #[test]
 fn who_slept_past_a_promise_has_only_what_came_back_beside_it() {
     let mut setup = Setup::new(1, 1, Key(1));

@@ -137,7 +137,7 @@ fn lent(pool: &mut Pool, want: u64, now: u64) -> (i128, i128) {
     pool.reserved()
 }
 
-/// A pool that nobody looked at for long, while the rate of a lease came back to it, has left room for what it promised.
+/// A pool that nobody looked at for long, while the rate of a lease came back to it, left room for what it promised.
 #[test]
 fn who_slept_has_left_room_for_what_passed() {
     let mut pool = pool();

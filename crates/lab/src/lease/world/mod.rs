@@ -1,5 +1,5 @@
-//! A whole node that grants, and clients that hold leases: requests, clocks that drift and step, messages that are lost,
-//! doubled and late, crashes, cuts.
+//! A whole node that grants, and clients that hold leases: requests, clocks that drift and step, messages that are
+//! lost, doubled and late, crashes, cuts.
 //!
 //! One seed, one history. Not here: the designs, and what is wrong with them.
 

@@ -5,11 +5,65 @@
 use tollgate_lease::{Booked, Held, Pool, Stamp};
 
 use super::client::Client;
+use super::sim::{KEY, World};
 use crate::lease::check::Sight;
+
+impl World<'_> {
+    /// Compares what everybody has with the bucket. Books of a grantor that fell hold until it has a successor.
+    pub(super) fn look(&mut self) {
+        let (now, time, home) = (self.now(), self.time(), self.home());
+        let Some(sight) = self.sight(home) else {
+            return;
+        };
+        let window = self.plot.setting.window;
+        if window.is_some_and(|(from, _)| now >= from) && self.bench.fair.is_none() {
+            self.bench.fair = Some(self.bench.ghost.beside(sight.potential, time));
+        }
+        self.bench.ghost.look(&sight, time);
+    }
+
+    /// Everything that counts; `None` where everybody has a bucket of his own.
+    fn sight(&mut self, home: u16) -> Option<Sight> {
+        let at = self.clock(home);
+        let site = self.site(home)?;
+        let Some(pool) = site.pool(KEY, at) else {
+            let potential = i128::from(site.decide(KEY, 0, at)?.remaining) << 48;
+            return Some(Sight {
+                potential,
+                booked_depth: potential,
+                ..Sight::default()
+            });
+        };
+        let (mut sight, mut idle) = (booked(&pool, self.reigns.promised()), 0);
+        for client in &self.clients {
+            let Some(site) = self.site(client.address).filter(|site| site.is_up) else {
+                continue;
+            };
+            let held = site.held(KEY, self.clock(client.address));
+            idle += held.level.max(0);
+            add(&mut sight, &pool, &held, client, self.now());
+        }
+        self.bench.idle += idle >> 20;
+        self.bench.records = self.bench.records.max(pool.lessees());
+        Some(sight)
+    }
+
+    /// Notes what lies in the parts of a bucket that is cut.
+    pub(super) fn look_at_parts(&mut self) {
+        let left = |client: &Client| {
+            let site = self.site(client.address)?;
+            let answer = site.decide(KEY, 0, self.clock(client.address))?;
+            Some(i128::from(answer.remaining))
+        };
+        let idle: i128 = self.clients.iter().filter_map(left).sum();
+        self.bench.idle += idle << 28;
+        self.bench.ghost.checks += 1;
+    }
+}
 
 /// Everything that counts now in the books of a grantor alone. What it promised of them has not passed; what a
 /// predecessor promised comes out of what a successor does not have.
-pub(super) fn booked(pool: &Pool, promised: (u64, u64)) -> Sight {
+fn booked(pool: &Pool, promised: (u64, u64)) -> Sight {
     let (all, own) = promised;
     let level = pool.level() + (i128::from(own) << 48);
     let (rate, depth) = pool.reserved();
@@ -25,7 +79,7 @@ pub(super) fn booked(pool: &Pool, promised: (u64, u64)) -> Sight {
 }
 
 /// Adds what a client holds.
-pub(super) fn add(sight: &mut Sight, pool: &Pool, held: &Held, client: &Client, now: u64) {
+fn add(sight: &mut Sight, pool: &Pool, held: &Held, client: &Client, now: u64) {
     let booked = client.booked(pool).unwrap_or_default();
     let promised = i128::from(client.promised) << 48;
     let has =

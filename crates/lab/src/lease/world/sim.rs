@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tollgate_contract::Contracts;
-use tollgate_lease::{By, Centre, Limits, Replica};
+use tollgate_lease::{By, Centre, Limits, Pool, Replica};
 use tollgate_limit::{Instant, Span};
 use tollgate_node::Steady;
 use tollgate_sim::Clock;
@@ -17,9 +17,8 @@ use super::outcome::{Outcome, Tally};
 use super::party::{GRANTOR, Party};
 use super::plot::{Plot, SECOND};
 use super::promise::{Due, Reigns};
-use super::sight;
 use crate::dice::{Dice, Purpose, links, scramble};
-use crate::lease::check::{Ghost, Replay, Sight};
+use crate::lease::check::{Ghost, Replay};
 use crate::lease::design::Design;
 use crate::lease::naive::Naive;
 use crate::nodes::site::{Begin, Event, Fate, Log, Site, Wish, lender};
@@ -430,57 +429,6 @@ impl<'a> World<'a> {
         self.bench.count(self.plot, now, true);
     }
 
-    /// Compares what everybody has with the bucket. Books of a grantor that fell hold until it has a successor.
-    pub(super) fn look(&mut self) {
-        let (now, time, home) = (self.now(), self.time(), self.home());
-        let Some(sight) = self.sight(home) else {
-            return;
-        };
-        let window = self.plot.setting.window;
-        if window.is_some_and(|(from, _)| now >= from) && self.bench.fair.is_none() {
-            self.bench.fair = Some(self.bench.ghost.beside(sight.potential, time));
-        }
-        self.bench.ghost.look(&sight, time);
-    }
-
-    /// Everything that counts; `None` where everybody has a bucket of his own.
-    fn sight(&mut self, home: u16) -> Option<Sight> {
-        let at = self.clock(home);
-        let site = self.site(home)?;
-        let Some(pool) = site.pool(KEY, at) else {
-            let potential = i128::from(site.decide(KEY, 0, at)?.remaining) << 48;
-            return Some(Sight {
-                potential,
-                booked_depth: potential,
-                ..Sight::default()
-            });
-        };
-        let (mut sight, mut idle) = (sight::booked(&pool, self.reigns.promised()), 0);
-        for client in &self.clients {
-            let Some(site) = self.site(client.address).filter(|site| site.is_up) else {
-                continue;
-            };
-            let held = site.held(KEY, self.clock(client.address));
-            idle += held.level.max(0);
-            sight::add(&mut sight, &pool, &held, client, self.now());
-        }
-        self.bench.idle += idle >> 20;
-        self.bench.records = self.bench.records.max(pool.lessees());
-        Some(sight)
-    }
-
-    /// Notes what lies in the parts of a bucket that is cut.
-    fn look_at_parts(&mut self) {
-        let left = |client: &Client| {
-            let site = self.site(client.address)?;
-            let answer = site.decide(KEY, 0, self.clock(client.address))?;
-            Some(i128::from(answer.remaining))
-        };
-        let idle: i128 = self.clients.iter().filter_map(left).sum();
-        self.bench.idle += idle << 28;
-        self.bench.ghost.checks += 1;
-    }
-
     #[allow(clippy::cast_precision_loss, reason = "figures of three digits")]
     fn outcome(mut self) -> Outcome {
         let grantor = self.site(GRANTOR);
@@ -499,7 +447,7 @@ impl<'a> World<'a> {
             window: bench.window,
             records: (
                 bench.records,
-                pool.as_ref().map_or(0, |pool| pool.lessees()),
+                pool.as_ref().map_or(0, Pool::lessees),
             ),
             #[cfg(test)]
             reserved: pool.map_or(0, |pool| pool.reserved().0 * 100 / self.limits.rate()),

@@ -31,8 +31,8 @@ pub(super) fn run(
     for (number, request) in trace.iter().enumerate() {
         run.course.pass(&mut run.net, request.at.as_nanos());
         run.hear();
-        let fate = run.ask(router.meant(request), request);
-        run.take(fate, number);
+        let asked = run.ask(router.meant(request), request);
+        run.take(&asked, number);
     }
     let (state, last) = (run.state(), run.net.sim.now());
     let end = trace.last().map_or(0, |request| request.at.as_nanos());
@@ -88,14 +88,14 @@ impl<'a> Run<'a> {
             net.sim.set_clock(node, clock);
         }
         for place in 0..=cluster.nodes {
-            let begin = Begin {
+            let as_new = Begin {
                 generation: 1,
                 since: Instant::from_nanos(net.sim.local(place)),
                 rules: None,
                 day: None,
             };
             let mut site = Site::new(place, &log);
-            site.node = Some(lender(contracts.clone(), begin, &log));
+            site.node = Some(lender(contracts.clone(), as_new, &log));
             net.nodes.push(site);
         }
         net.sim.pass(begun);
@@ -148,8 +148,8 @@ impl<'a> Run<'a> {
     }
 
     /// Takes note of what became of a request.
-    fn take(&mut self, asked: Asked, number: usize) {
-        let Asked { place, key, fate } = asked;
+    fn take(&mut self, asked: &Asked, number: usize) {
+        let Asked { place, key, fate } = *asked;
         match fate {
             Fate::Passes(_) | Fate::Failed(true) => self.admit(number),
             Fate::Refused | Fate::Failed(false) => {}
