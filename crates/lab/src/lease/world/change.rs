@@ -17,7 +17,10 @@ impl World<'_> {
     /// Carries out what was planned.
     pub(super) fn change(&mut self, number: u64) {
         if let Some(due) = number.checked_sub(DUES) {
-            let due = self.dues.get(usize::try_from(due).unwrap_or(usize::MAX));
+            let due = self
+                .reigns
+                .dues
+                .get(usize::try_from(due).unwrap_or(usize::MAX));
             return due.copied().map_or((), |due| self.pay(due));
         }
         if let Some(client) = number.checked_sub(LOOKS) {
@@ -98,7 +101,7 @@ impl World<'_> {
 
     /// The grantor is gone. Its books stay here for those who judge.
     fn fall(&mut self) {
-        self.fell = self.now();
+        self.reigns.fell = self.now();
         match self.net.nodes.first_mut() {
             Some(Party::Site(site)) => site.is_up = false,
             Some(Party::Centre { is_up, .. }) => *is_up = false,
@@ -115,7 +118,7 @@ impl World<'_> {
             site.pool(super::sim::KEY, clock)
         });
         if let Some(pool) = pool.filter(|_| recovery != Recovery::Ledger) {
-            let until = self.fell + term;
+            let until = self.reigns.fell + term;
             for client in &mut self.clients {
                 let booked = client.booked(&pool);
                 client.orphan = booked.map(|booked| Orphan {
@@ -124,8 +127,8 @@ impl World<'_> {
                     until,
                 });
             }
-            self.generation += 1;
-            self.reigns.begin(self.generation);
+            self.reigns.generation += 1;
+            self.reigns.begin(self.reigns.generation);
             let since = match recovery {
                 // Whoever grants for so long has a full bucket.
                 Recovery::Careless => now.saturating_sub(self.begun),

@@ -10,8 +10,14 @@ use tollgate_limit::Span;
 use super::sim::{World, address};
 
 /// Who has granted so far, and what each promised.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Reigns {
+    /// Of the grantor that is there, or was last.
+    pub(super) generation: u64,
+    /// When the grantor fell last.
+    pub(super) fell: u64,
+    /// Requests that pass later, as they were promised.
+    pub(super) dues: Vec<Due>,
     /// Whose books are gone on with.
     book: u64,
     /// What was promised by the books of each and has not passed yet.
@@ -19,6 +25,17 @@ pub(super) struct Reigns {
 }
 
 impl Reigns {
+    /// The first grantor, which has promised nothing.
+    pub(super) const fn first() -> Self {
+        Self {
+            generation: 1,
+            fell: 0,
+            dues: Vec::new(),
+            book: 0,
+            promised: BTreeMap::new(),
+        }
+    }
+
     /// Other books from here on.
     pub(super) const fn begin(&mut self, book: u64) {
         self.book = book;

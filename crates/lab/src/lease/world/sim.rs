@@ -45,15 +45,11 @@ pub(super) struct World<'a> {
     pub(super) net: Net<Party>,
     /// When the run begins, by the network's time: before, a grantor learns that nothing is lent.
     pub(super) begun: u64,
-    pub(super) generation: u64,
     /// What was promised, and by whose books.
     pub(super) reigns: Reigns,
-    pub(super) dues: Vec<Due>,
     /// How far the time of day is ahead of that of the run; and what it is, for nodes.
     pub(super) ahead: u64,
     day: Arc<AtomicU64>,
-    /// When the grantor fell last.
-    pub(super) fell: u64,
     pub(super) clients: Vec<Client>,
     /// What clients know of the key when the run begins.
     terms: Vec<u8>,
@@ -119,12 +115,9 @@ impl<'a> World<'a> {
             begun: 2 * (setting.term_ns + setting.window_of.map_or(0, |of| of.period_ns))
                 + fills
                 + SECOND,
-            generation: 1,
-            reigns: Reigns::default(),
-            dues: Vec::new(),
+            reigns: Reigns::first(),
             ahead: setting.window_of.map_or(0, |window| window.day),
             day: Arc::default(),
-            fell: 0,
             clients: (0..setting.clients).map(client).collect(),
             terms: Vec::new(),
             phases: Dice::new(plot.seed, Purpose::Boots),
@@ -198,7 +191,7 @@ impl<'a> World<'a> {
     /// A place is a node from here on, which has been one since then.
     pub(super) fn appoint(&mut self, place: u16, since: Instant) {
         let begin = Begin {
-            generation: self.generation,
+            generation: self.reigns.generation,
             since,
             rules: self.design.rules(&self.plot.setting),
             day: self.plot.setting.window_of.map(|_| {
@@ -237,8 +230,8 @@ impl<'a> World<'a> {
 
     /// Something passes at a time of the network's.
     pub(super) fn owe(&mut self, at: u64, due: Due) {
-        let number = DUES + self.dues.len() as u64;
-        self.dues.push(due);
+        let number = DUES + self.reigns.dues.len() as u64;
+        self.reigns.dues.push(due);
         self.net.sim.plan(at, number);
     }
 
@@ -445,10 +438,7 @@ impl<'a> World<'a> {
             clients: clients.map(|own| (own.admitted, own.central)).collect(),
             tally: bench.tally,
             window: bench.window,
-            records: (
-                bench.records,
-                pool.as_ref().map_or(0, Pool::lessees),
-            ),
+            records: (bench.records, pool.as_ref().map_or(0, Pool::lessees)),
             #[cfg(test)]
             reserved: pool.map_or(0, |pool| pool.reserved().0 * 100 / self.limits.rate()),
             idle: bench.idle as f64 / looks / burst,
