@@ -143,24 +143,20 @@ fn what_was_promised_and_is_not_wanted_comes_back() {
 /// What came back before a promise was let through had to leave room for it, though nobody looked at the lease.
 #[test]
 fn who_slept_past_a_promise_has_only_what_came_back_beside_it() {
-    let mut setup = Setup::new(1, 1, Key(1));
-    setup.max_wait_ns = 55 * MS;
-    let mut lessee = Lessee::new(setup, at(0));
-    assert!(matches!(lessee.check(1, at(0)), Answer::Wait(_)));
+    let mut lessee = dry();
+    assert!(waits(&mut lessee, 5, at(0)).is_some(), "for 50 ms");
+    (1..44).for_each(|now| lessee.handle_timeout(at(now)));
+    lessee.handle_nudge(at(44));
     let question = last_said(&mut lessee).unwrap();
-    let grant = Grant {
+    // From here on ten times as much comes back as it was promised by.
+    let more = Grant {
         rate: TOKEN / i128::from(MS),
         ..grant(&question)
     };
-    lessee.handle_grant(&grant, at(0));
-    let Answer::Allow(receipt) = lessee.check(10, at(0)) else {
-        panic!("it has ten");
-    };
-    assert!(waits(&mut lessee, 9, at(0)).is_some());
-    lessee.settle(receipt, 1, at(0));
-    // One was free when the nine were let through; three have come back since.
-    let level = lessee.held(at(12)).level;
-    assert!(level > 3 * TOKEN && level <= 4 * TOKEN, "{level}");
+    lessee.handle_grant(&more, at(45));
+    // Five were free when the five were let through, at 50 ms; two have come back since.
+    let level = lessee.held(at(52)).level;
+    assert!(level > 6 * TOKEN && level <= 7 * TOKEN, "{level}");
 }
 
 #[test]
