@@ -6,6 +6,7 @@ mod arrows;
 mod docs;
 mod files;
 mod links;
+mod names;
 mod scan;
 mod shape;
 mod text;
@@ -47,6 +48,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<Finding>> {
     let files = files::list(root)?;
     let mut findings = arrows::check(root)?;
     findings.extend(docs::check(&files));
+    findings.extend(names::check(&files));
     for file in &files {
         findings.extend(weight::check(file));
         findings.extend(text::check(file));
