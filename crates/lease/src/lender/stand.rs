@@ -4,6 +4,7 @@
 
 use tollgate_limit::Instant;
 
+use super::begin::Beginning;
 use super::{Lender, add};
 use crate::Key;
 use crate::amount::tokens;
@@ -47,7 +48,7 @@ impl Lender {
     pub fn shown(&self, key: Key, now: Instant) -> Pool {
         let clock = self.truly();
         let Some(pool) = self.pools.get(key) else {
-            return self.setup.fresh(clock, now);
+            return Beginning { clock, ..self.beginning() }.fresh(now);
         };
         let mut pool = pool.clone();
         pool.tell_time(clock);
