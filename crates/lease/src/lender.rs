@@ -178,7 +178,10 @@ impl Lender {
         self.begin_anew(now);
         self.planes.retain(|of| of != key);
         let setup = &self.setup;
-        let over = after(now, planted!("lease-40", setup.out_ns(), setup.rules.term_ns));
+        let over = after(
+            now,
+            planted!("lease-40", setup.out_ns(), setup.rules.term_ns),
+        );
         let pool = self.beginning().successor(now).until(over);
         if let Some(before) = self.pools.insert(key, pool) {
             add(&mut self.counts.past, &before.figures());

@@ -48,7 +48,11 @@ impl Lender {
     pub fn shown(&self, key: Key, now: Instant) -> Pool {
         let clock = self.truly();
         let Some(pool) = self.pools.get(key) else {
-            return Beginning { clock, ..self.beginning() }.fresh(now);
+            return Beginning {
+                clock,
+                ..self.beginning()
+            }
+            .fresh(now);
         };
         let mut pool = pool.clone();
         pool.tell_time(clock);

@@ -23,7 +23,7 @@ use tollgate_mode::planted;
 use crate::amount::{Limits, after};
 use crate::demand::Decayed;
 use crate::message::{Grant, Nudge, Stamp};
-use crate::share::{Crowd, ONE, Share, mark};
+use crate::share::{ONE, Share};
 use crate::window::Count;
 
 use busy::MaybeBusy;
@@ -427,7 +427,11 @@ impl Pool {
         let client = clients.next().map(|(client, _)| *client);
         if let Some(client) = client {
             self.level.tokens += planted!("lease-2", 0, self.lent(client));
-            planted!("lease-25", self.forfeit(client, before(end)), self.lose(client));
+            planted!(
+                "lease-25",
+                self.forfeit(client, before(end)),
+                self.lose(client)
+            );
             self.busy.figures.ended += 1;
         }
     }
@@ -475,29 +479,6 @@ impl Pool {
         self.busy.ends = self.busy.ends.min(record.until);
         self.busy.records.insert(client, *record);
         self.share_promised();
-    }
-
-    /// Who shares, when someone with that demand is among them.
-    fn crowd(&self, want: u64) -> Crowd<'_> {
-        let wanted = self.busy.sums.want.saturating_add(want);
-        let mut crowd = Crowd {
-            limits: &self.terms.limits,
-            rules: &self.terms.rules,
-            want: wanted,
-            asked: self.asked.rate(self.level.at, ASKED_NS),
-            mark: u64::MAX,
-            wanted,
-        };
-        if self.terms.rules.share == Share::Client && !crowd.is_calm() {
-            let own = self.busy.records.values().map(|record| record.want);
-            let mut wants: Vec<u64> = own.chain([want]).filter(|want| *want > 0).collect();
-            crowd.mark = mark(
-                &mut wants,
-                self.terms.limits.want().saturating_sub(crowd.asked),
-            );
-            crowd.want = wants.iter().map(|want| (*want).min(crowd.mark)).sum();
-        }
-        crowd
     }
 }
 

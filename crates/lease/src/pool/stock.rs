@@ -9,8 +9,9 @@ use std::sync::Arc;
 use tollgate_limit::{Cost, Instant, Receipt};
 use tollgate_mode::planted;
 
-use super::{Lend, Pool, PoolTerms};
+use super::{ASKED_NS, Lend, Pool, PoolTerms};
 use crate::amount::{TOKEN, after, mites, wait_ns};
+use crate::share::{Crowd, Share, mark};
 use crate::window::{Clock, Count, Window};
 
 impl Pool {
@@ -155,6 +156,29 @@ impl Pool {
             None => depth,
             Some(_) => (depth / 8).max(mites(4).min(depth / 2)),
         }
+    }
+
+    /// Who shares, when someone with that demand is among them.
+    pub(super) fn crowd(&self, want: u64) -> Crowd<'_> {
+        let wanted = self.busy.sums.want.saturating_add(want);
+        let mut crowd = Crowd {
+            limits: &self.terms.limits,
+            rules: &self.terms.rules,
+            want: wanted,
+            asked: self.asked.rate(self.level.at, ASKED_NS),
+            mark: u64::MAX,
+            wanted,
+        };
+        if self.terms.rules.share == Share::Client && !crowd.is_calm() {
+            let own = self.busy.records.values().map(|record| record.want);
+            let mut wants: Vec<u64> = own.chain([want]).filter(|want| *want > 0).collect();
+            crowd.mark = mark(
+                &mut wants,
+                self.terms.limits.want().saturating_sub(crowd.asked),
+            );
+            crowd.want = wants.iter().map(|want| (*want).min(crowd.mark)).sum();
+        }
+        crowd
     }
 }
 

@@ -444,6 +444,7 @@ impl Node {
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
     pub fn handle_leave(&self, now: Instant) {
         self.tell_modes(&Event::Leave, now);
+        self.newest().mark_all();
     }
 
     /// Tells every machine of the newest node of an event.

@@ -32,14 +32,25 @@ impl Node {
             for part in parts.each() {
                 let mut held = part.seat.hold(company);
                 held.move_time(from, to, &numbers);
-                if part.is_durable {
-                    for key in held.machine().keys() {
-                        part.seat.dirty.mark(print(key));
-                    }
-                }
                 held.release();
             }
         }
+        node.mark_all();
         company.outbox.wake();
+    }
+
+    /// Has every key of the durable policies that nodes count together written anew.
+    pub(super) fn mark_all(&self) {
+        let Some(company) = self.company() else {
+            return;
+        };
+        let parts = self.parts().flat_map(|(_, parts)| parts.each());
+        for part in parts.filter(|part| part.is_durable) {
+            let mut held = part.seat.hold(company);
+            for key in held.machine().keys() {
+                part.seat.dirty.mark(print(key));
+            }
+            held.release();
+        }
     }
 }

@@ -233,10 +233,7 @@ impl Daemon {
         let (found, seeds) = mpsc::channel(1);
         let (alone, is_alone) = watch::channel(true);
         let ends = Arc::new(Ends {
-            me: Hello {
-                id: prepared.identity.id,
-                boot: prepared.identity.boot,
-            },
+            me: Hello::of(&prepared.identity),
             tls: ArcSwap::from_pointee(prepared.tls),
             hub: Arc::clone(&hub),
             arrived,

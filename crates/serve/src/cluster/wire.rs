@@ -7,6 +7,8 @@ use std::io;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::identity::Identity;
+
 /// A frame that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
@@ -36,6 +38,15 @@ pub(super) enum Frame {
 pub(super) struct Hello {
     pub(super) id: u128,
     pub(super) boot: u64,
+}
+
+impl Hello {
+    pub(super) const fn of(identity: &Identity) -> Self {
+        Self {
+            id: identity.id,
+            boot: identity.boot,
+        }
+    }
 }
 
 /// Whether a question was answered.
