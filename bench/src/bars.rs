@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use crate::memory::Kind;
-use crate::report::Report;
+use crate::memory::KeyKind;
+use crate::report::BenchReport;
 use crate::subjects::{GOVERNOR, OURS, REFERENCE};
 use crate::threads::CLEAN_MIN;
 
 /// How a bar ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+pub(crate) enum BarVerdict {
     /// The figure is as good as promised, or better.
     Met,
     /// It is not.
@@ -23,7 +23,7 @@ pub(crate) enum Verdict {
 
 /// One promise.
 #[derive(Debug, Serialize)]
-pub(crate) struct Bar {
+pub(crate) struct BenchBar {
     /// What is compared.
     pub(crate) what: &'static str,
     /// The promise, in words.
@@ -31,14 +31,14 @@ pub(crate) struct Bar {
     /// The figure of this run.
     pub(crate) measured: Option<f64>,
     /// How it ended.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: BarVerdict,
 }
 
 /// Judges every promise by the figures of a run.
-pub(crate) fn judge(report: &Report) -> Vec<Bar> {
+pub(crate) fn judge(report: &BenchReport) -> Vec<BenchBar> {
     let governor = |row| time_ratio(report, row, GOVERNOR);
-    let memory = |kinds: &[Kind]| bytes_per_key(report, kinds);
-    let one = [Kind::Number, Kind::Text21, Kind::Text64];
+    let memory = |kinds: &[KeyKind]| bytes_per_key(report, kinds);
+    let one = [KeyKind::Number, KeyKind::Text21, KeyKind::Text64];
     vec![
         at_most("hot key, time over governor", 0.5, governor("hot")),
         at_most(
@@ -67,7 +67,7 @@ pub(crate) fn judge(report: &Report) -> Vec<Bar> {
             32.0,
             memory(&one),
         ),
-        at_most("bytes per key, two limits", 64.0, memory(&[Kind::Two])),
+        at_most("bytes per key, two limits", 64.0, memory(&[KeyKind::Two])),
         scaling(
             "2 threads over one, distinct keys",
             1.8,
@@ -83,9 +83,9 @@ pub(crate) fn judge(report: &Report) -> Vec<Bar> {
     ]
 }
 
-pub(crate) fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
+pub(crate) fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> BenchBar {
     let verdict = verdict(measured.map(|figure| figure <= bound));
-    Bar {
+    BenchBar {
         what,
         target: format!("<= {bound}"),
         measured,
@@ -93,9 +93,9 @@ pub(crate) fn at_most(what: &'static str, bound: f64, measured: Option<f64>) -> 
     }
 }
 
-pub(crate) fn at_least(what: &'static str, bound: f64, measured: Option<f64>) -> Bar {
+pub(crate) fn at_least(what: &'static str, bound: f64, measured: Option<f64>) -> BenchBar {
     let verdict = verdict(measured.map(|figure| figure >= bound));
-    Bar {
+    BenchBar {
         what,
         target: format!(">= {bound}"),
         measured,
@@ -103,20 +103,20 @@ pub(crate) fn at_least(what: &'static str, bound: f64, measured: Option<f64>) ->
     }
 }
 
-fn verdict(kept: Option<bool>) -> Verdict {
+fn verdict(kept: Option<bool>) -> BarVerdict {
     match kept {
-        Some(true) => Verdict::Met,
-        Some(false) => Verdict::Missed,
-        None => Verdict::NotMeasured,
+        Some(true) => BarVerdict::Met,
+        Some(false) => BarVerdict::Missed,
+        None => BarVerdict::NotMeasured,
     }
 }
 
-fn time_ratio(report: &Report, row: &str, other: &str) -> Option<f64> {
+fn time_ratio(report: &BenchReport, row: &str, other: &str) -> Option<f64> {
     let row = report.rows.iter().find(|report| report.row == row)?;
     Some(row.cpu_ns(OURS)? / row.cpu_ns(other)?)
 }
 
-fn instruction_ratio(report: &Report) -> Option<f64> {
+fn instruction_ratio(report: &BenchReport) -> Option<f64> {
     let hot = |name: &str| {
         report
             .instructions
@@ -128,7 +128,7 @@ fn instruction_ratio(report: &Report) -> Option<f64> {
 }
 
 /// The worst of the kinds that were measured.
-fn bytes_per_key(report: &Report, kinds: &[Kind]) -> Option<f64> {
+fn bytes_per_key(report: &BenchReport, kinds: &[KeyKind]) -> Option<f64> {
     let ours = report.memory.iter().filter(|line| line.subject == OURS);
     let figures = ours
         .filter(|line| kinds.contains(&line.kind))
@@ -136,7 +136,7 @@ fn bytes_per_key(report: &Report, kinds: &[Kind]) -> Option<f64> {
     figures.max_by(f64::total_cmp)
 }
 
-fn scaling(what: &'static str, bound: f64, report: &Report, row: &str) -> Bar {
+fn scaling(what: &'static str, bound: f64, report: &BenchReport, row: &str) -> BenchBar {
     let row = report.threads.iter().find(|report| report.row == row);
     let line = row.and_then(|row| row.line(OURS));
     let measured = line
@@ -144,8 +144,8 @@ fn scaling(what: &'static str, bound: f64, report: &Report, row: &str) -> Bar {
         .map(|scaling| scaling.median);
     let bar = at_least(what, bound, measured);
     match line {
-        Some(line) if measured.is_some() && line.clean < CLEAN_MIN => Bar {
-            verdict: Verdict::TooBusy,
+        Some(line) if measured.is_some() && line.clean < CLEAN_MIN => BenchBar {
+            verdict: BarVerdict::TooBusy,
             ..bar
         },
         _ => bar,
@@ -158,14 +158,17 @@ mod tests {
 
     #[test]
     fn a_run_without_our_figures_judges_nothing() {
-        let bars = judge(&Report::default());
-        assert!(bars.iter().all(|bar| bar.verdict == Verdict::NotMeasured));
+        let bars = judge(&BenchReport::default());
+        assert!(
+            bars.iter()
+                .all(|bar| bar.verdict == BarVerdict::NotMeasured)
+        );
     }
 
     #[test]
     fn a_bar_is_met_at_its_bound() {
-        assert_eq!(at_most("", 0.5, Some(0.5)).verdict, Verdict::Met);
-        assert_eq!(at_most("", 0.5, Some(0.51)).verdict, Verdict::Missed);
-        assert_eq!(at_least("", 1.8, Some(1.79)).verdict, Verdict::Missed);
+        assert_eq!(at_most("", 0.5, Some(0.5)).verdict, BarVerdict::Met);
+        assert_eq!(at_most("", 0.5, Some(0.51)).verdict, BarVerdict::Missed);
+        assert_eq!(at_least("", 1.8, Some(1.79)).verdict, BarVerdict::Missed);
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::instructions::Counted;
-use crate::measure::Plan;
-use crate::memory::Kind;
+use crate::instructions::CountedWork;
+use crate::measure::MeasurePlan;
+use crate::memory::KeyKind;
 use crate::modes::options::ModesOptions;
-use crate::rows::Row;
+use crate::rows::BenchRow;
 use crate::server::options::ServerOptions;
 use crate::server::standin::StandIn;
 
@@ -25,7 +25,7 @@ pub(crate) struct Cli {
 
     /// Time this row only; may be given several times
     #[arg(long, value_name = "ROW")]
-    pub(crate) only: Vec<Row>,
+    pub(crate) only: Vec<BenchRow>,
 
     /// Count instructions per decision under callgrind, and nothing else
     #[arg(long)]
@@ -45,7 +45,7 @@ pub(crate) struct Cli {
 
     /// What else this program does
     #[command(subcommand)]
-    pub(crate) child: Option<Child>,
+    pub(crate) child: Option<BenchTask>,
 }
 
 /// How to print the figures.
@@ -59,7 +59,7 @@ pub(crate) enum Format {
 
 /// Other comparisons, and parts of the work that need a process of their own.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Child {
+pub(crate) enum BenchTask {
     /// Compares whole servers, each driven by the usual tools of its protocol
     Server(ServerOptions),
     /// Measures what agreeing costs: three nodes in every mode, each beside `local` in the same run
@@ -78,7 +78,7 @@ pub(crate) enum Child {
         /// Name of the entry
         subject: String,
         /// What to count
-        row: Counted,
+        row: CountedWork,
         /// How many decisions
         count: u64,
     },
@@ -90,13 +90,13 @@ pub(crate) enum Child {
         /// How many keys
         keys: usize,
         /// What they are
-        kind: Kind,
+        kind: KeyKind,
     },
 }
 
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum RunPart {
     /// The timed rows.
     Rows,
     /// Instructions per decision.
@@ -107,30 +107,30 @@ pub(crate) enum Part {
 
 impl Cli {
     /// Says whether a part was asked for; with no part named, all are.
-    pub(crate) fn wants(&self, part: Part) -> bool {
+    pub(crate) fn wants(&self, part: RunPart) -> bool {
         let rows = !self.only.is_empty();
         let all = !(rows || self.instructions || self.memory);
         all || match part {
-            Part::Rows => rows,
-            Part::Instructions => self.instructions,
-            Part::Memory => self.memory,
+            RunPart::Rows => rows,
+            RunPart::Instructions => self.instructions,
+            RunPart::Memory => self.memory,
         }
     }
 
     /// Lists the rows to time.
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    pub(crate) fn rows(&self) -> Vec<BenchRow> {
         if self.only.is_empty() {
-            Row::usual(self.quick)
+            BenchRow::usual(self.quick)
         } else {
             self.only.clone()
         }
     }
 
     /// Says how long to measure.
-    pub(crate) fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> MeasurePlan {
         let usual = if self.quick { 3 } else { 7 };
         let rounds = self.rounds.map_or(usual, usize::from);
-        Plan {
+        MeasurePlan {
             rounds,
             slice: Duration::from_millis(100),
         }

@@ -5,12 +5,12 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Result;
 
-use crate::measure::{Lane, Plan, Work, measure};
+use crate::measure::{BenchLane, MeasurePlan, Work, measure};
 use crate::report::ClockPrice;
 use crate::subject::Limit;
 
 /// Measures the clocks that the subjects use.
-pub(crate) fn prices(plan: Plan) -> Result<Vec<ClockPrice>> {
+pub(crate) fn prices(plan: MeasurePlan) -> Result<Vec<ClockPrice>> {
     let quanta_raw = quanta::Clock::new();
     let quanta_now = quanta::Clock::new();
     let mut lanes = [
@@ -30,14 +30,14 @@ pub(crate) fn prices(plan: Plan) -> Result<Vec<ClockPrice>> {
         .collect())
 }
 
-fn lane<T>(name: &'static str, read: impl Fn() -> T + Send + 'static) -> Lane {
+fn lane<T>(name: &'static str, read: impl Fn() -> T + Send + 'static) -> BenchLane {
     let work: Work = Box::new(move |count| {
         for _ in 0..count {
             black_box(read());
         }
         count
     });
-    Lane {
+    BenchLane {
         name,
         work,
         limit: Limit::Open,

@@ -1,17 +1,17 @@
 //! Prints the figures of a report as tables.
 
-use crate::bars::{Bar, Verdict};
+use crate::bars::{BarVerdict, BenchBar};
 use crate::instructions::{Instructions, KEYS};
-use crate::memory::{Kind, Memory};
+use crate::memory::{KeyKind, Memory};
 use crate::report::{ClockPrice, RowReport, ThreadsReport};
 use crate::stopwatch::Spread;
 use crate::subjects;
-use crate::table::Table;
+use crate::table::TextTable;
 use crate::threads::CLEAN_MIN;
 
 /// Prints the prices of clock reads.
 pub(crate) fn print_clocks(clocks: &[ClockPrice]) {
-    let mut table = Table::new("clock reads (CPU ns)", &["call", "ns", "min..max"]);
+    let mut table = TextTable::new("clock reads (CPU ns)", &["call", "ns", "min..max"]);
     for clock in clocks {
         let (median, range) = spread(Some(clock.cpu_ns));
         table.push(vec![clock.name.into(), median, range]);
@@ -31,7 +31,7 @@ pub(crate) fn print_row(row: &RowReport) {
         "x hashbrown",
         "decides",
     ];
-    let mut table = Table::new(title, &head).words_last();
+    let mut table = TextTable::new(title, &head).words_last();
     for line in &row.lines {
         let (median, range) = spread(line.cpu_ns);
         table.push(vec![
@@ -59,7 +59,7 @@ pub(crate) fn print_threads(row: &ThreadsReport) {
         "clean",
         "remark",
     ];
-    let mut table = Table::new(title, &head).words_last();
+    let mut table = TextTable::new(title, &head).words_last();
     for line in &row.lines {
         let (scaling, range) = scale(line.scaling);
         let busy = line.scaling.is_some() && line.clean < CLEAN_MIN;
@@ -91,7 +91,7 @@ pub(crate) fn print_instructions(lines: &[Instructions]) {
     let hashbrown = find(subjects::REFERENCE).and_then(|line| line.hot);
     let random = format!("{KEYS} keys");
     let head = ["subject", "hot key", "x governor", "x hashbrown", &random];
-    let mut table = Table::new("instructions per decision (callgrind, all pass)", &head);
+    let mut table = TextTable::new("instructions per decision (callgrind, all pass)", &head);
     for line in lines {
         table.push(vec![
             named(line.subject),
@@ -114,13 +114,13 @@ pub(crate) fn print_memory(lines: &[Memory]) {
         "text, 64 bytes",
         "u64, two limits",
     ];
-    let mut table = Table::new("resident bytes per key", &head);
+    let mut table = TextTable::new("resident bytes per key", &head);
     for entry in subjects::all() {
         let ours: Vec<_> = lines
             .iter()
             .filter(|line| line.subject == entry.name)
             .collect();
-        let bytes = |kind: Kind| {
+        let bytes = |kind: KeyKind| {
             figure(
                 ours.iter()
                     .find(|line| line.kind == kind)
@@ -133,25 +133,25 @@ pub(crate) fn print_memory(lines: &[Memory]) {
         table.push(vec![
             named(entry.name),
             keys,
-            bytes(Kind::Number),
-            bytes(Kind::Text21),
-            bytes(Kind::Text64),
-            bytes(Kind::Two),
+            bytes(KeyKind::Number),
+            bytes(KeyKind::Text21),
+            bytes(KeyKind::Text64),
+            bytes(KeyKind::Two),
         ]);
     }
     print!("{table}");
 }
 
 /// Prints what was promised and what came of it.
-pub(crate) fn print_bars(bars: &[Bar]) {
+pub(crate) fn print_bars(bars: &[BenchBar]) {
     let mut table =
-        Table::new("bars", &["tollgate's", "target", "measured", "verdict"]).words_last();
+        TextTable::new("bars", &["tollgate's", "target", "measured", "verdict"]).words_last();
     for bar in bars {
         let verdict = match bar.verdict {
-            Verdict::Met => "met",
-            Verdict::Missed => "missed",
-            Verdict::NotMeasured => "not measured",
-            Verdict::TooBusy => "machine too busy to tell",
+            BarVerdict::Met => "met",
+            BarVerdict::Missed => "missed",
+            BarVerdict::NotMeasured => "not measured",
+            BarVerdict::TooBusy => "machine too busy to tell",
         };
         let measured = bar
             .measured
@@ -177,7 +177,7 @@ pub(crate) fn print_notes() {
 }
 
 /// Entries that have a note, numbered from one.
-fn noted() -> impl Iterator<Item = (usize, subjects::Entry)> {
+fn noted() -> impl Iterator<Item = (usize, subjects::SubjectEntry)> {
     (1..).zip(
         subjects::all()
             .into_iter()

@@ -10,22 +10,22 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::keys::{self, HOT, Key};
+use crate::keys::{self, BenchKey, HOT};
 use crate::rows::fill;
 use crate::subject::{Build, Limit};
-use crate::subjects::{self, Entry};
+use crate::subjects::{self, SubjectEntry};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Counted {
+pub(crate) enum CountedWork {
     /// One key, again and again.
     Hot,
     /// A hundred thousand keys in random order.
     Keys,
 }
 
-/// Keys in the table while [`Counted::Keys`] is counted; filling it also runs under callgrind.
+/// Keys in the table while [`CountedWork::Keys`] is counted; filling it also runs under callgrind.
 pub(crate) const KEYS: usize = 100_000;
 
 /// Instructions per decision of one entry.
@@ -44,15 +44,15 @@ pub(crate) fn count_all(quick: bool) -> Result<Option<Vec<Instructions>>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Ok(None);
     }
-    let count = |entry: &Entry| {
+    let count = |entry: &SubjectEntry| {
         eprintln!("  counting {}", entry.name);
         let slow = entry.instructions_about > ABOUT_MAX;
         let keys = if quick || slow || !entry.holds(KEYS) {
             None
         } else {
-            Some(per_decision(entry, Counted::Keys)?)
+            Some(per_decision(entry, CountedWork::Keys)?)
         };
-        let hot = Some(per_decision(entry, Counted::Hot)?);
+        let hot = Some(per_decision(entry, CountedWork::Hot)?);
         Ok(Instructions {
             subject: entry.name,
             hot,
@@ -67,7 +67,7 @@ pub(crate) fn count_all(quick: bool) -> Result<Option<Vec<Instructions>>> {
 }
 
 /// Runs one entry under callgrind with two lengths; the difference is that of the decisions alone.
-fn per_decision(entry: &Entry, counted: Counted) -> Result<f64> {
+fn per_decision(entry: &SubjectEntry, counted: CountedWork) -> Result<f64> {
     let long = (INSTRUCTIONS_TOTAL / entry.instructions_about).min(KEYS as u64);
     let short = long / 10;
     let difference =
@@ -76,7 +76,7 @@ fn per_decision(entry: &Entry, counted: Counted) -> Result<f64> {
     Ok(difference as f64 / (long - short) as f64)
 }
 
-fn callgrind(entry: &Entry, counted: Counted, count: u64) -> Result<u64> {
+fn callgrind(entry: &SubjectEntry, counted: CountedWork, count: u64) -> Result<u64> {
     let program = std::env::current_exe().context("finding this program")?;
     let row = counted
         .to_possible_value()
@@ -110,7 +110,7 @@ fn callgrind(entry: &Entry, counted: Counted, count: u64) -> Result<u64> {
 }
 
 /// The child's part: makes `count` decisions inside the collected function.
-pub(crate) fn run_counted(subject: &str, what: Counted, count: u64) -> Result<()> {
+pub(crate) fn run_counted(subject: &str, what: CountedWork, count: u64) -> Result<()> {
     let entry = subjects::find(subject).with_context(|| format!("no subject {subject}"))?;
     match (entry.number, entry.text) {
         (Some(build), _) => run_as(&entry, build, what, count),
@@ -120,11 +120,11 @@ pub(crate) fn run_counted(subject: &str, what: Counted, count: u64) -> Result<()
     Ok(())
 }
 
-fn run_as<K: Key>(entry: &Entry, build: Build<K>, what: Counted, count: u64) {
+fn run_as<K: BenchKey>(entry: &SubjectEntry, build: Build<K>, what: CountedWork, count: u64) {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let (mut runner, keys) = match what {
-        Counted::Hot => (build(Limit::Open), vec![K::numbered(HOT)]),
-        Counted::Keys => {
+        CountedWork::Hot => (build(Limit::Open), vec![K::numbered(HOT)]),
+        CountedWork::Keys => {
             let keys = keys::shuffled(0..KEYS as u64);
             (fill(entry.name, build, &keys), keys)
         }
@@ -132,8 +132,8 @@ fn run_as<K: Key>(entry: &Entry, build: Build<K>, what: Counted, count: u64) {
     // The first decision of a key and of a thread sets things up; it is not counted.
     runner.each(&keys[..1]);
     match what {
-        Counted::Hot => counted(|| runner.same(&keys[0], count as u64)),
-        Counted::Keys => counted(|| runner.each(&keys[..count.min(KEYS)])),
+        CountedWork::Hot => counted(|| runner.same(&keys[0], count as u64)),
+        CountedWork::Keys => counted(|| runner.each(&keys[..count.min(KEYS)])),
     };
 }
 

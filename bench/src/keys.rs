@@ -14,18 +14,18 @@ pub(crate) const HOT: u64 = 0x5EED_0000_0000_0007;
 pub(crate) const TEXT_LENGTH: usize = 21;
 
 /// A kind of key that can be made from a small number.
-pub(crate) trait Key: Send + Sync + 'static {
+pub(crate) trait BenchKey: Send + Sync + 'static {
     /// Makes the key with this number; different numbers give different keys.
     fn numbered(number: u64) -> Self;
 }
 
-impl Key for u64 {
+impl BenchKey for u64 {
     fn numbered(number: u64) -> Self {
         scramble(number)
     }
 }
 
-impl Key for String {
+impl BenchKey for String {
     fn numbered(number: u64) -> Self {
         text(number, TEXT_LENGTH)
     }
@@ -38,7 +38,7 @@ pub(crate) fn text(number: u64, length: usize) -> String {
 }
 
 /// Makes keys for a range of numbers, in random order.
-pub(crate) fn shuffled<K: Key>(numbers: Range<u64>) -> Vec<K> {
+pub(crate) fn shuffled<K: BenchKey>(numbers: Range<u64>) -> Vec<K> {
     order(numbers, 1).into_iter().map(K::numbered).collect()
 }
 

@@ -27,9 +27,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
-use cli::{Child, Cli, Format, Part};
-use report::Report;
-use rows::Row;
+use cli::{BenchTask, Cli, Format, RunPart};
+use report::BenchReport;
+use rows::BenchRow;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -52,12 +52,12 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<()> {
     match &cli.child {
-        Some(Child::Count {
+        Some(BenchTask::Count {
             subject,
             row,
             count,
         }) => instructions::run_counted(subject, *row, *count),
-        Some(Child::Memory {
+        Some(BenchTask::Memory {
             subject,
             keys,
             kind,
@@ -65,27 +65,27 @@ fn run(cli: &Cli) -> Result<()> {
             println!("{}", memory::growth(subject, *keys, *kind)?);
             Ok(())
         }
-        Some(Child::Server(options)) => server::run(options),
-        Some(Child::Modes(options)) => modes::run(options),
-        Some(Child::StandIn { kind, port }) => server::standin::serve(*kind, *port),
+        Some(BenchTask::Server(options)) => server::run(options),
+        Some(BenchTask::Modes(options)) => modes::run(options),
+        Some(BenchTask::StandIn { kind, port }) => server::standin::serve(*kind, *port),
         None => compare(cli),
     }
 }
 
 /// Runs the parts that were asked for, and prints each table as soon as it is known.
 fn compare(cli: &Cli) -> Result<()> {
-    let mut report = Report::default();
+    let mut report = BenchReport::default();
     let human = cli.format == Format::Human;
-    if cli.wants(Part::Rows) {
+    if cli.wants(RunPart::Rows) {
         for row in cli.rows() {
             eprintln!("row {}", row.name());
             time_row(cli, row, &mut report)?;
         }
     }
-    if cli.wants(Part::Instructions) {
+    if cli.wants(RunPart::Instructions) {
         count_instructions(cli, &mut report)?;
     }
-    if cli.wants(Part::Memory) {
+    if cli.wants(RunPart::Memory) {
         eprintln!("memory");
         report.memory = memory::measure_all(cli.memory_keys())?;
         if human {
@@ -102,29 +102,29 @@ fn compare(cli: &Cli) -> Result<()> {
     Ok(())
 }
 
-fn time_row(cli: &Cli, row: Row, report: &mut Report) -> Result<()> {
+fn time_row(cli: &Cli, row: BenchRow, report: &mut BenchReport) -> Result<()> {
     let (plan, human) = (cli.plan(), cli.format == Format::Human);
     match row {
-        Row::Clocks => {
+        BenchRow::Clocks => {
             report.clocks = clocks::prices(plan)?;
             if human {
                 human::print_clocks(&report.clocks);
             }
         }
-        Row::ThreadsHot | Row::ThreadsDistinct => {
+        BenchRow::ThreadsHot | BenchRow::ThreadsDistinct => {
             let figures = rows::duo(row, plan)?;
             if human {
                 human::print_threads(&figures);
             }
             report.threads.push(figures);
         }
-        Row::Hot
-        | Row::Denied
-        | Row::Number1M
-        | Row::Number10M
-        | Row::Text1M
-        | Row::Batch1M
-        | Row::Batch10M => {
+        BenchRow::Hot
+        | BenchRow::Denied
+        | BenchRow::Number1M
+        | BenchRow::Number10M
+        | BenchRow::Text1M
+        | BenchRow::Batch1M
+        | BenchRow::Batch10M => {
             let figures = rows::solo(row, plan)?;
             if human {
                 human::print_row(&figures);
@@ -135,7 +135,7 @@ fn time_row(cli: &Cli, row: Row, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn count_instructions(cli: &Cli, report: &mut Report) -> Result<()> {
+fn count_instructions(cli: &Cli, report: &mut BenchReport) -> Result<()> {
     eprintln!("instructions");
     let Some(lines) = instructions::count_all(cli.quick)? else {
         eprintln!("  valgrind is not installed; instructions are not counted");

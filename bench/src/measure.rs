@@ -10,7 +10,7 @@ use crate::subject::{BATCH, Limit};
 
 /// How long and how often to measure.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct MeasurePlan {
     /// Rounds per lane.
     pub(crate) rounds: usize,
     /// Least length of one timed slice.
@@ -21,7 +21,7 @@ pub(crate) struct Plan {
 pub(crate) type Work = Box<dyn FnMut(u64) -> u64 + Send>;
 
 /// One subject in one row.
-pub(crate) struct Lane {
+pub(crate) struct BenchLane {
     /// Name of the entry.
     pub(crate) name: &'static str,
     /// The decisions to time.
@@ -41,7 +41,7 @@ pub(crate) struct Cost {
 }
 
 /// Measures all lanes, round by round; each round starts with another lane.
-pub(crate) fn measure(lanes: &mut [Lane], plan: Plan) -> Result<Vec<Cost>> {
+pub(crate) fn measure(lanes: &mut [BenchLane], plan: MeasurePlan) -> Result<Vec<Cost>> {
     let counts: Vec<u64> = lanes
         .iter_mut()
         .map(|lane| calibrate(&mut lane.work, plan))
@@ -75,7 +75,7 @@ pub(crate) fn measure(lanes: &mut [Lane], plan: Plan) -> Result<Vec<Cost>> {
 }
 
 /// Finds how many decisions fill a slice.
-pub(crate) fn calibrate(work: &mut Work, plan: Plan) -> u64 {
+pub(crate) fn calibrate(work: &mut Work, plan: MeasurePlan) -> u64 {
     let enough_ns = nanoseconds(plan.slice) / 10.0;
     let mut count = 32 * BATCH as u64;
     loop {
@@ -97,7 +97,7 @@ pub(crate) fn per(time_ns: f64, count: u64) -> f64 {
 }
 
 /// Refuses a measurement in which a request was not answered as the row promises.
-fn check(lane: &Lane, passed: u64, count: u64) -> Result<()> {
+fn check(lane: &BenchLane, passed: u64, count: u64) -> Result<()> {
     let expected = match lane.limit {
         Limit::Open => count,
         Limit::Shut => 0,

@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use crate::keys;
 use crate::subject::{Build, Limit};
-use crate::subjects::{self, Entry};
+use crate::subjects::{self, SubjectEntry};
 
 /// What the keys are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum KeyKind {
     /// Integers of 8 bytes.
     Number,
     /// Strings of 21 bytes.
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     /// Name of the entry.
     pub(crate) subject: &'static str,
     /// What the keys were.
-    pub(crate) kind: Kind,
+    pub(crate) kind: KeyKind,
     /// How many there were.
     pub(crate) keys: usize,
     /// Growth of the resident set over the number of keys.
@@ -45,7 +45,7 @@ pub(crate) struct Memory {
 pub(crate) fn measure_all(count: usize) -> Result<Vec<Memory>> {
     let mut figures = Vec::new();
     for entry in subjects::all() {
-        for &kind in Kind::value_variants() {
+        for &kind in KeyKind::value_variants() {
             if entry.keeps_own_state && takes(&entry, kind) {
                 eprintln!("  filling {} with {kind:?} keys", entry.name);
                 figures.push(in_child(&entry, kind, count.min(entry.keys_max))?);
@@ -55,15 +55,15 @@ pub(crate) fn measure_all(count: usize) -> Result<Vec<Memory>> {
     Ok(figures)
 }
 
-fn takes(entry: &Entry, kind: Kind) -> bool {
+fn takes(entry: &SubjectEntry, kind: KeyKind) -> bool {
     match kind {
-        Kind::Number => entry.number.is_some(),
-        Kind::Text21 | Kind::Text64 => entry.text.is_some(),
-        Kind::Two => entry.two_limits.is_some(),
+        KeyKind::Number => entry.number.is_some(),
+        KeyKind::Text21 | KeyKind::Text64 => entry.text.is_some(),
+        KeyKind::Two => entry.two_limits.is_some(),
     }
 }
 
-fn in_child(entry: &Entry, kind: Kind, keys: usize) -> Result<Memory> {
+fn in_child(entry: &SubjectEntry, kind: KeyKind, keys: usize) -> Result<Memory> {
     let program = std::env::current_exe().context("finding this program")?;
     let kind_name = kind
         .to_possible_value()
@@ -91,16 +91,18 @@ fn in_child(entry: &Entry, kind: Kind, keys: usize) -> Result<Memory> {
 }
 
 /// The child's part: fills a table and answers by how many bytes the process grew.
-pub(crate) fn growth(subject: &str, count: usize, kind: Kind) -> Result<u64> {
+pub(crate) fn growth(subject: &str, count: usize, kind: KeyKind) -> Result<u64> {
     let entry = subjects::find(subject).with_context(|| format!("no subject {subject}"))?;
     match (kind, entry.number, entry.text, entry.two_limits) {
-        (Kind::Number, Some(build), ..) | (Kind::Two, _, _, Some(build)) => {
+        (KeyKind::Number, Some(build), ..) | (KeyKind::Two, _, _, Some(build)) => {
             grown(build, count, tollgate_kit::scramble)
         }
-        (Kind::Text21, _, Some(build), _) => {
+        (KeyKind::Text21, _, Some(build), _) => {
             grown(build, count, |number| keys::text(number, keys::TEXT_LENGTH))
         }
-        (Kind::Text64, _, Some(build), _) => grown(build, count, |number| keys::text(number, 64)),
+        (KeyKind::Text64, _, Some(build), _) => {
+            grown(build, count, |number| keys::text(number, 64))
+        }
         _ => bail!("{subject} does not take such keys"),
     }
 }

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use crate::bars::Bar;
+use crate::bars::BenchBar;
 use crate::instructions::Instructions;
 use crate::measure::Cost;
 use crate::memory::Memory;
-use crate::rows::Row;
+use crate::rows::BenchRow;
 use crate::stopwatch::Spread;
-use crate::subjects::{Entry, GOVERNOR, REFERENCE, Role};
+use crate::subjects::{GOVERNOR, REFERENCE, SubjectEntry, SubjectRole};
 use crate::threads::Scaling;
 
 /// Everything one run found out.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     /// Prices of clock reads.
     pub(crate) clocks: Vec<ClockPrice>,
     /// Rows of one thread.
@@ -25,7 +25,7 @@ pub(crate) struct Report {
     /// Bytes per key.
     pub(crate) memory: Vec<Memory>,
     /// What was promised, and whether it was kept.
-    pub(crate) bars: Vec<Bar>,
+    pub(crate) bars: Vec<BenchBar>,
 }
 
 /// What one read of a clock costs.
@@ -67,14 +67,14 @@ pub(crate) struct RowLine {
 
 impl RowReport {
     /// Arranges costs in the order of the entries.
-    pub(crate) fn new(row: Row, entries: &[Entry], costs: &[Cost]) -> Self {
+    pub(crate) fn new(row: BenchRow, entries: &[SubjectEntry], costs: &[Cost]) -> Self {
         let median = |name: &str| {
             costs
                 .iter()
                 .find(|cost| cost.name == name)
                 .map(|cost| cost.cpu_ns.median)
         };
-        let line = |entry: &Entry| {
+        let line = |entry: &SubjectEntry| {
             let cost = costs.iter().find(|cost| cost.name == entry.name);
             let ratio = |name| Some(cost?.cpu_ns.median / median(name)?);
             RowLine {
@@ -130,8 +130,8 @@ pub(crate) struct ThreadsLine {
 
 impl ThreadsReport {
     /// Arranges scalings in the order of the entries; the floor and the reference stay out.
-    pub(crate) fn new(row: Row, entries: &[Entry], scalings: &[Scaling]) -> Self {
-        let line = |entry: &Entry| {
+    pub(crate) fn new(row: BenchRow, entries: &[SubjectEntry], scalings: &[Scaling]) -> Self {
+        let line = |entry: &SubjectEntry| {
             let scaling = scalings.iter().find(|scaling| scaling.name == entry.name);
             ThreadsLine {
                 subject: entry.name,
@@ -142,7 +142,9 @@ impl ThreadsReport {
                 rounds: scaling.map_or(0, |scaling| scaling.rounds),
             }
         };
-        let shown = entries.iter().filter(|entry| entry.role != Role::Reference);
+        let shown = entries
+            .iter()
+            .filter(|entry| entry.role != SubjectRole::Reference);
         Self {
             row: row.name(),
             title: row.title(),

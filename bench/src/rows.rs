@@ -5,16 +5,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::ValueEnum;
 
-use crate::keys::{self, HOT, Key};
-use crate::measure::{Lane, Plan, Work, measure};
+use crate::keys::{self, BenchKey, HOT};
+use crate::measure::{BenchLane, MeasurePlan, Work, measure};
 use crate::report::{RowReport, ThreadsReport};
 use crate::subject::{BATCH, Build, Limit, Runner};
-use crate::subjects::{self, Entry, REFERENCE};
+use crate::subjects::{self, REFERENCE, SubjectEntry};
 use crate::threads::{Pair, measure_pairs};
 
 /// One timed row. The names are those of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Row {
+pub(crate) enum BenchRow {
     /// Prices of reading a clock
     Clocks,
     /// One key, one thread, every request passes
@@ -45,7 +45,7 @@ pub(crate) enum Row {
 /// Keys of each thread in the row of distinct keys: few enough to stay in a core's own cache.
 const THREAD_KEYS: u64 = 1024;
 
-impl Row {
+impl BenchRow {
     /// Lists the rows of a full run, or of a quick one.
     pub(crate) fn usual(quick: bool) -> Vec<Self> {
         let large = [Self::Number10M, Self::Batch10M];
@@ -80,16 +80,16 @@ impl Row {
 }
 
 /// Measures a row of one thread, other than the clocks.
-pub(crate) fn solo(row: Row, plan: Plan) -> Result<RowReport> {
+pub(crate) fn solo(row: BenchRow, plan: MeasurePlan) -> Result<RowReport> {
     let entries = subjects::all();
     let mut lanes = match row {
-        Row::Denied => hot_lanes(&entries, Limit::Shut),
-        Row::Number1M => number_lanes(&entries, 1_000_000, Call::Single),
-        Row::Number10M => number_lanes(&entries, 10_000_000, Call::Single),
-        Row::Batch1M => number_lanes(&entries, 1_000_000, Call::Batch),
-        Row::Batch10M => number_lanes(&entries, 10_000_000, Call::Batch),
-        Row::Text1M => text_lanes(&entries, 1_000_000),
-        Row::Hot | Row::Clocks | Row::ThreadsHot | Row::ThreadsDistinct => {
+        BenchRow::Denied => hot_lanes(&entries, Limit::Shut),
+        BenchRow::Number1M => number_lanes(&entries, 1_000_000, Call::Single),
+        BenchRow::Number10M => number_lanes(&entries, 10_000_000, Call::Single),
+        BenchRow::Batch1M => number_lanes(&entries, 1_000_000, Call::Batch),
+        BenchRow::Batch10M => number_lanes(&entries, 10_000_000, Call::Batch),
+        BenchRow::Text1M => text_lanes(&entries, 1_000_000),
+        BenchRow::Hot | BenchRow::Clocks | BenchRow::ThreadsHot | BenchRow::ThreadsDistinct => {
             hot_lanes(&entries, Limit::Open)
         }
     };
@@ -98,7 +98,7 @@ pub(crate) fn solo(row: Row, plan: Plan) -> Result<RowReport> {
 }
 
 /// Measures a row of two threads.
-pub(crate) fn duo(row: Row, plan: Plan) -> Result<ThreadsReport> {
+pub(crate) fn duo(row: BenchRow, plan: MeasurePlan) -> Result<ThreadsReport> {
     let entries = subjects::all();
     let mut pairs: Vec<Pair> = entries
         .iter()
@@ -115,14 +115,14 @@ enum Call {
     Batch,
 }
 
-fn hot_lanes(entries: &[Entry], limit: Limit) -> Vec<Lane> {
-    let lane = |entry: &Entry| {
+fn hot_lanes(entries: &[SubjectEntry], limit: Limit) -> Vec<BenchLane> {
+    let lane = |entry: &SubjectEntry| {
         let work = match (entry.number, entry.text) {
             (Some(build), _) => hot(build(limit), HOT),
             (None, Some(build)) => hot(build(limit), String::numbered(HOT)),
             (None, None) => return None,
         };
-        Some(Lane {
+        Some(BenchLane {
             name: entry.name,
             work,
             limit,
@@ -131,7 +131,7 @@ fn hot_lanes(entries: &[Entry], limit: Limit) -> Vec<Lane> {
     entries.iter().filter_map(lane).collect()
 }
 
-fn number_lanes(entries: &[Entry], count: usize, call: Call) -> Vec<Lane> {
+fn number_lanes(entries: &[SubjectEntry], count: usize, call: Call) -> Vec<BenchLane> {
     let keys: Arc<Vec<u64>> = Arc::new(keys::shuffled(0..count as u64));
     let filled = entries
         .iter()
@@ -148,7 +148,7 @@ fn number_lanes(entries: &[Entry], count: usize, call: Call) -> Vec<Lane> {
                     walk_batches(fill(entry.name, entry.number?, &keys), &keys)
                 }
             };
-            Some(Lane {
+            Some(BenchLane {
                 name: entry.name,
                 work,
                 limit: Limit::Open,
@@ -157,14 +157,14 @@ fn number_lanes(entries: &[Entry], count: usize, call: Call) -> Vec<Lane> {
     filled.collect()
 }
 
-fn text_lanes(entries: &[Entry], count: usize) -> Vec<Lane> {
+fn text_lanes(entries: &[SubjectEntry], count: usize) -> Vec<BenchLane> {
     let keys: Arc<Vec<String>> = Arc::new(keys::shuffled(0..count as u64));
     let filled = entries
         .iter()
         .filter(|entry| entry.holds(count))
         .filter_map(|entry| {
             let work = walk(fill(entry.name, entry.text?, &keys), &keys);
-            Some(Lane {
+            Some(BenchLane {
                 name: entry.name,
                 work,
                 limit: Limit::Open,
@@ -174,7 +174,7 @@ fn text_lanes(entries: &[Entry], count: usize) -> Vec<Lane> {
 }
 
 /// Builds a limiter that has seen every key once, in an order other than that of drawing.
-pub(crate) fn fill<K: Key>(name: &str, build: Build<K>, keys: &[K]) -> Box<dyn Runner<K>> {
+pub(crate) fn fill<K: BenchKey>(name: &str, build: Build<K>, keys: &[K]) -> Box<dyn Runner<K>> {
     eprintln!("  filling {name} with {} keys", keys.len());
     let mut runner = build(Limit::Open);
     for index in keys::order(0..keys.len() as u64, 2) {
@@ -186,13 +186,13 @@ pub(crate) fn fill<K: Key>(name: &str, build: Build<K>, keys: &[K]) -> Box<dyn R
 }
 
 /// Decides one key again and again. Under [`Limit::Shut`] the requests that pass are spent first.
-fn hot<K: Key>(mut runner: Box<dyn Runner<K>>, key: K) -> Work {
+fn hot<K: BenchKey>(mut runner: Box<dyn Runner<K>>, key: K) -> Work {
     runner.same(&key, 4);
     Box::new(move |count| runner.same(&key, count))
 }
 
 /// Walks through the keys one by one, round and round.
-fn walk<K: Key>(mut runner: Box<dyn Runner<K>>, keys: &Arc<Vec<K>>) -> Work {
+fn walk<K: BenchKey>(mut runner: Box<dyn Runner<K>>, keys: &Arc<Vec<K>>) -> Work {
     let mut cursor = Cursor {
         keys: Arc::clone(keys),
         at: 0,
@@ -230,7 +230,7 @@ impl<K> Cursor<K> {
     }
 }
 
-fn pair(entry: &Entry, row: Row) -> Option<Pair> {
+fn pair(entry: &SubjectEntry, row: BenchRow) -> Option<Pair> {
     let (first, second) = match (entry.number, entry.text) {
         (Some(build), _) => pair_of(entry, build, row)?,
         (None, Some(build)) => pair_of(entry, build, row)?,
@@ -243,10 +243,14 @@ fn pair(entry: &Entry, row: Row) -> Option<Pair> {
     })
 }
 
-fn pair_of<K: Key>(entry: &Entry, build: Build<K>, row: Row) -> Option<(Work, Work)> {
+fn pair_of<K: BenchKey>(
+    entry: &SubjectEntry,
+    build: Build<K>,
+    row: BenchRow,
+) -> Option<(Work, Work)> {
     let runner = build(Limit::Open);
     let other = runner.handle()?;
-    if row == Row::ThreadsHot {
+    if row == BenchRow::ThreadsHot {
         return Some((hot(runner, K::numbered(HOT)), hot(other, K::numbered(HOT))));
     }
     if !entry.holds(2) {

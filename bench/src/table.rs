@@ -3,14 +3,14 @@
 use std::fmt::{Display, Formatter, Result};
 
 /// A table with a heading and light rules.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     title: String,
     head: Vec<String>,
     lines: Vec<Vec<String>>,
     left_last: bool,
 }
 
-impl Table {
+impl TextTable {
     /// Starts a table; every line must have as many cells as `head`.
     pub(crate) fn new(title: impl Into<String>, head: &[&str]) -> Self {
         let head = head.iter().map(|&cell| cell.to_owned()).collect();
@@ -66,7 +66,7 @@ impl Table {
     }
 }
 
-impl Display for Table {
+impl Display for TextTable {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let widths = self.widths();
         let rule = "─".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn figures_stand_to_the_right_under_their_head() {
-        let mut table = Table::new("t", &["who", "ns"]);
+        let mut table = TextTable::new("t", &["who", "ns"]);
         table.push(vec!["a".into(), "1.0".into()]);
         assert_eq!(
             table.to_string(),

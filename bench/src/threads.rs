@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 
-use crate::measure::{Plan, Work, calibrate, per};
+use crate::measure::{MeasurePlan, Work, calibrate, per};
 use crate::stopwatch::{Elapsed, Spread, Stopwatch, nanoseconds};
 
 /// One limiter, and the work of two threads on it.
@@ -67,8 +67,8 @@ impl Round {
 }
 
 /// Measures all pairs, round by round; each round times one thread and then two.
-pub(crate) fn measure_pairs(pairs: &mut [Pair], plan: Plan) -> Result<Vec<Scaling>> {
-    let plan = Plan {
+pub(crate) fn measure_pairs(pairs: &mut [Pair], plan: MeasurePlan) -> Result<Vec<Scaling>> {
+    let plan = MeasurePlan {
         rounds: plan.rounds * FINER as usize,
         slice: plan.slice / FINER,
     };

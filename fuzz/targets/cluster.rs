@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Waker};
 
 use libfuzzer_sys::fuzz_target;
-use tollgate_cluster::{Cluster, ClusterConfig, Pace};
+use tollgate_cluster::{Cluster, ClusterConfig, FailureTiming};
 use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant};
@@ -63,7 +63,7 @@ fn config(id: u128) -> ClusterConfig {
         mtu: ClusterConfig::MTU,
         bytes_per_second_max: None,
         seed: 3,
-        pace: Pace::LAN,
+        pace: FailureTiming::LAN,
         missing: Vec::new(),
     }
 }
@@ -142,7 +142,7 @@ fn machines(bytes: &[u8]) {
 
 /// Reads the frames of a stream to its end; one that was written is read as it was.
 fn stream(bytes: &[u8]) {
-    let mut reader = wire::Reader::new(bytes);
+    let mut reader = wire::FrameReader::new(bytes);
     loop {
         let mut cx = Context::from_waker(Waker::noop());
         // Bytes at hand are never waited for.
@@ -162,7 +162,7 @@ fn stream(bytes: &[u8]) {
             } => wire::answer(*number, *outcome, body),
             wire::Frame::Unknown => continue,
         };
-        let mut again = wire::Reader::new(&written[..]);
+        let mut again = wire::FrameReader::new(&written[..]);
         let again = pin!(again.next()).poll(&mut cx);
         assert!(matches!(again, Poll::Ready(Ok(Some(it))) if it == frame));
     }

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use tollgate_contract::{Contracts, Coordination};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant};
-use tollgate_node::{Key, Membership, Node, Outgoing, Peer, Roster, Share};
+use tollgate_node::{Key, Membership, Node, Outgoing, RateDivision, Roster, RosterPeer};
 use tollgate_table::Seed;
 
 const START: u64 = 1_800_000_000_000_000_000;
@@ -36,13 +36,13 @@ fn name(place: usize) -> String {
 fn node(place: usize, now: Instant) -> Arc<Node> {
     let roster = Roster::new((0..IDS.len()).map(|place| (name(place), 1)));
     let membership = Membership {
-        share: Some(Share::new(roster.expect("two names"), START)),
+        share: Some(RateDivision::new(roster.expect("two names"), START)),
         ..Membership::alone(IDS[place], Writer(IDS[place].0), now)
     };
     let seed = Seed::new([1, 2]);
     let node = Node::with_company(CONTRACT.clone(), small::CONFIG, seed, membership);
     let node = Arc::new(node);
-    let peers = IDS.iter().enumerate().map(|(place, id)| Peer {
+    let peers = IDS.iter().enumerate().map(|(place, id)| RosterPeer {
         node: *id,
         name: name(place),
         age: (START, 0),

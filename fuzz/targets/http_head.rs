@@ -12,11 +12,11 @@ mod head;
 
 use std::mem::MaybeUninit;
 
-use head::{LINES_MAX, Length, Read, read};
+use head::{LINES_MAX, Length, ParsedHead, read};
 
 fn check(bytes: &[u8]) {
     let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
-    let Read::Head(head) = read(bytes, &mut slots) else {
+    let ParsedHead::Head(head) = read(bytes, &mut slots) else {
         return;
     };
     assert!(bytes[..head.length].ends_with(b"\r\n\r\n"));
@@ -41,7 +41,7 @@ fn check(bytes: &[u8]) {
     for end in [length / 2, length - 1] {
         let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
         let part = read(&bytes[..end], &mut slots);
-        assert!(matches!(part, Read::Partial), "{part:?}");
+        assert!(matches!(part, ParsedHead::Partial), "{part:?}");
     }
 }
 

@@ -4,19 +4,19 @@
 
 use libfuzzer_sys::fuzz_target;
 use tollgate_mqtt::{
-    Ack, Connack, Connect, Disconnect, Filter, Filters, Frames, Header, Kind, PACKET_MAX, Piece,
-    PublishHead, Suback, Version, is_topic,
+    Ack, Connack, Connect, Disconnect, Filters, Frames, Header, PACKET_MAX, PacketKind, Piece,
+    PublishHead, Suback, TopicFilter, Version, is_topic,
 };
 
 fn read(header: Header, packet: &[u8], version: Version) {
     let body = &packet[header.length.into()..];
     match header.kind {
-        Kind::Connect => {
+        PacketKind::Connect => {
             if let Ok(connect) = Connect::read(body) {
                 drop(format!("{connect:?}"));
             }
         }
-        Kind::Publish => publish(header, packet, version),
+        PacketKind::Publish => publish(header, packet, version),
         _ => {
             if let Ok(connack) = Connack::read(body, version) {
                 let _ = (connack.assigned_client(), connack.keep_alive());
@@ -40,7 +40,7 @@ fn publish(header: Header, packet: &[u8], version: Version) {
         let header = Header::read(&bytes)
             .expect("a header")
             .expect("a whole one");
-        assert_eq!(header.kind, Kind::Publish);
+        assert_eq!(header.kind, PacketKind::Publish);
     }
 }
 
@@ -48,7 +48,7 @@ fn filters(text: &str) {
     let _ = is_topic(text);
     let mut all = Filters::default();
     for line in text.lines().take(16) {
-        if let Ok(filter) = Filter::parse(line) {
+        if let Ok(filter) = TopicFilter::parse(line) {
             let place = all.add(&filter);
             let topic = text.lines().last().unwrap_or_default();
             let mut found = false;

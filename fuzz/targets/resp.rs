@@ -3,21 +3,21 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
+use tollgate_wire::resp::{Command, CommandLimits, ParseStep, Parser, Version, Writer};
 
 /// Everything that a connection would hear of these bytes, coming in portions of that size.
 fn heard(bytes: &[u8], portion: usize) -> Vec<String> {
-    let mut parser = Parser::new(Limits::STANDARD);
+    let mut parser = Parser::new(CommandLimits::STANDARD);
     let (mut at, mut end, mut heard) = (0, 0, Vec::new());
     loop {
         let consumed = match parser.parse(&bytes[at..end]) {
-            Ok(Step::NeedMore) if end == bytes.len() => return heard,
-            Ok(Step::NeedMore) => {
+            Ok(ParseStep::NeedMore) if end == bytes.len() => return heard,
+            Ok(ParseStep::NeedMore) => {
                 end = bytes.len().min(end + portion);
                 continue;
             }
-            Ok(Step::Skip { consumed }) => consumed,
-            Ok(Step::Command { request, consumed }) => {
+            Ok(ParseStep::Skip { consumed }) => consumed,
+            Ok(ParseStep::Command { request, consumed }) => {
                 heard.push(format!("{request:?}"));
                 let mut out = Vec::new();
                 match Command::decode(request) {

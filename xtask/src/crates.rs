@@ -3,7 +3,7 @@
 //! A new crate or a new arrow is a row here and a file in `docs/decisions/`.
 
 /// One crate's place in the house.
-pub(crate) struct Room {
+pub(crate) struct CrateRules {
     /// The package name.
     pub(crate) package: &'static str,
     /// Whether the crate decides only: no clock, no system, no async.
@@ -51,103 +51,103 @@ const ADMIN: &str = "tollgate-admin";
 const TOLLGATE: &str = "tollgate";
 
 /// Every crate of the workspace, each after what it uses.
-pub(crate) const ROOMS: &[Room] = &[
+pub(crate) const ROOMS: &[CrateRules] = &[
     // One of each small thing, for every crate but the judges: they share no code with what they judge.
-    Room {
+    CrateRules {
         package: KIT,
         pure: true,
         uses: &[],
     },
-    Room {
+    CrateRules {
         package: LIMIT,
         pure: true,
         uses: &[KIT],
     },
-    Room {
+    CrateRules {
         package: CONTRACT,
         pure: true,
         uses: &[KIT, LIMIT],
     },
-    Room {
+    CrateRules {
         package: TABLE,
         pure: true,
         uses: &[KIT, LIMIT],
     },
     // What goes into a way to agree and comes out of it, and the words for both.
-    Room {
+    CrateRules {
         package: MODE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT],
     },
-    Room {
+    CrateRules {
         package: GOSSIP,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE],
     },
     // The surroundings of simulated worlds, of the lab and of tests; it knows none of what is driven there.
-    Room {
+    CrateRules {
         package: SIM,
         pure: true,
         uses: &[KIT],
     },
-    Room {
+    CrateRules {
         package: SUPPLY,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // Frames and names as in gossip; nothing else of it.
-    Room {
+    CrateRules {
         package: SPLIT,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // Small buckets lent to clients; from gossip it has keys and the bytes of numbers.
-    Room {
+    CrateRules {
         package: LEASE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, MODE, GOSSIP],
     },
     // What is allowed of contracts as live data, and what it means for a key; no database.
-    Room {
+    CrateRules {
         package: CATALOGUE,
         pure: true,
         uses: &[LIMIT, CONTRACT],
     },
     // How a file is held open, whatever is in it.
-    Room {
+    CrateRules {
         package: SQLITE,
         pure: false,
         uses: &[],
     },
-    Room {
+    CrateRules {
         package: CATALOGUE_SQL,
         pure: false,
         uses: &[CATALOGUE, SQLITE],
     },
     // What people see; whoever serves it fills in the views.
-    Room {
+    CrateRules {
         package: CONSOLE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT],
     },
     // What engines are asked; the engines themselves meet the world.
-    Room {
+    CrateRules {
         package: STORE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, TABLE],
     },
-    Room {
+    CrateRules {
         package: STORE_REDIS,
         pure: false,
         uses: &[LIMIT, STORE],
     },
     // Who is in the cluster and what they say to each other, up to the bytes before they are sealed.
-    Room {
+    CrateRules {
         package: CLUSTER,
         pure: true,
         uses: &[KIT, LIMIT, GOSSIP],
     },
-    Room {
+    CrateRules {
         package: NODE,
         pure: true,
         uses: &[
@@ -155,7 +155,7 @@ pub(crate) const ROOMS: &[Room] = &[
         ],
     },
     // Drives the others, so that it must be as pure as they are; whole nodes are driven as the daemon drives them.
-    Room {
+    CrateRules {
         package: LAB,
         pure: true,
         uses: &[
@@ -163,52 +163,52 @@ pub(crate) const ROOMS: &[Room] = &[
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
-    Room {
+    CrateRules {
         package: STATS,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE],
     },
-    Room {
+    CrateRules {
         package: STATS_SQL,
         pure: false,
         uses: &[STATS, CATALOGUE_SQL],
     },
     // Bytes and structs: it knows no limiter, so that neither holds the other still.
-    Room {
+    CrateRules {
         package: WIRE,
         pure: true,
         uses: &[KIT],
     },
     // Bytes of another protocol, which knows no limiter either.
-    Room {
+    CrateRules {
         package: MQTT,
         pure: true,
         uses: &[],
     },
     // What the server and the library's layer both tell clients, and whom they take for one.
-    Room {
+    CrateRules {
         package: HTTP,
         pure: true,
         uses: &[LIMIT, CONTRACT, NODE],
     },
     // Reads the machine's clocks, so that the server need not ask the library for the time.
-    Room {
+    CrateRules {
         package: CLOCK,
         pure: false,
         uses: &[LIMIT],
     },
-    Room {
+    CrateRules {
         package: CLIENT,
         pure: false,
         uses: &[KIT, LIMIT, CONTRACT, TABLE, NODE, LEASE, HTTP, CLOCK],
     },
     // The library for other languages; the only room for pointers.
-    Room {
+    CrateRules {
         package: ABI,
         pure: false,
         uses: &[CLIENT],
     },
-    Room {
+    CrateRules {
         package: SERVE,
         pure: false,
         uses: &[
@@ -234,7 +234,7 @@ pub(crate) const ROOMS: &[Room] = &[
         ],
     },
     // Answers beside the server what is not decided; the server knows nothing of it.
-    Room {
+    CrateRules {
         package: ADMIN,
         pure: false,
         uses: &[
@@ -253,24 +253,24 @@ pub(crate) const ROOMS: &[Room] = &[
         ],
     },
     // A door of the server that stands in front of a broker; the server knows nothing of brokers.
-    Room {
+    CrateRules {
         package: GATEWAY,
         pure: false,
         uses: &[KIT, LIMIT, CONTRACT, NODE, SERVE, MQTT],
     },
     // Asks as any client would, so that it can drive other servers too.
-    Room {
+    CrateRules {
         package: LOAD,
         pure: false,
         uses: &[KIT, WIRE, MQTT],
     },
     // Stands between any two processes, so it knows neither.
-    Room {
+    CrateRules {
         package: FAULT,
         pure: false,
         uses: &[KIT],
     },
-    Room {
+    CrateRules {
         package: TOLLGATE,
         pure: false,
         uses: &[
@@ -279,30 +279,30 @@ pub(crate) const ROOMS: &[Room] = &[
         ],
     },
     // Judges the others, so it shares no code with them.
-    Room {
+    CrateRules {
         package: ORACLE,
         pure: false,
         uses: &[],
     },
     // Meets the world, so that what decides does not.
-    Room {
+    CrateRules {
         package: STORE_SQL,
         pure: false,
         uses: &[LIMIT, SQLITE, STORE],
     },
     // What every engine must pass; only tests use it.
-    Room {
+    CrateRules {
         package: CONFORMANCE,
         pure: false,
         uses: &[KIT, LIMIT, CONTRACT, STORE, ORACLE],
     },
     // Starts servers of others, and knows nothing of ours; only tests and measurements use it.
-    Room {
+    CrateRules {
         package: PARTS,
         pure: false,
         uses: &[KIT],
     },
-    Room {
+    CrateRules {
         package: "tollgate-bench",
         pure: false,
         uses: &[
@@ -322,7 +322,7 @@ pub(crate) const ROOMS: &[Room] = &[
             PARTS,
         ],
     },
-    Room {
+    CrateRules {
         package: "xtask",
         pure: false,
         uses: &[],

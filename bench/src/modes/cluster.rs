@@ -10,12 +10,12 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 use tollgate_parts::Redis;
 
-use super::options::Mode;
+use super::options::BenchMode;
 use super::shape::contracts;
 use crate::server::host::{Host, free_port, port_of};
 
 /// Three nodes that agree by one mode.
-pub(super) struct Cluster {
+pub(super) struct ModeCluster {
     nodes: Vec<Host>,
     /// Where each node serves RESP.
     pub(super) sockets: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct Cluster {
 
 /// What all nodes together took since they began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct ResourceUse {
     pub(super) cpu_ns: f64,
     /// Between nodes, or between nodes and their store, both ways together.
     pub(super) bytes: f64,
@@ -33,9 +33,9 @@ pub(super) struct Taken {
     pub(super) resident: f64,
 }
 
-impl Cluster {
+impl ModeCluster {
     /// Starts three nodes and waits until each knows the two others.
-    pub(super) fn start(binary: &Path, mode: Mode) -> Result<Self> {
+    pub(super) fn start(binary: &Path, mode: BenchMode) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("tollgate-modes-")
             .tempdir()?;
@@ -49,7 +49,7 @@ impl Cluster {
             .stdout(Stdio::null())
             .status()?;
         ensure!(key.success(), "`tollgate cluster key new` failed");
-        let store = (mode == Mode::Store).then(Redis::start);
+        let store = (mode == BenchMode::Store).then(Redis::start);
         let ports = (0..NODES)
             .map(|_| free_port())
             .collect::<Result<Vec<_>>>()?;
@@ -107,8 +107,8 @@ impl Cluster {
     }
 
     /// What all nodes took so far.
-    pub(super) fn taken(&self) -> Result<Taken> {
-        let mut taken = Taken::default();
+    pub(super) fn taken(&self) -> Result<ResourceUse> {
+        let mut taken = ResourceUse::default();
         for node in &self.nodes {
             taken.cpu_ns += node.cpu_ns()?;
             taken.resident = taken.resident.max(node.resident_bytes()?);

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
-use tollgate_load::{ErrorKind, Report};
+use tollgate_load::{ErrorKind, LoadReport};
 
 use crate::cli::Format;
 use crate::server::host::build_tollgate;
 use crate::stopwatch::Spread;
-use crate::table::Table;
-use cluster::{Cluster, Taken};
-use options::{Mode, ModesOptions};
+use crate::table::TextTable;
+use cluster::{ModeCluster, ResourceUse};
+use options::{BenchMode, ModesOptions};
 use shape::Shape;
 
 /// One mode under one shape of traffic.
@@ -72,10 +72,10 @@ struct Round {
 /// Measures every mode that was asked for.
 pub(crate) fn run(options: &ModesOptions) -> Result<()> {
     let binary = options.tollgate.clone().map_or_else(build_tollgate, Ok)?;
-    let local = Cluster::start(&binary, Mode::Local)?;
+    let local = ModeCluster::start(&binary, BenchMode::Local)?;
     let mut figures = Figures::default();
     for mode in options.modes() {
-        let cluster = Cluster::start(&binary, mode)?;
+        let cluster = ModeCluster::start(&binary, mode)?;
         for shape in options.shapes() {
             let cell = measure(options, mode, shape, &cluster, &local)?;
             eprintln!(
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &ModesOptions) -> Result<()> {
         }
     }
     drop(local);
-    for mode in std::iter::once(Mode::Local).chain(options.modes()) {
+    for mode in std::iter::once(BenchMode::Local).chain(options.modes()) {
         let memory = fill(&binary, mode, options.slice() * FILL_SLICES)?;
         eprintln!("  {}: {:.0} bytes a key", memory.mode, memory.bytes_per_key);
         figures.memory.push(memory);
@@ -101,10 +101,10 @@ pub(crate) fn run(options: &ModesOptions) -> Result<()> {
 /// One cell, and `local` beside it: by turns, and each first as often as the other.
 fn measure(
     options: &ModesOptions,
-    mode: Mode,
+    mode: BenchMode,
     shape: Shape,
-    cluster: &Cluster,
-    local: &Cluster,
+    cluster: &ModeCluster,
+    local: &ModeCluster,
 ) -> Result<Cell> {
     let (mut own, mut beside) = (Vec::new(), Vec::new());
     for turn in 0..options.rounds() {
@@ -139,12 +139,12 @@ fn measure(
     })
 }
 
-fn round(cluster: &Cluster, shape: Shape, slice: Duration) -> Result<Round> {
+fn round(cluster: &ModeCluster, shape: Shape, slice: Duration) -> Result<Round> {
     let before = cluster.taken()?;
     let report = shape.ask(&cluster.sockets, slice)?;
     let after = cluster.taken()?;
     check(&report)?;
-    let Taken { cpu_ns, bytes, .. } = after;
+    let ResourceUse { cpu_ns, bytes, .. } = after;
     let decisions = number(report.whole.total()).max(1.0);
     let seconds = (slice + shape::WARM_UP).as_secs_f64();
     let one_bucket = shape.one_bucket(seconds);
@@ -159,8 +159,8 @@ fn round(cluster: &Cluster, shape: Shape, slice: Duration) -> Result<Round> {
 }
 
 /// Asks new nodes once for each of a million keys, and looks how much the one grew that takes most.
-fn fill(binary: &Path, mode: Mode, duration: Duration) -> Result<Memory> {
-    let cluster = Cluster::start(binary, mode)?;
+fn fill(binary: &Path, mode: BenchMode, duration: Duration) -> Result<Memory> {
+    let cluster = ModeCluster::start(binary, mode)?;
     let before = cluster.taken()?;
     let report = Shape::Calm1M.fill(&cluster.sockets, duration)?;
     check(&report)?;
@@ -174,7 +174,7 @@ fn fill(binary: &Path, mode: Mode, duration: Duration) -> Result<Memory> {
 }
 
 /// Requests that could not be sent in time are in the latencies; anything else is a fault of the run.
-fn check(report: &Report) -> Result<()> {
+fn check(report: &LoadReport) -> Result<()> {
     let mut errors = report.errors.iter();
     let trouble =
         errors.find(|error| !matches!(error.kind, ErrorKind::Unsent | ErrorKind::Unanswered));
@@ -195,7 +195,7 @@ fn print(figures: &Figures) {
         "denied %",
         "overshoot",
     ];
-    let mut table = Table::new("modes: three nodes, over `local` in the same run", &head);
+    let mut table = TextTable::new("modes: three nodes, over `local` in the same run", &head);
     for cell in &figures.cells {
         table.push(vec![
             cell.mode.clone(),
@@ -212,7 +212,7 @@ fn print(figures: &Figures) {
         ]);
     }
     print!("{table}");
-    let mut table = Table::new(
+    let mut table = TextTable::new(
         "memory: the node that takes most",
         &["mode", "keys", "bytes a key"],
     );

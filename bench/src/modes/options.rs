@@ -18,7 +18,7 @@ pub(crate) struct ModesOptions {
 
     /// Measure this mode only; may be given several times
     #[arg(long, value_name = "MODE", value_enum)]
-    only: Vec<Mode>,
+    only: Vec<BenchMode>,
 
     /// Measure this shape of traffic only; may be given several times
     #[arg(long, value_name = "SHAPE", value_enum)]
@@ -43,7 +43,7 @@ pub(crate) struct ModesOptions {
 
 /// How three nodes agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Mode {
+pub(super) enum BenchMode {
     /// Each node counts alone; what every other mode is compared with
     Local,
     /// Each node decides and reports
@@ -62,7 +62,7 @@ pub(super) enum Mode {
     Store,
 }
 
-impl Mode {
+impl BenchMode {
     pub(super) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
@@ -85,13 +85,13 @@ impl Mode {
 
 impl ModesOptions {
     /// All modes that were asked for, besides `local`.
-    pub(super) fn modes(&self) -> Vec<Mode> {
+    pub(super) fn modes(&self) -> Vec<BenchMode> {
         let all = if self.only.is_empty() {
-            Mode::value_variants()
+            BenchMode::value_variants()
         } else {
             &self.only
         };
-        let others = all.iter().filter(|mode| **mode != Mode::Local);
+        let others = all.iter().filter(|mode| **mode != BenchMode::Local);
         others.copied().collect()
     }
 

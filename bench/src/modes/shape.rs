@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use tollgate_load::{Address, Arrivals, Call, Distribution, KeyTemplate, Keys, Pace, Plan, Report};
+use tollgate_load::{
+    Arrivals, Call, Distribution, KeyTemplate, Keys, LoadPlan, LoadReport, Pace, ServerAddress,
+};
 
 /// A shape of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -87,12 +89,20 @@ impl Shape {
     }
 
     /// Asks all nodes for so long.
-    pub(super) fn ask(self, sockets: &[impl AsRef<Path>], duration: Duration) -> Result<Report> {
+    pub(super) fn ask(
+        self,
+        sockets: &[impl AsRef<Path>],
+        duration: Duration,
+    ) -> Result<LoadReport> {
         self.run(sockets, Distribution::Uniform, self.pace(), duration)
     }
 
     /// Asks for one key after the other, as fast as nodes answer.
-    pub(super) fn fill(self, sockets: &[impl AsRef<Path>], duration: Duration) -> Result<Report> {
+    pub(super) fn fill(
+        self,
+        sockets: &[impl AsRef<Path>],
+        duration: Duration,
+    ) -> Result<LoadReport> {
         self.run(sockets, Distribution::Sequence, Pace::Closed, duration)
     }
 
@@ -102,11 +112,11 @@ impl Shape {
         distribution: Distribution,
         pace: Pace,
         duration: Duration,
-    ) -> Result<Report> {
-        let at = |socket: &dyn AsRef<Path>| Address::Unix(socket.as_ref().to_owned());
+    ) -> Result<LoadReport> {
+        let at = |socket: &dyn AsRef<Path>| ServerAddress::Unix(socket.as_ref().to_owned());
         let mut servers = sockets.iter().map(|socket| at(socket));
-        let plan = Plan {
-            server: servers.next().unwrap_or(Address::Tcp(String::new())),
+        let plan = LoadPlan {
+            server: servers.next().unwrap_or(ServerAddress::Tcp(String::new())),
             others: servers.collect(),
             call: Call::TollgateCheck,
             keys: Keys {

@@ -2,10 +2,10 @@
 
 use super::ServerReport;
 use super::peers::{AXUM, LIMITADOR, LUA, NGINX, NOTHING, OURS, SET, THROTTLECRAB, TONIC};
-use crate::bars::{Bar, at_least, at_most};
+use crate::bars::{BenchBar, at_least, at_most};
 
 /// Judges every promise by the figures of a run.
-pub(crate) fn judge(report: &ServerReport) -> Vec<Bar> {
+pub(crate) fn judge(report: &ServerReport) -> Vec<BenchBar> {
     let over = |table: &str, other: &str| {
         let ours = report.median(table, OURS)?;
         Some(ours / report.median(table, other)?)
@@ -85,11 +85,14 @@ fn batch(report: &ServerReport) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bars::Verdict;
+    use crate::bars::BarVerdict;
 
     #[test]
     fn a_run_without_figures_judges_nothing() {
         let bars = judge(&ServerReport::default());
-        assert!(bars.iter().all(|bar| bar.verdict == Verdict::NotMeasured));
+        assert!(
+            bars.iter()
+                .all(|bar| bar.verdict == BarVerdict::NotMeasured)
+        );
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tollgate_parts::Reply;
+use tollgate_parts::HttpReply;
 use tollgate_parts::wire::fetch;
 
 /// A server that runs; dropping it ends it.
@@ -114,7 +114,7 @@ impl Host {
     }
 
     /// What it answers to a `GET` at its first port.
-    pub(crate) fn get(&self, path: &str) -> Result<Reply> {
+    pub(crate) fn get(&self, path: &str) -> Result<HttpReply> {
         Ok(fetch(("127.0.0.1", self.port(0)), path)?)
     }
 

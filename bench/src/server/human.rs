@@ -1,13 +1,13 @@
 //! Prints the figures of servers as tables.
 
-use super::Figures;
-use crate::table::Table;
+use super::FigureTable;
+use crate::table::TextTable;
 
 /// Prints a table, and how far the first line is from every other.
-pub(crate) fn print_figures(figures: &Figures) {
+pub(crate) fn print_figures(figures: &FigureTable) {
     let title = format!("{}: {} ({})", figures.name, figures.title, figures.unit);
     let first = figures.lines.first().map(|line| line.figure.median);
-    let mut table = Table::new(title, &["server", "median", "min..max", "first over it"]);
+    let mut table = TextTable::new(title, &["server", "median", "min..max", "first over it"]);
     for line in &figures.lines {
         let ratio = first.map(|first| first / line.figure.median);
         table.push(vec![

@@ -17,21 +17,21 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::Format;
-use options::{Part, ServerOptions};
+use options::{ServerOptions, ServerPart};
 use parts::Context;
 
 /// Everything one run found out.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ServerReport {
     /// Tables, in the order in which they were measured.
-    pub(crate) tables: Vec<Figures>,
+    pub(crate) tables: Vec<FigureTable>,
     /// What was promised, and whether it was kept.
-    pub(crate) bars: Vec<crate::bars::Bar>,
+    pub(crate) bars: Vec<crate::bars::BenchBar>,
 }
 
 /// One table: a figure for each server.
 #[derive(Debug, Serialize)]
-pub(crate) struct Figures {
+pub(crate) struct FigureTable {
     /// Its name, by which bars find it.
     pub(crate) name: String,
     /// What is measured.
@@ -39,12 +39,12 @@ pub(crate) struct Figures {
     /// Its unit.
     pub(crate) unit: &'static str,
     /// A line for each server.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ServerFigure>,
 }
 
 /// One server's figure.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct ServerFigure {
     /// Which server.
     pub(crate) server: &'static str,
     /// The rounds.
@@ -67,13 +67,13 @@ pub(crate) fn run(options: &ServerOptions) -> Result<()> {
     for part in options.parts() {
         eprintln!("part {}", part.name());
         let tables = match part {
-            Part::Resp => parts::resp(&context)?,
-            Part::Http => parts::http(&context)?,
-            Part::Rls => parts::rls(&context)?,
-            Part::Batch => parts::batch(&context)?,
-            Part::Memory => parts::memory(&context)?,
-            Part::Open => parts::open(&context)?,
-            Part::Runtimes => parts::runtimes(&context)?,
+            ServerPart::Resp => parts::resp(&context)?,
+            ServerPart::Http => parts::http(&context)?,
+            ServerPart::Rls => parts::rls(&context)?,
+            ServerPart::Batch => parts::batch(&context)?,
+            ServerPart::Memory => parts::memory(&context)?,
+            ServerPart::Open => parts::open(&context)?,
+            ServerPart::Runtimes => parts::runtimes(&context)?,
         };
         if options.format == Format::Human {
             tables.iter().for_each(human::print_figures);

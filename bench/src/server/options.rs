@@ -17,7 +17,7 @@ pub(crate) struct ServerOptions {
 
     /// Measure this part only; may be given several times
     #[arg(long, value_name = "PART", value_enum)]
-    pub(crate) only: Vec<Part>,
+    pub(crate) only: Vec<ServerPart>,
 
     /// Rounds per server; the median is reported [default: 5, quick: 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
@@ -42,7 +42,7 @@ pub(crate) struct ServerOptions {
 
 /// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
+pub(crate) enum ServerPart {
     /// RESP by redis-benchmark, at depths 1, 16 and 64, and CPU time at depth 1
     Resp,
     /// HTTP/1.1 by wrk
@@ -59,7 +59,7 @@ pub(crate) enum Part {
     Runtimes,
 }
 
-impl Part {
+impl ServerPart {
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
@@ -67,9 +67,9 @@ impl Part {
 }
 
 impl ServerOptions {
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<ServerPart> {
         if self.only.is_empty() {
-            Part::value_variants().to_vec()
+            ServerPart::value_variants().to_vec()
         } else {
             self.only.clone()
         }

@@ -23,7 +23,7 @@ pub(crate) const TONIC: &str = "tonic, bare hello";
 pub(crate) const LIMITADOR: &str = "limitador, in tonic";
 
 /// Where everything is.
-pub(crate) struct Peers {
+pub(crate) struct ToolPaths {
     tollgate: PathBuf,
     throttlecrab: PathBuf,
     shim: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) enum Runtime {
     Shared,
 }
 
-impl Peers {
+impl ToolPaths {
     /// Builds and installs what is not there.
     pub(crate) fn ready(options: &ServerOptions) -> Result<Self> {
         let cache = options.peers_dir();
@@ -127,7 +127,7 @@ pub(crate) fn stand_in(name: &'static str, kind: &str) -> Result<Host> {
     Host::start(name, command, vec![port])
 }
 
-impl Drop for Peers {
+impl Drop for ToolPaths {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.scratch);
     }

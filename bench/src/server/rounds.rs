@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Line;
+use super::ServerFigure;
 use crate::stopwatch::Spread;
 
 /// Somebody who is measured, and how.
@@ -21,7 +21,7 @@ impl<'a> Contender<'a> {
 }
 
 /// Measures everybody in turns.
-pub(crate) fn take_turns(contenders: &[Contender<'_>], rounds: usize) -> Result<Vec<Line>> {
+pub(crate) fn take_turns(contenders: &[Contender<'_>], rounds: usize) -> Result<Vec<ServerFigure>> {
     let mut figures = vec![Vec::new(); contenders.len()];
     for round in 0..rounds {
         for offset in 0..contenders.len() {
@@ -35,7 +35,7 @@ pub(crate) fn take_turns(contenders: &[Contender<'_>], rounds: usize) -> Result<
     }
     let lines = contenders.iter().zip(figures);
     Ok(lines
-        .map(|(contender, rounds)| Line {
+        .map(|(contender, rounds)| ServerFigure {
             server: contender.name,
             figure: Spread::of(rounds),
         })

@@ -15,7 +15,7 @@ pub(crate) struct RedisBenchmark<'a> {
 
 /// What one run of a tool found out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct ToolResult {
     pub(crate) per_second: f64,
     /// How many requests were sent, probing included.
     pub(crate) requests: f64,
@@ -23,10 +23,10 @@ pub(crate) struct Found {
 
 impl RedisBenchmark<'_> {
     /// Asks for about as long as that; how many requests it takes is learnt from a short run.
-    pub(crate) fn run(&self, slice: Duration) -> Result<Found> {
+    pub(crate) fn run(&self, slice: Duration) -> Result<ToolResult> {
         let probe = self.requests(PROBE_REQUESTS)?;
         let found = self.requests(probe.per_second * slice.as_secs_f64())?;
-        Ok(Found {
+        Ok(ToolResult {
             requests: probe.requests + found.requests,
             ..found
         })
@@ -37,7 +37,7 @@ impl RedisBenchmark<'_> {
         clippy::cast_sign_loss,
         reason = "a whole number of requests"
     )]
-    fn requests(&self, requests: f64) -> Result<Found> {
+    fn requests(&self, requests: f64) -> Result<ToolResult> {
         let requests = requests.max(PROBE_REQUESTS) as u64;
         let mut command = Command::new("redis-benchmark");
         command.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-c", "50"]);
@@ -50,7 +50,7 @@ impl RedisBenchmark<'_> {
             redis_rate(&text).with_context(|| format!("redis-benchmark said {text:?}"))?;
         #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
         let requests = requests as f64;
-        Ok(Found {
+        Ok(ToolResult {
             per_second,
             requests,
         })
@@ -58,7 +58,7 @@ impl RedisBenchmark<'_> {
 }
 
 /// Asks by wrk, with a script that makes the requests.
-pub(crate) fn wrk(url: &str, script: &Path, slice: Duration) -> Result<Found> {
+pub(crate) fn wrk(url: &str, script: &Path, slice: Duration) -> Result<ToolResult> {
     let seconds = slice.as_secs_f64().ceil().max(1.0);
     let mut command = Command::new("wrk");
     command
@@ -70,14 +70,14 @@ pub(crate) fn wrk(url: &str, script: &Path, slice: Duration) -> Result<Found> {
         bail!("wrk had trouble with {url}: {text}");
     }
     let per_second = after(&text, "Requests/sec:").with_context(|| format!("wrk said {text:?}"))?;
-    Ok(Found {
+    Ok(ToolResult {
         per_second,
         requests: per_second * seconds,
     })
 }
 
 /// Asks by h2load, 4 connections with 16 streams each, always the same gRPC call.
-pub(crate) fn h2load(url: &str, body: &Path, slice: Duration) -> Result<Found> {
+pub(crate) fn h2load(url: &str, body: &Path, slice: Duration) -> Result<ToolResult> {
     let seconds = slice.as_secs_f64().ceil().max(1.0);
     let mut command = Command::new("h2load");
     command.args([
@@ -101,7 +101,7 @@ pub(crate) fn h2load(url: &str, body: &Path, slice: Duration) -> Result<Found> {
     if failed > 0.0 {
         bail!("h2load had trouble with {url}: {text}");
     }
-    Ok(Found {
+    Ok(ToolResult {
         per_second,
         requests: per_second * seconds,
     })

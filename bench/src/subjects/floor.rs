@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::{Entry, Role, USUAL};
+use super::{SubjectEntry, SubjectRole, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// Decides nothing.
@@ -35,11 +35,11 @@ impl Subject<String> for Floor {
 }
 
 /// The loop without a limiter in it.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: "empty-loop",
         decides: "nothing; reads the key",
-        role: Role::Floor,
+        role: SubjectRole::Floor,
         instructions_about: 10,
         keeps_own_state: false,
         number: Some(boxed::<u64, Floor>),

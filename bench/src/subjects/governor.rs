@@ -10,7 +10,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::{Entry, GOVERNOR, USUAL};
+use super::{GOVERNOR, SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 type Limiter<K, C> = RateLimiter<K, DashMapStateStore<K>, C, NoOpMiddleware<<C as Clock>::Instant>>;
@@ -55,16 +55,16 @@ fn quota(limit: Limit) -> Quota {
 }
 
 /// The two clocks of one limiter.
-pub(super) fn entries() -> [Entry; 2] {
+pub(super) fn entries() -> [SubjectEntry; 2] {
     [
-        Entry {
+        SubjectEntry {
             name: GOVERNOR,
             decides: "GCRA; quanta clock (rdtsc)",
             number: Some(boxed::<u64, Governor<u64, QuantaClock>>),
             text: Some(boxed::<String, Governor<String, QuantaClock>>),
             ..USUAL
         },
-        Entry {
+        SubjectEntry {
             name: "governor-fake",
             decides: "GCRA; fake clock, an atomic load",
             note: "governor with FakeRelativeClock: its price without reading a clock",

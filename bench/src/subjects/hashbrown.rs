@@ -6,7 +6,7 @@
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::{Entry, REFERENCE, Role, USUAL};
+use super::{REFERENCE, SubjectEntry, SubjectRole, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// Counts per key, and compares the count with a bound so that it too answers a boolean.
@@ -59,12 +59,12 @@ impl Subject<String> for Counts<String> {
 }
 
 /// The bare map, hashed by foldhash.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: REFERENCE,
         decides: "nothing; probe and increment, no clock",
         note: "a bare map for one thread: the reference of a ratio, not a limiter",
-        role: Role::Reference,
+        role: SubjectRole::Reference,
         instructions_about: 30,
         number: Some(boxed::<u64, Counts<u64>>),
         text: Some(boxed::<String, Counts<String>>),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leaky_bucket::RateLimiter;
 
-use super::{Entry, Keys, USUAL};
+use super::{Keys, SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// The one bucket; the key is ignored.
@@ -36,8 +36,8 @@ impl Subject<u64> for Bucket {
 }
 
 /// The bucket, through `try_acquire`.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: "leaky-bucket",
         decides: "token bucket; lock, tokio Instant",
         note: "no keys; fair, as by default, so every call takes its lock and reads the clock",

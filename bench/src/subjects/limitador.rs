@@ -6,7 +6,7 @@ use std::sync::Arc;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Expression, Namespace};
 
-use super::{Entry, USUAL};
+use super::{SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// A shared limiter with one limit, counted per value of the variable `user`.
@@ -55,8 +55,8 @@ const NAME: &str = "limitador";
 const KEYS_MAX: usize = 1_000_000;
 
 /// The limiter on its in-memory storage.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: NAME,
         decides: "fixed window; std SystemTime",
         note: "string keys only, also in the hot rows; the request context it wants is built for \

@@ -1,7 +1,7 @@
-//! The catalogue of everything that is measured: one file per crate, one [`Entry`] per variant.
+//! The catalogue of everything that is measured: one file per crate, one [`SubjectEntry`] per variant.
 //!
 //! Tollgate's own entries belong in `tollgate.rs` beside the others and are found by
-//! [`Role::Ours`]; nothing else in this crate knows which limiter is whose.
+//! [`SubjectRole::Ours`]; nothing else in this crate knows which limiter is whose.
 
 mod floor;
 mod governor;
@@ -25,7 +25,7 @@ pub(crate) const OURS: &str = "tollgate";
 
 /// Why an entry is in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SubjectRole {
     /// The cost of the loop itself; subtracted from nothing.
     Floor,
     /// A bare map: it counts, and decides nothing.
@@ -48,7 +48,7 @@ pub(crate) enum Keys {
 }
 
 /// One measured variant of a limiter.
-pub(crate) struct Entry {
+pub(crate) struct SubjectEntry {
     /// Short name, unique, as typed on the command line.
     pub(crate) name: &'static str,
     /// The algorithm, and the clock it reads.
@@ -56,7 +56,7 @@ pub(crate) struct Entry {
     /// What the reader of its figures must know.
     pub(crate) note: &'static str,
     /// Why it is in the tables.
-    pub(crate) role: Role,
+    pub(crate) role: SubjectRole,
     /// What it can tell apart.
     pub(crate) keys: Keys,
     /// The most keys it is asked to hold; beyond, its memory would not fit beside the others.
@@ -74,7 +74,7 @@ pub(crate) struct Entry {
     pub(crate) two_limits: Option<Build<u64>>,
 }
 
-impl Entry {
+impl SubjectEntry {
     /// Says whether it can hold `count` separate keys.
     pub(crate) fn holds(&self, count: usize) -> bool {
         match self.keys {
@@ -85,11 +85,11 @@ impl Entry {
 }
 
 /// What most entries share; each names only what sets it apart.
-const USUAL: Entry = Entry {
+const USUAL: SubjectEntry = SubjectEntry {
     name: "",
     decides: "",
     note: "",
-    role: Role::Peer,
+    role: SubjectRole::Peer,
     keys: Keys::Exact,
     keys_max: usize::MAX,
     keeps_own_state: true,
@@ -100,7 +100,7 @@ const USUAL: Entry = Entry {
 };
 
 /// Lists every entry, in the order of the tables.
-pub(crate) fn all() -> Vec<Entry> {
+pub(crate) fn all() -> Vec<SubjectEntry> {
     let mut entries = vec![floor::entry(), hashbrown::entry()];
     entries.extend(tollgate::entries());
     entries.extend(governor::entries());
@@ -116,6 +116,6 @@ pub(crate) fn all() -> Vec<Entry> {
 }
 
 /// Finds an entry by its name.
-pub(crate) fn find(name: &str) -> Option<Entry> {
+pub(crate) fn find(name: &str) -> Option<SubjectEntry> {
     all().into_iter().find(|entry| entry.name == name)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pingora_limits::rate::Rate;
 
-use super::{Entry, Keys, USUAL};
+use super::{Keys, SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// A shared estimator and the count above which a request is refused.
@@ -63,8 +63,8 @@ impl Subject<String> for Estimator {
 }
 
 /// The estimator in its default shape, four hashes of 1024 counters.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: "pingora-limits",
         decides: "estimate per fixed interval; std Instant",
         note: "a sketch of 4 x 1024 counters: keys share counters, so at many keys it refuses \

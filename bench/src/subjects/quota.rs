@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use quota::{QuotaPolicy, QuotaPool, RefillRate};
 
-use super::{Entry, USUAL};
+use super::{SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// A shared pool.
@@ -52,8 +52,8 @@ fn policy(limit: Limit) -> (QuotaPolicy, u64) {
 }
 
 /// The pool, through its boolean call `check`.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: "quota",
         decides: "GCRA; quanta clock (rdtsc)",
         note: "default feature slot-cache; keys stay until removed by hand; no time until retry",

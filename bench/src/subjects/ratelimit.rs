@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ratelimit::Ratelimiter;
 
-use super::{Entry, Keys, USUAL};
+use super::{Keys, SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// The one bucket; the key is ignored.
@@ -39,8 +39,8 @@ impl Subject<u64> for Bucket {
 }
 
 /// The bucket.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: "ratelimit",
         decides: "token bucket; std Instant",
         note: "no keys: one bucket, nothing to look up",

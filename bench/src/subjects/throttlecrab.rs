@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use throttlecrab::{PeriodicStore, RateLimiter};
 
-use super::{Entry, USUAL};
+use super::{SubjectEntry, USUAL};
 use crate::subject::{Limit, Subject, boxed};
 
 /// A limiter with its default store; rate and burst are given with every call.
@@ -51,8 +51,8 @@ impl Subject<String> for Crab {
 }
 
 /// The limiter on its `PeriodicStore`.
-pub(super) fn entry() -> Entry {
-    Entry {
+pub(super) fn entry() -> SubjectEntry {
+    SubjectEntry {
         name: "throttlecrab",
         decides: "GCRA; std SystemTime",
         note: "string keys only, also in the hot rows; needs exclusive access, so it has no \

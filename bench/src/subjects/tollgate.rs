@@ -11,7 +11,7 @@ use tollgate_client::{
 };
 use tollgate_limit::Policy;
 
-use super::{Entry, OURS, Role, USUAL};
+use super::{OURS, SubjectEntry, SubjectRole, USUAL};
 use crate::subject::{BATCH, Limit, Subject, boxed};
 
 /// A shared limiter of `N` token buckets.
@@ -89,22 +89,22 @@ fn policy(limit: Limit) -> PolicyConfig {
 }
 
 /// The two clocks of one limiter.
-pub(super) fn entries() -> [Entry; 2] {
+pub(super) fn entries() -> [SubjectEntry; 2] {
     [
-        Entry {
+        SubjectEntry {
             name: OURS,
             decides: "token bucket; system clock (rdtsc)",
-            role: Role::Ours,
+            role: SubjectRole::Ours,
             number: Some(boxed::<u64, Tollgate<SystemClock, 1>>),
             text: Some(boxed::<String, Tollgate<SystemClock, 1>>),
             two_limits: Some(boxed::<u64, Tollgate<SystemClock, 2>>),
             ..USUAL
         },
-        Entry {
+        SubjectEntry {
             name: "tollgate-fake",
             decides: "token bucket; fake clock, an atomic load",
             note: "tollgate with FakeClock: its price without reading a clock",
-            role: Role::Ours,
+            role: SubjectRole::Ours,
             keeps_own_state: false,
             number: Some(boxed::<u64, Tollgate<FakeClock, 1>>),
             text: Some(boxed::<String, Tollgate<FakeClock, 1>>),

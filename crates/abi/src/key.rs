@@ -57,7 +57,7 @@ impl Text {
 /// is a bare value, any bytes at all; it is then the only entry, and stands for the one that a contract counts by.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct KeyEntry {
     /// What the entry is called.
     pub name: Text,
     /// Whom it names.
@@ -69,7 +69,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The first entry; may be null where there are none.
-    pub entries: *const Entry,
+    pub entries: *const KeyEntry,
     /// How many.
     pub count: usize,
 }

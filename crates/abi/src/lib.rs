@@ -24,7 +24,7 @@ pub use ask::{
 pub use code::{Code, tollgate_last_error};
 pub use connect::{ClientOptions, TOLLGATE_NODES_MAX, tollgate_connect};
 pub use key::{
-    Entry, Key, TOLLGATE_ENTRIES_MAX, TOLLGATE_KEY_BYTES_MAX, TOLLGATE_NUL_TERMINATED, Text,
+    Key, KeyEntry, TOLLGATE_ENTRIES_MAX, TOLLGATE_KEY_BYTES_MAX, TOLLGATE_NUL_TERMINATED, Text,
 };
 pub use limiter::{Limiter, Options, Receipt};
 pub use open::{

@@ -10,7 +10,7 @@ use http::Response;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_catalogue_sql::Database;
 use tollgate_http::ClientAddress;
-use tollgate_serve::desk::{Answering, Desk, Knock, Knocking, Visit};
+use tollgate_serve::desk::{AdminApi, Answering, Knock, Knocking, Visit};
 use tollgate_serve::shared::Shared;
 
 use crate::access::{Access, signins};
@@ -53,7 +53,7 @@ impl Books {
 }
 
 /// How a desk is set up.
-pub struct Config {
+pub struct AdminConfig {
     /// A secret that opens everything, chosen by whoever runs the server; at least 16 bytes.
     pub preset: Option<String>,
     /// Tells whoever runs the server the secret of the first token, once.
@@ -89,7 +89,7 @@ impl Admin {
     /// Sets the desk up; what is wrong with the preset secret or the system, otherwise.
     ///
     /// Not within an asynchronous task: it waits for the database, though not for ever.
-    pub fn open(shared: &Arc<Shared>, config: Config) -> Result<Self, String> {
+    pub fn open(shared: &Arc<Shared>, config: AdminConfig) -> Result<Self, String> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("admin")
@@ -128,7 +128,7 @@ impl Admin {
     }
 }
 
-impl Desk for Admin {
+impl AdminApi for Admin {
     fn lets_in(&self) -> bool {
         self.office.lets_in()
     }

@@ -8,9 +8,9 @@ use tollgate_wire::v1;
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Answer(Response<Bytes>);
+pub(crate) struct Reply(Response<Bytes>);
 
-impl Answer {
+impl Reply {
     /// An answer with a body.
     pub(crate) fn text(kind: &'static str, body: impl Into<Bytes>) -> Self {
         let mut response = Response::new(body.into());
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn numbers_are_such_that_every_reader_of_json_holds_them() {
-        let answer = Answer::json(&json!({ "used": u64::MAX, "left": [i64::MIN, 7] })).sent();
+        let answer = Reply::json(&json!({ "used": u64::MAX, "left": [i64::MIN, 7] })).sent();
         let body = r#"{"left":[-9007199254740992,7],"used":9007199254740992}"#;
         assert_eq!(answer.body(), body);
     }

@@ -92,13 +92,13 @@ pub(crate) fn documents(headers: &HeaderMap, body: &[u8]) -> Result<Vec<(usize, 
 pub(crate) fn document_and_lines<'a>(
     headers: &HeaderMap,
     body: &'a [u8],
-) -> Result<(&'a str, Option<Lines<'a>>), Fault> {
+) -> Result<(&'a str, Option<NumberedLines<'a>>), Fault> {
     if Kind::of(headers) != Kind::Lines {
         return Ok((document(headers, body)?, None));
     }
     let lines = (1..).zip(text(body)?.lines());
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let mut lines: Lines<'a> = lines.collect();
+    let mut lines: NumberedLines<'a> = lines.collect();
     let Some((_, first)) = lines.first().copied() else {
         return Err(Fault::malformed("the first line is the document"));
     };
@@ -108,7 +108,7 @@ pub(crate) fn document_and_lines<'a>(
 }
 
 /// Lines with their numbers.
-pub(crate) type Lines<'a> = Vec<(usize, &'a str)>;
+pub(crate) type NumberedLines<'a> = Vec<(usize, &'a str)>;
 
 fn text(body: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(body).map_err(|_| Fault::malformed("the body is not UTF-8"))

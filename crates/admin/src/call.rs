@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::Request;
 use serde::Deserialize;
 use tollgate_catalogue::{Kind, REASON_BYTES_MAX};
-use tollgate_catalogue_sql::{Database, Entry};
+use tollgate_catalogue_sql::{AuditEntry, Database};
 use tollgate_serve::shared::Shared;
 
-use crate::access::{Caller, Client};
+use crate::access::{Caller, ClientOrigin};
 use crate::admin::Office;
 use crate::body;
 use crate::fault::Fault;
@@ -27,7 +27,7 @@ pub(crate) struct Call {
     pub(crate) names: Vec<String>,
     pub(crate) query: Query,
     pub(crate) request: Request<Bytes>,
-    pub(crate) client: Client,
+    pub(crate) client: ClientOrigin,
 }
 
 impl Call {
@@ -77,13 +77,13 @@ impl Call {
         let Ok(database) = self.database() else {
             return;
         };
-        let entry = Entry {
+        let entry = AuditEntry {
             who: who.to_owned(),
             origin: self.origin(),
             what: what.to_owned(),
             object: object.to_owned(),
             outcome: outcome.to_owned(),
-            ..Entry::default()
+            ..AuditEntry::default()
         };
         if let Err(error) = database.audit(&entry).await {
             tracing::warn!(%error, "the audit could not be written");

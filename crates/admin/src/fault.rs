@@ -10,7 +10,7 @@ use tollgate_catalogue::Refusal;
 use tollgate_catalogue_sql::Error;
 use tollgate_contract::{ContractErrors, nearest};
 
-use crate::answer::Answer;
+use crate::answer::Reply;
 
 /// A refusal.
 #[derive(Clone, Debug)]
@@ -179,12 +179,12 @@ impl Fault {
         self
     }
 
-    pub(crate) fn answer(self) -> Answer {
+    pub(crate) fn answer(self) -> Reply {
         #[derive(Serialize)]
         struct Form<'a> {
             error: &'a Told,
         }
-        let answer = Answer::json(&Form { error: &self.told }).with(self.status);
+        let answer = Reply::json(&Form { error: &self.told }).with(self.status);
         let lines = self.lines.into_iter();
         lines.fold(answer, |answer, (name, value)| answer.line(name, &value))
     }

@@ -22,6 +22,6 @@ mod route;
 mod time;
 mod timing;
 
-pub use access::{Key, KeyError};
-pub use admin::{Admin, Config};
+pub use access::{KeyError, SigningKey};
+pub use admin::{Admin, AdminConfig};
 pub use route::{Described, described};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tollgate_catalogue_sql::PAGE_MAX;
 
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::query::Query;
 
@@ -22,7 +22,7 @@ pub(crate) fn limit(query: &Query) -> Result<u64, Fault> {
 }
 
 /// A page of items; `cursor` tells where the next begins, where this one is full.
-pub(crate) fn page<T: Serialize>(items: &[T], limit: u64, cursor: impl Fn(&T) -> String) -> Answer {
+pub(crate) fn page<T: Serialize>(items: &[T], limit: u64, cursor: impl Fn(&T) -> String) -> Reply {
     #[derive(Serialize)]
     struct Page<'a, T> {
         items: &'a [T],
@@ -30,7 +30,7 @@ pub(crate) fn page<T: Serialize>(items: &[T], limit: u64, cursor: impl Fn(&T) ->
     }
     let is_full = u64::try_from(items.len()).is_ok_and(|count| count >= limit);
     let next = items.last().filter(|_| is_full).map(cursor);
-    Answer::json(&Page { items, next })
+    Reply::json(&Page { items, next })
 }
 
 const LIMIT_DEFAULT: u64 = 50;

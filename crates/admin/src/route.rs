@@ -15,9 +15,9 @@ use tollgate_catalogue_sql::Role;
 use tollgate_serve::desk::{Knock, Visit};
 use tollgate_serve::shared::Shared;
 
-use crate::access::{self, Caller, Client, origin, sessions};
+use crate::access::{self, Caller, ClientOrigin, origin, sessions};
 use crate::admin::Office;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::Call;
 use crate::console;
 use crate::fault::Fault;
@@ -27,7 +27,7 @@ use crate::resource::{
     document, history, identities, import, keys, objects, rollout, statistics, status, tail, tokens,
 };
 
-type Answering<'a> = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send + 'a>>;
+type Answering<'a> = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send + 'a>>;
 type Handler = for<'a> fn(&'a Call) -> Answering<'a>;
 
 /// One way to ask.
@@ -91,7 +91,7 @@ pub(crate) async fn knock(office: Arc<Office>, visit: Visit) -> Knock {
         return Knock::Unknown;
     }
     let headers = visit.request.headers();
-    let client = Client::of(&office, &visit.peer, headers);
+    let client = ClientOrigin::of(&office, &visit.peer, headers);
     match access::caller(&office, headers, client).await {
         Ok(_) => Knock::Known,
         Err(fault) if is_managed => Knock::Refused(fault.answer().sent()),
@@ -104,14 +104,14 @@ async fn managed(
     shared: Arc<Shared>,
     visit: Visit,
     path: &str,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let Visit { request, peer } = visit;
-    let client = Client::of(&office, &peer, request.headers());
+    let client = ClientOrigin::of(&office, &peer, request.headers());
     let caller = access::caller(&office, request.headers(), client).await?;
     check_page(&office, &caller, &request)?;
     let renewed = caller.session.as_ref();
     let renewed = renewed.and_then(|session| sessions::renewed(&office, session, peer.is_sealed));
-    let known = Known {
+    let known = Authenticated {
         office,
         shared,
         caller,
@@ -122,22 +122,22 @@ async fn managed(
 }
 
 /// Somebody whose token or session is good.
-pub(crate) struct Known {
+pub(crate) struct Authenticated {
     pub(crate) office: Arc<Office>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) caller: Caller,
-    pub(crate) client: Client,
+    pub(crate) client: ClientOrigin,
 }
 
 /// Answers somebody who is known, as far as the role goes.
 pub(crate) async fn known(
-    known: Known,
+    known: Authenticated,
     request: Request<Bytes>,
     path: &str,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let (route, names) = find(request.method(), path)?;
     let query = Query::read(request.uri().query().unwrap_or(""), route.takes)?;
-    let Known {
+    let Authenticated {
         office,
         shared,
         caller,

@@ -5,7 +5,7 @@
 use ring::digest::{SHA256, digest};
 use serde::Serialize;
 
-use crate::connection::{Row, Value};
+use crate::connection::{SqlRow, SqlValue};
 use crate::database::{Database, now_ns};
 use crate::error::Error;
 use crate::shapes::hex;
@@ -43,7 +43,7 @@ impl Role {
 
 /// A token, without its secret. Times are nanoseconds since the UNIX epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Token {
+pub struct AdminToken {
     /// Names it for ever.
     pub id: String,
     /// What people call it.
@@ -63,7 +63,7 @@ pub struct Token {
     pub digest: String,
 }
 
-impl Token {
+impl AdminToken {
     /// Whether it may be used at a time.
     pub fn is_valid(&self, now_ns: u64) -> bool {
         self.revoked_ns.is_none() && self.expires_ns.is_none_or(|expires| now_ns < expires)
@@ -74,7 +74,7 @@ impl Token {
 #[derive(Clone)]
 pub struct NewToken {
     /// The token.
-    pub token: Token,
+    pub token: AdminToken,
     /// What to send as `Authorization: Bearer`.
     pub secret: String,
 }
@@ -104,7 +104,7 @@ impl Database {
             Some(secret) => secret,
             None => format!("tg_{}", chance(32)?),
         };
-        let token = Token {
+        let token = AdminToken {
             id: chance(8)?,
             name: name.to_owned(),
             role,
@@ -129,7 +129,7 @@ impl Database {
     }
 
     /// The token with that secret; whether it may be used is another question.
-    pub async fn token(&self, secret: &str) -> Result<Option<Token>, Error> {
+    pub async fn token(&self, secret: &str) -> Result<Option<AdminToken>, Error> {
         const OF: &str = "
             SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
                 FROM catalogue_token WHERE digest = $1";
@@ -138,7 +138,7 @@ impl Database {
     }
 
     /// All tokens, the oldest first; at most a thousand.
-    pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
+    pub async fn tokens(&self) -> Result<Vec<AdminToken>, Error> {
         const ALL: &str = "
             SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
                 FROM catalogue_token ORDER BY created_ns, id LIMIT 1000";
@@ -146,7 +146,7 @@ impl Database {
     }
 
     /// Tokens that may be used now; at most ten thousand, the newest first.
-    pub async fn valid_tokens(&self) -> Result<Vec<Token>, Error> {
+    pub async fn valid_tokens(&self) -> Result<Vec<AdminToken>, Error> {
         const VALID: &str = "
             SELECT id, name, role, created_ns, expires_ns, revoked_ns, used_ns, digest
                 FROM catalogue_token WHERE revoked_ns IS NULL AND (expires_ns IS NULL OR expires_ns > $1)
@@ -175,7 +175,7 @@ impl Database {
         Ok(())
     }
 
-    async fn execute(&self, statement: &'static str, values: Vec<Value>) -> Result<u64, Error> {
+    async fn execute(&self, statement: &'static str, values: Vec<SqlValue>) -> Result<u64, Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
             let count = taken.execute(statement, values).await?;
@@ -188,8 +188,8 @@ impl Database {
     async fn tokens_by(
         &self,
         statement: &'static str,
-        values: Vec<Value>,
-    ) -> Result<Vec<Token>, Error> {
+        values: Vec<SqlValue>,
+    ) -> Result<Vec<AdminToken>, Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
             let rows = taken.rows(statement, values).await?;
@@ -200,10 +200,10 @@ impl Database {
     }
 }
 
-fn token(row: &Row) -> Result<Token, Error> {
+fn token(row: &SqlRow) -> Result<AdminToken, Error> {
     let role = row.text(2)?;
     let role = Role::from_name(&role).ok_or_else(|| Error::Broken(format!("no role `{role}`")))?;
-    Ok(Token {
+    Ok(AdminToken {
         id: row.text(0)?,
         name: row.text(1)?,
         role,

@@ -11,7 +11,7 @@ use crate::shapes::hex;
 
 /// One line of the audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Its place in the order of time; given when it is written.
     pub id: String,
     /// When: nanoseconds since the UNIX epoch; given when it is written.
@@ -28,7 +28,7 @@ pub struct Entry {
     pub outcome: String,
 }
 
-impl Entry {
+impl AuditEntry {
     /// A change that was made.
     pub(crate) fn of(change: &Change, origin: &str) -> Self {
         let what = match (&change.before, &change.after) {
@@ -49,7 +49,7 @@ impl Entry {
 
 impl Database {
     /// Writes down what was tried.
-    pub async fn audit(&self, entry: &Entry) -> Result<(), Error> {
+    pub async fn audit(&self, entry: &AuditEntry) -> Result<(), Error> {
         self.in_time(async {
             let mut taken = self.pool.take().await?;
             keep(&mut taken, entry).await?;
@@ -60,7 +60,11 @@ impl Database {
     }
 
     /// What was tried before the line of that id, the newest first.
-    pub async fn audited(&self, before: Option<String>, limit: u64) -> Result<Vec<Entry>, Error> {
+    pub async fn audited(
+        &self,
+        before: Option<String>,
+        limit: u64,
+    ) -> Result<Vec<AuditEntry>, Error> {
         const BEFORE: &str = "
             SELECT id, at_ns, who, origin, what, object, outcome FROM catalogue_audit
                 WHERE id < $1 ORDER BY id DESC LIMIT $2";
@@ -70,8 +74,8 @@ impl Database {
             let values = vec![before.into(), limit.min(PAGE_MAX).into()];
             let rows = taken.rows(BEFORE, values).await?;
             taken.done();
-            let entry = |row: &crate::connection::Row| {
-                Ok(Entry {
+            let entry = |row: &crate::connection::SqlRow| {
+                Ok(AuditEntry {
                     id: row.text(0)?,
                     at_ns: row.number(1)?,
                     who: row.text(2)?,
@@ -101,7 +105,7 @@ impl Database {
     }
 }
 
-pub(crate) async fn keep(connection: &mut Connection, entry: &Entry) -> Result<(), Error> {
+pub(crate) async fn keep(connection: &mut Connection, entry: &AuditEntry) -> Result<(), Error> {
     const KEEP: &str = "
         INSERT INTO catalogue_audit (id, at_ns, who, origin, what, object, outcome)
             VALUES ($1, $2, $3, $4, $5, $6, $7)";

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use tollgate_catalogue::{Change, Document, Edit, Kind};
 
 use crate::PAGE_MAX;
-use crate::connection::{Connection, Row};
+use crate::connection::{Connection, SqlRow};
 use crate::database::Database;
 use crate::error::Error;
 
@@ -140,7 +140,7 @@ pub(crate) async fn keep(connection: &mut Connection, change: &Change) -> Result
     Ok(())
 }
 
-fn change(row: &Row) -> Result<Change, Error> {
+fn change(row: &SqlRow) -> Result<Change, Error> {
     let kind = row.text(1)?;
     let kind = Kind::from_name(&kind).ok_or_else(|| Error::Broken(format!("no kind `{kind}`")))?;
     Ok(Change {

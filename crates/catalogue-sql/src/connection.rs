@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
-use tollgate_sqlite::{Opened, Session as _};
+use tollgate_sqlite::{OpenedConnection, ScriptConnection as _};
 
 use crate::error::Error;
 
@@ -17,14 +17,14 @@ use crate::error::Error;
 #[derive(Debug)]
 pub enum Connection {
     /// A file.
-    Sqlite(Box<Opened>),
+    Sqlite(Box<OpenedConnection>),
     /// A server.
     Postgres(Box<PgConnection>),
 }
 
 /// A value of a statement.
 #[derive(Clone, Debug)]
-pub enum Value {
+pub enum SqlValue {
     /// A number.
     Number(Option<i64>),
     /// A text.
@@ -34,7 +34,7 @@ pub enum Value {
 }
 
 /// A row that was read.
-pub enum Row {
+pub enum SqlRow {
     /// Of a file.
     Sqlite(SqliteRow),
     /// Of a server.
@@ -46,9 +46,9 @@ macro_rules! bound {
         let mut query = $query;
         for value in $values {
             query = match value {
-                Value::Number(number) => query.bind(number),
-                Value::Text(text) => query.bind(text),
-                Value::Texts(texts) => query.bind($texts(texts)),
+                SqlValue::Number(number) => query.bind(number),
+                SqlValue::Text(text) => query.bind(text),
+                SqlValue::Texts(texts) => query.bind($texts(texts)),
             };
         }
         query
@@ -60,7 +60,7 @@ impl Connection {
     pub async fn execute(
         &mut self,
         statement: &'static str,
-        values: Vec<Value>,
+        values: Vec<SqlValue>,
     ) -> Result<u64, Error> {
         check(&values)?;
         match self {
@@ -83,8 +83,8 @@ impl Connection {
     pub async fn rows(
         &mut self,
         statement: &'static str,
-        values: Vec<Value>,
-    ) -> Result<Vec<Row>, Error> {
+        values: Vec<SqlValue>,
+    ) -> Result<Vec<SqlRow>, Error> {
         check(&values)?;
         match self {
             Self::Sqlite(connection) => {
@@ -92,13 +92,13 @@ impl Connection {
                 let rows = bound!(query, values, json)
                     .fetch_all(&mut ***connection)
                     .await?;
-                Ok(rows.into_iter().map(Row::Sqlite).collect())
+                Ok(rows.into_iter().map(SqlRow::Sqlite).collect())
             }
             Self::Postgres(connection) => {
                 let query = sqlx::query(AssertSqlSafe(for_postgres(statement).into_owned()));
                 let rows = bound!(query, values, |texts| texts);
                 let rows = rows.fetch_all(&mut **connection).await?;
-                Ok(rows.into_iter().map(Row::Postgres).collect())
+                Ok(rows.into_iter().map(SqlRow::Postgres).collect())
             }
         }
     }
@@ -107,8 +107,8 @@ impl Connection {
     pub async fn row(
         &mut self,
         statement: &'static str,
-        values: Vec<Value>,
-    ) -> Result<Option<Row>, Error> {
+        values: Vec<SqlValue>,
+    ) -> Result<Option<SqlRow>, Error> {
         Ok(self.rows(statement, values).await?.into_iter().next())
     }
 
@@ -174,7 +174,7 @@ impl Connection {
     }
 }
 
-impl Row {
+impl SqlRow {
     /// The text in a column.
     pub fn text(&self, column: usize) -> Result<String, Error> {
         Ok(match self {
@@ -208,48 +208,48 @@ impl Row {
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for SqlValue {
     fn from(text: &str) -> Self {
         Self::Text(Some(text.to_owned()))
     }
 }
 
-impl From<String> for Value {
+impl From<String> for SqlValue {
     fn from(text: String) -> Self {
         Self::Text(Some(text))
     }
 }
 
-impl From<Option<String>> for Value {
+impl From<Option<String>> for SqlValue {
     fn from(text: Option<String>) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for SqlValue {
     fn from(number: u64) -> Self {
         Some(number).into()
     }
 }
 
-impl From<Option<u64>> for Value {
+impl From<Option<u64>> for SqlValue {
     fn from(number: Option<u64>) -> Self {
         Self::Number(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
     }
 }
 
-impl From<Vec<String>> for Value {
+impl From<Vec<String>> for SqlValue {
     fn from(texts: Vec<String>) -> Self {
         Self::Texts(texts)
     }
 }
 
 /// Refuses what one of the databases would not keep, so that both say the same.
-fn check(values: &[Value]) -> Result<(), Error> {
-    let has_nul = |value: &Value| match value {
-        Value::Number(_) => false,
-        Value::Text(text) => text.as_ref().is_some_and(|text| text.contains('\0')),
-        Value::Texts(texts) => texts.iter().any(|text| text.contains('\0')),
+fn check(values: &[SqlValue]) -> Result<(), Error> {
+    let has_nul = |value: &SqlValue| match value {
+        SqlValue::Number(_) => false,
+        SqlValue::Text(text) => text.as_ref().is_some_and(|text| text.contains('\0')),
+        SqlValue::Texts(texts) => texts.iter().any(|text| text.contains('\0')),
     };
     if values.iter().any(has_nul) {
         return Err(Error::wrong("no database keeps the character NUL"));

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tollgate_sqlite::{Address, File, file_options};
+use tollgate_sqlite::{File, PostgresAddress, file_options};
 
 use crate::error::Error;
-use crate::pool::{Options, Pool, Taken};
+use crate::pool::{DatabaseOptions, DatabasePool, PooledConnection};
 use crate::snapshot::Snapshot;
 
 /// Where the database is.
@@ -53,7 +53,7 @@ impl Config {
 /// Contracts, plans, assignments, their history, and who may change them.
 #[derive(Clone, Debug)]
 pub struct Database {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Arc<DatabasePool>,
     pub(crate) last: Arc<Mutex<Arc<Snapshot>>>,
     time: Duration,
 }
@@ -72,14 +72,14 @@ impl Database {
         let patience = config.time * 3 / 4;
         let options = options(config, patience)?;
         Ok(Self {
-            pool: Arc::new(Pool::new(options, config.connections, patience)),
+            pool: Arc::new(DatabasePool::new(options, config.connections, patience)),
             last: Arc::default(),
             time: config.time,
         })
     }
 
     /// A connection, for those who keep other tables beside these.
-    pub async fn take(&self) -> Result<Taken<'_>, Error> {
+    pub async fn take(&self) -> Result<PooledConnection<'_>, Error> {
         self.pool.take().await
     }
 
@@ -103,19 +103,19 @@ impl Database {
     }
 }
 
-fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
+fn options(config: &Config, patience: Duration) -> Result<DatabaseOptions, Error> {
     match &config.source {
         Source::Sqlite(path) => {
             let mut options = file_options(path, true, patience);
             if let Some(bytes) = config.bytes_max {
                 options = options.pragma("max_page_count", (bytes / PAGE_BYTES).max(1).to_string());
             }
-            Ok(Options::Sqlite(Arc::new(File::shared(options))))
+            Ok(DatabaseOptions::Sqlite(Arc::new(File::shared(options))))
         }
         Source::Postgres(url) => {
             let ca = config.ca.as_deref();
             let identity = None;
-            let address = Address { url, ca, identity };
+            let address = PostgresAddress { url, ca, identity };
             let options = address.options().map_err(Error::Forbidden)?;
             let options = options.options([
                 (
@@ -128,7 +128,7 @@ fn options(config: &Config, patience: Duration) -> Result<Options, Error> {
                 // What has none, as the row of the revision, then seems worth compiling.
                 ("jit", "off".to_owned()),
             ]);
-            Ok(Options::Postgres(Box::new(options)))
+            Ok(DatabaseOptions::Postgres(Box::new(options)))
         }
     }
 }

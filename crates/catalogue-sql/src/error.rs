@@ -4,7 +4,7 @@ use core::fmt;
 use std::io::ErrorKind;
 
 use tollgate_catalogue::{Kind, Refusal};
-use tollgate_sqlite::{Fault, FileError, MigrateError, why};
+use tollgate_sqlite::{DatabaseFault, FileError, MigrateError, why};
 
 /// Why there is no answer. Unless said otherwise nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,15 +98,19 @@ impl From<Refusal> for Error {
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        match Fault::of(&error) {
-            Fault::Late => Self::Late,
-            Fault::Busy => Self::Locked,
-            Fault::ReadOnly => Self::ReadOnly,
-            Fault::Full => Self::Full,
-            Fault::Forbidden => Self::Forbidden(why(&error)),
+        match DatabaseFault::of(&error) {
+            DatabaseFault::Late => Self::Late,
+            DatabaseFault::Busy => Self::Locked,
+            DatabaseFault::ReadOnly => Self::ReadOnly,
+            DatabaseFault::Full => Self::Full,
+            DatabaseFault::Forbidden => Self::Forbidden(why(&error)),
             // Our tables are not as they should be.
-            Fault::Statement | Fault::Broken | Fault::Foreign => Self::Broken(why(&error)),
-            Fault::Disk | Fault::Starting | Fault::Other => Self::Away(why(&error)),
+            DatabaseFault::Statement | DatabaseFault::Broken | DatabaseFault::Foreign => {
+                Self::Broken(why(&error))
+            }
+            DatabaseFault::Disk | DatabaseFault::Starting | DatabaseFault::Other => {
+                Self::Away(why(&error))
+            }
         }
     }
 }

@@ -7,15 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tollgate_catalogue::{
-    Assignment, Catalogue, Change, Document, Edit, Kind, Refusal, Seen, Shape,
+    Assignment, AssignmentShape, Catalogue, Change, Document, Edit, Kind, Refusal, Seen,
 };
 
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use crate::change::keep;
 use crate::connection::Connection;
 use crate::database::{Database, now_ns};
 use crate::error::Error;
-use crate::pool::Taken;
+use crate::pool::PooledConnection;
 use crate::shapes;
 use crate::snapshot::revision_alone;
 use crate::write::check_others;
@@ -42,7 +42,7 @@ pub struct Importer<'a> {
     reason: String,
     waiting: Vec<String>,
     /// Shapes that made sense to the catalogue of that revision.
-    suited: (u64, BTreeSet<Shape>),
+    suited: (u64, BTreeSet<AssignmentShape>),
     done: Imported,
 }
 
@@ -103,7 +103,7 @@ impl Importer<'_> {
 
     async fn batch(
         &mut self,
-        connection: &mut Taken<'_>,
+        connection: &mut PooledConnection<'_>,
         texts: Vec<String>,
     ) -> Result<Imported, Error> {
         let revision = revision_alone(connection).await?;
@@ -136,7 +136,7 @@ impl Importer<'_> {
 
     /// Reads an assignment; whether its shape makes sense is asked once.
     fn read(&mut self, catalogue: &Catalogue, text: &str) -> Result<Read, Error> {
-        let suited = |shape: &Shape| self.suited.1.contains(shape);
+        let suited = |shape: &AssignmentShape| self.suited.1.contains(shape);
         let read = catalogue.assignment_but_for(text, suited)?;
         let (shape, then) = read.0.shapes();
         if self.suited.1.len() < SUITED_MAX {
@@ -167,7 +167,7 @@ impl Importer<'_> {
             after: Some(json!({ "assignments": done.made })),
         };
         keep(connection, &change).await?;
-        audit::keep(connection, &Entry::of(&change, "")).await
+        audit::keep(connection, &AuditEntry::of(&change, "")).await
     }
 }
 
@@ -231,7 +231,7 @@ async fn insert(connection: &mut Connection, fresh: &[Read]) -> Result<(), Error
                 1 + coalesce((SELECT max(version) FROM catalogue_change
                     WHERE kind = 'assignment' AND id = value ->> 0), 0), value ->> 4
                 FROM {rows}";
-    let mut counts: BTreeMap<Shape, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<AssignmentShape, u64> = BTreeMap::new();
     let mut rows = Vec::with_capacity(fresh.len());
     for (assignment, document) in fresh {
         let (shape, then) = assignment.shapes();

@@ -23,16 +23,16 @@ mod shapes;
 mod snapshot;
 mod write;
 
-pub use access::{NewToken, Role, Token, digest_of};
-pub use audit::Entry;
-pub use connection::{Connection, Row, Value};
+pub use access::{AdminToken, NewToken, Role, digest_of};
+pub use audit::AuditEntry;
+pub use connection::{Connection, SqlRow, SqlValue};
 pub use database::{Config, Database, Source};
 pub use error::Error;
 pub use import::{Imported, Importer};
-pub use pool::Taken;
+pub use pool::PooledConnection;
 pub use read::{Filter, Item};
 pub use snapshot::Snapshot;
-pub use write::Written;
+pub use write::WriteResult;
 
 /// The most items of one page.
 pub const PAGE_MAX: u64 = 1000;

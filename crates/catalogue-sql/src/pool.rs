@@ -11,21 +11,21 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
-use tollgate_sqlite::{File, Opened};
+use tollgate_sqlite::{File, OpenedConnection};
 
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::migrate::migrate;
 
 #[derive(Clone, Debug)]
-pub(crate) enum Options {
+pub(crate) enum DatabaseOptions {
     Sqlite(Arc<File>),
     Postgres(Box<PgConnectOptions>),
 }
 
 #[derive(Debug)]
-pub(crate) struct Pool {
-    options: Options,
+pub(crate) struct DatabasePool {
+    options: DatabaseOptions,
     patience: Duration,
     idle: Arc<Mutex<Vec<Connection>>>,
     /// Held by the task that saves what a connection has of a file that is gone.
@@ -36,15 +36,15 @@ pub(crate) struct Pool {
 
 /// A connection and the right to have one. One that is not given back is closed, and what it had begun is undone.
 #[derive(Debug)]
-pub struct Taken<'a> {
+pub struct PooledConnection<'a> {
     connection: Connection,
-    pool: &'a Pool,
+    pool: &'a DatabasePool,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Pool {
+impl DatabasePool {
     /// At most so many connections; `patience` is how long to wait for others to let go of the database.
-    pub(crate) fn new(options: Options, connections: usize, patience: Duration) -> Self {
+    pub(crate) fn new(options: DatabaseOptions, connections: usize, patience: Duration) -> Self {
         Self {
             options,
             patience,
@@ -57,19 +57,19 @@ impl Pool {
 
     pub(crate) fn file(&self) -> Option<Arc<File>> {
         match &self.options {
-            Options::Sqlite(file) => Some(Arc::clone(file)),
-            Options::Postgres(_) => None,
+            DatabaseOptions::Sqlite(file) => Some(Arc::clone(file)),
+            DatabaseOptions::Postgres(_) => None,
         }
     }
 
-    pub(crate) async fn take(&self) -> Result<Taken<'_>, Error> {
+    pub(crate) async fn take(&self) -> Result<PooledConnection<'_>, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|_| Error::Away("it was closed".into()))?;
         let connection = match self.alive().await? {
             Some(connection) => connection,
             None => self.connect().await?,
         };
-        Ok(Taken {
+        Ok(PooledConnection {
             connection,
             pool: self,
             _permit: permit,
@@ -81,7 +81,7 @@ impl Pool {
         loop {
             let idle = lock(&self.idle).pop();
             match (idle, &self.options) {
-                (Some(Connection::Sqlite(opened)), Options::Sqlite(file)) => {
+                (Some(Connection::Sqlite(opened)), DatabaseOptions::Sqlite(file)) => {
                     if let Some(opened) = self.checked(file, opened).await? {
                         return Ok(Some(Connection::Sqlite(opened)));
                     }
@@ -101,8 +101,8 @@ impl Pool {
     async fn checked(
         &self,
         file: &Arc<File>,
-        opened: Box<Opened>,
-    ) -> Result<Option<Box<Opened>>, Error> {
+        opened: Box<OpenedConnection>,
+    ) -> Result<Option<Box<OpenedConnection>>, Error> {
         if file.is_same(&opened) {
             return Ok(Some(opened));
         }
@@ -138,13 +138,13 @@ impl Pool {
 
     async fn connect_now(&self) -> Result<Connection, Error> {
         match &self.options {
-            Options::Sqlite(file) => {
+            DatabaseOptions::Sqlite(file) => {
                 let mut connection = Connection::Sqlite(Box::new(file.open().await?));
                 // Who knows what was put there since.
                 migrate(&mut connection).await?;
                 Ok(connection)
             }
-            Options::Postgres(options) => {
+            DatabaseOptions::Postgres(options) => {
                 let mut connection = Connection::Postgres(Box::new(options.connect().await?));
                 if !self.is_migrated.load(Ordering::Relaxed) {
                     migrate(&mut connection).await?;
@@ -156,7 +156,7 @@ impl Pool {
     }
 }
 
-impl Taken<'_> {
+impl PooledConnection<'_> {
     /// Gives a connection back that is as good as before.
     pub fn done(self) {
         lock(&self.pool.idle).push(self.connection);
@@ -171,14 +171,14 @@ impl Taken<'_> {
     }
 }
 
-impl Deref for Taken<'_> {
+impl Deref for PooledConnection<'_> {
     type Target = Connection;
     fn deref(&self) -> &Connection {
         &self.connection
     }
 }
 
-impl DerefMut for Taken<'_> {
+impl DerefMut for PooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }

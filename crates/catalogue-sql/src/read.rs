@@ -5,7 +5,7 @@ use tollgate_catalogue::{Assignment, BANS_MAX, Ban, Document, Kind, NAME_BYTES_M
 
 use crate::PAGE_MAX;
 use crate::change::document;
-use crate::connection::{Connection, Row};
+use crate::connection::{Connection, SqlRow};
 use crate::database::Database;
 use crate::error::Error;
 
@@ -252,7 +252,7 @@ pub(crate) async fn present(
     row.as_ref().map(item).transpose()
 }
 
-fn item(row: &Row) -> Result<Item, Error> {
+fn item(row: &SqlRow) -> Result<Item, Error> {
     Ok(Item {
         id: row.text(0)?,
         version: row.number(1)?,

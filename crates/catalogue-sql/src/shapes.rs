@@ -1,9 +1,9 @@
 //! What of assignments plans and contracts must go along with: counted, and checked when those change.
 
 use ring::digest::{SHA256, digest};
-use tollgate_catalogue::{Affected, Assignment, Catalogue, Refusal, Shape};
+use tollgate_catalogue::{Affected, Assignment, AssignmentShape, Catalogue, Refusal};
 
-use crate::connection::{Connection, Row};
+use crate::connection::{Connection, SqlRow};
 use crate::database::Database;
 use crate::error::Error;
 
@@ -13,7 +13,7 @@ const CHECKED_MAX: u64 = 100_000;
 const SHOWN_MAX: usize = 5;
 
 /// The name of a shape.
-pub(crate) fn name(shape: &Shape) -> String {
+pub(crate) fn name(shape: &AssignmentShape) -> String {
     let text = serde_json::to_vec(shape).unwrap_or_default();
     hex(&digest(&SHA256, &text).as_ref()[..16])
 }
@@ -27,7 +27,7 @@ pub(crate) fn names(assignment: &Assignment) -> (String, Option<String>) {
 /// Counts shapes of assignments that came.
 pub(crate) async fn add(
     connection: &mut Connection,
-    shape: &Shape,
+    shape: &AssignmentShape,
     count: u64,
 ) -> Result<(), Error> {
     const ADD: &str = "
@@ -157,9 +157,9 @@ async fn having(connection: &mut Connection, shape: String) -> Result<Vec<String
     rows.iter().map(|row| row.text(0)).collect()
 }
 
-fn shape(row: &Row) -> Result<Shape, Error> {
+fn shape(row: &SqlRow) -> Result<AssignmentShape, Error> {
     let some = |text: String| (!text.is_empty()).then_some(text);
-    Ok(Shape {
+    Ok(AssignmentShape {
         plan: some(row.text(1)?),
         entry: row.text(2)?,
         contract: some(row.text(3)?),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_catalogue::{Catalogue, Kind};
 
 use crate::change::changes_after;
-use crate::connection::{Connection, Row};
+use crate::connection::{Connection, SqlRow};
 use crate::database::Database;
 use crate::error::Error;
 use crate::pool::lock;
@@ -94,7 +94,7 @@ pub(crate) async fn revision_alone(connection: &mut Connection) -> Result<u64, E
     head_of(connection.row(head, Vec::new()).await?)
 }
 
-fn head_of(row: Option<Row>) -> Result<u64, Error> {
+fn head_of(row: Option<SqlRow>) -> Result<u64, Error> {
     let row = row.ok_or_else(|| Error::Broken("the row of the revision is missing".into()))?;
     row.number(0)
 }

@@ -9,7 +9,7 @@ use tollgate_catalogue::{
     ASSIGNMENTS_MAX, Assignment, Change, Document, Edit, Kind, Refusal, Seen,
 };
 
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use crate::change::{document_at, keep};
 use crate::connection::Connection;
 use crate::database::{Database, now_ns};
@@ -20,7 +20,7 @@ use crate::snapshot::{Snapshot, revision_alone};
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteResult {
     /// The revision that has it.
     pub revision: u64,
     /// The version of the thing.
@@ -39,18 +39,18 @@ enum Wish<'a> {
 
 impl Database {
     /// Makes or changes a contract, a plan or an assignment; `text` is its document as YAML or JSON.
-    pub async fn put(&self, edit: &Edit, text: &str) -> Result<Written, Error> {
+    pub async fn put(&self, edit: &Edit, text: &str) -> Result<WriteResult, Error> {
         self.in_time(self.write(edit, Wish::Put(text))).await
     }
 
     /// Takes something away that nobody uses.
-    pub async fn delete(&self, edit: &Edit) -> Result<Written, Error> {
+    pub async fn delete(&self, edit: &Edit) -> Result<WriteResult, Error> {
         self.in_time(self.write(edit, Wish::Delete)).await
     }
 
     /// Makes something what it was at a version: a new change with the old document, or without one where there was
     /// none.
-    pub async fn rollback(&self, edit: &Edit, version: u64) -> Result<Written, Error> {
+    pub async fn rollback(&self, edit: &Edit, version: u64) -> Result<WriteResult, Error> {
         self.in_time(self.write(edit, Wish::Back(version))).await
     }
 
@@ -122,7 +122,7 @@ impl Database {
         .await
     }
 
-    async fn write(&self, edit: &Edit, wish: Wish<'_>) -> Result<Written, Error> {
+    async fn write(&self, edit: &Edit, wish: Wish<'_>) -> Result<WriteResult, Error> {
         edit.check()?;
         let mut taken = self.pool.take().await?;
         taken.begin().await?;
@@ -152,7 +152,7 @@ impl Database {
         connection: &mut Connection,
         edit: &Edit,
         wish: Wish<'_>,
-    ) -> Result<(Written, Arc<Snapshot>), Error> {
+    ) -> Result<(WriteResult, Arc<Snapshot>), Error> {
         self.turn(connection, edit).await?.change(wish).await
     }
 }
@@ -182,14 +182,14 @@ impl<'a> Turn<'a> {
     }
 
     /// Checks a wish and makes the change: what became of it, and what the catalogue is then.
-    async fn change(mut self, wish: Wish<'_>) -> Result<(Written, Arc<Snapshot>), Error> {
+    async fn change(mut self, wish: Wish<'_>) -> Result<(WriteResult, Arc<Snapshot>), Error> {
         let wanted = self.document(wish).await?;
         self.check_seen()?;
         let (after, next) = self.applied(wanted).await?;
         if let Some(present) = &self.present
             && after.as_ref() == Some(&present.document)
         {
-            let written = Written {
+            let written = WriteResult {
                 revision: self.snapshot.revision,
                 version: present.version,
                 is_changed: false,
@@ -305,7 +305,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Writes the change down.
-    async fn kept(&mut self, after: Option<Document>) -> Result<Written, Error> {
+    async fn kept(&mut self, after: Option<Document>) -> Result<WriteResult, Error> {
         let version = match &self.present {
             Some(present) => present.version + 1,
             None => self.last_version().await? + 1,
@@ -330,8 +330,8 @@ impl<'a> Turn<'a> {
             after,
         };
         keep(self.connection, &change).await?;
-        audit::keep(self.connection, &Entry::of(&change, &self.edit.origin)).await?;
-        Ok(Written {
+        audit::keep(self.connection, &AuditEntry::of(&change, &self.edit.origin)).await?;
+        Ok(WriteResult {
             revision,
             version,
             is_changed: true,

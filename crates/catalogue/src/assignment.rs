@@ -5,12 +5,12 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tollgate_contract::file::{
-    self, Node, Place, Problem, Problems, RawPolicies, Text, given, quote,
+    self, Place, Problem, Problems, RawPolicies, Text, YamlNode, given, quote,
 };
 use tollgate_contract::{ContractErrors, Deal, ErrorKind};
 use tollgate_limit::Instant;
 
-use crate::deal::Shape;
+use crate::deal::AssignmentShape;
 use crate::identity::Identity;
 use crate::{Document, REASON_BYTES_MAX};
 
@@ -96,10 +96,10 @@ impl Assignment {
         text: &str,
         problems: &mut Problems,
     ) -> Result<Option<(Self, Document)>, ContractErrors> {
-        let Node {
+        let YamlNode {
             value: mut raw,
             place,
-        } = file::read::<Node<Raw>>(text)?;
+        } = file::read::<YamlNode<Raw>>(text)?;
         raw.check_words(place, problems);
         let (from, until) = (
             instant(&mut raw.from, problems),
@@ -166,8 +166,8 @@ impl Assignment {
     }
 
     /// What of it others must go along with: while it holds, and afterwards.
-    pub fn shapes(&self) -> (Shape, Option<Shape>) {
-        let shape = |deal: &Deal, overrides: Option<String>| Shape {
+    pub fn shapes(&self) -> (AssignmentShape, Option<AssignmentShape>) {
+        let shape = |deal: &Deal, overrides: Option<String>| AssignmentShape {
             plan: deal.plan().map(|text| text.value.to_string()),
             entry: self.identity.entry().to_owned(),
             contract: self.contract.clone(),

@@ -3,7 +3,7 @@
 //! Not here: denying.
 
 use serde::{Deserialize, Serialize};
-use tollgate_contract::file::{self, Node, Problems, Text, given};
+use tollgate_contract::file::{self, Problems, Text, YamlNode, given};
 use tollgate_limit::Instant;
 
 use crate::assignment::{check_note, instant, named, parse_identity};
@@ -60,8 +60,8 @@ impl Ban {
     pub fn read(text: &str) -> Result<(Self, Document), Refusal> {
         check_size(text)?;
         let mut problems = Problems::default();
-        let Node { value: mut raw, .. } =
-            file::read::<Node<Raw>>(text).map_err(Refusal::Invalid)?;
+        let YamlNode { value: mut raw, .. } =
+            file::read::<YamlNode<Raw>>(text).map_err(Refusal::Invalid)?;
         let until = instant(&mut raw.until, &mut problems);
         check_note(raw.reason.as_ref(), "the reason", &mut problems);
         let identity = parse_identity(&mut raw.identity, &mut problems);

@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 
 /// What of assignments plans and contracts must go along with: many assignments have the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Shape {
+pub struct AssignmentShape {
     /// The plan.
     pub plan: Option<String>,
     /// The entry of the identity.
@@ -40,7 +40,7 @@ impl Catalogue {
     pub fn assignment_but_for(
         &self,
         text: &str,
-        suits: impl Fn(&Shape) -> bool,
+        suits: impl Fn(&AssignmentShape) -> bool,
     ) -> Result<(Assignment, Document), Refusal> {
         check_size(text)?;
         let mut problems = Problems::default();
@@ -67,7 +67,7 @@ impl Catalogue {
     }
 
     /// Whether assignments of that shape make sense; what is wrong with them, otherwise.
-    pub fn suits(&self, shape: &Shape) -> Result<(), String> {
+    pub fn suits(&self, shape: &AssignmentShape) -> Result<(), String> {
         let mut problems = Problems::default();
         let overrides = shape.overrides.as_deref().unwrap_or("[]");
         let overrides: RawPolicies = read(overrides).map_err(|errors| errors.to_string())?;

@@ -21,11 +21,11 @@ pub use assignment::Assignment;
 pub use ban::{BAN, Ban};
 pub use catalogue::{Affected, Catalogue, documents, documents_within};
 pub use change::{Change, Edit, Kind, Seen};
-pub use deal::Shape;
+pub use deal::AssignmentShape;
 pub use diff::{Difference, differences};
 pub use identity::{Identity, candidates, first_of, range};
 pub use refusal::Refusal;
-pub use ruling::Ruling;
+pub use ruling::KeyRuling;
 pub use tollgate_contract::NAME_BYTES_MAX;
 
 /// A contract, a plan or an assignment in the one form in which it is kept.

@@ -15,7 +15,7 @@ use crate::identity::candidates;
 
 /// What binds a key, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ruling {
+pub struct KeyRuling {
     /// The key's own terms; `None` is the contract as it is.
     pub terms: Option<Arc<Terms>>,
     /// The first instant at which to ask again even if nothing changes; `None` is never.
@@ -46,7 +46,7 @@ impl Catalogue {
         values: &[&str],
         assignments: &[Assignment],
         now: Instant,
-    ) -> Ruling {
+    ) -> KeyRuling {
         let about = |is: &&Assignment| is_about(contract, is.contract.as_deref());
         let about: Vec<&Assignment> = assignments.iter().filter(about).collect();
         let identities = Self::identities(contract, values);
@@ -66,9 +66,9 @@ impl Catalogue {
         let first = live
             .into_iter()
             .min_by_key(|(place, any, of, _)| (*place, *any, &of.id));
-        let mut ruling = Ruling {
+        let mut ruling = KeyRuling {
             until,
-            ..Ruling::default()
+            ..KeyRuling::default()
         };
         if let Some((_, _, assignment, deal)) = first {
             ruling.by = Some(assignment.id.clone());

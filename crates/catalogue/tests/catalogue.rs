@@ -7,7 +7,9 @@
 )]
 
 use serde_json::json;
-use tollgate_catalogue::{Assignment, Catalogue, Kind, Refusal, Shape, differences, documents};
+use tollgate_catalogue::{
+    Assignment, AssignmentShape, Catalogue, Kind, Refusal, differences, documents,
+};
 use tollgate_contract::{Contracts, ErrorKind};
 
 /// Names that would do harm wherever they are not treated as text.
@@ -292,7 +294,7 @@ fn terms_that_would_be_counted_elsewhere_are_refused() {
     // Nothing is changed by it, so nothing is wrong with it.
     all.assignment("{ identity: user=1, contract: shared, overrides: [{ name: all, limit: 9 }] }")
         .unwrap();
-    let gossip = Shape {
+    let gossip = AssignmentShape {
         plan: None,
         entry: "user".into(),
         contract: None,

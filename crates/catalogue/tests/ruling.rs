@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use tollgate_catalogue::{Assignment, Catalogue, Kind, Ruling};
+use tollgate_catalogue::{Assignment, Catalogue, KeyRuling, Kind};
 use tollgate_limit::Instant;
 
 const SECOND: u64 = 1_000_000_000;
@@ -147,7 +147,7 @@ fn by_hand(wishes: &[Wish], contract: &str, second: u64) -> u64 {
     1
 }
 
-fn limit(ruling: &Ruling) -> u64 {
+fn limit(ruling: &KeyRuling) -> u64 {
     let terms = ruling.terms.as_ref();
     terms.map_or(1, |terms| terms.policies[0].policy.config().limit)
 }

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use tollgate_client::{Limiter, Patience, Period, PolicyConfig, WaitError};
+use tollgate_client::{Limiter, Period, PolicyConfig, WaitError, WaitLimits};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut pace = PolicyConfig::token_bucket(20, Period::SECOND);
@@ -20,9 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // Five more would take a quarter of a second; who cannot wait that long hears so at once.
-    let patience = Patience {
+    let patience = WaitLimits {
         wait_max: Duration::from_millis(50),
-        ..Patience::default()
+        ..WaitLimits::default()
     };
     match limiter.until_ready_blocking_with(patience, "partner-api", 5) {
         Err(WaitError::TooLong { retry_after }) => {

@@ -12,21 +12,21 @@ use crate::turns::Turns;
 use tollgate_clock::Clock;
 
 /// What a [`RateLimitLayer`](crate::RateLimitLayer) can ask: a [`Limiter`], or a `Client` of nodes.
-pub trait Gate: Rule + Send + Sync + 'static {}
+pub trait Gate: GateRule + Send + Sync + 'static {}
 
 impl<C: Clock + 'static> Gate for Limiter<C> {}
 
 /// Decides what becomes of requests; nobody outside can.
 #[allow(unreachable_pub, reason = "it seals a public trait")]
-pub trait Rule {
+pub trait GateRule {
     /// Decides about one request and charges it. One that nothing binds is refused where it must be bound.
-    fn rule(self: &Arc<Self>, asked: Asked<'_>) -> Ruling;
+    fn rule(self: &Arc<Self>, asked: GateRequest<'_>) -> Ruling;
 }
 
 /// A request, as a gate sees it.
 #[derive(Clone, Copy)]
 #[allow(unreachable_pub, reason = "it seals a public trait")]
-pub struct Asked<'a> {
+pub struct GateRequest<'a> {
     pub(crate) key: &'a RequestKey,
     pub(crate) config: &'a LayerConfig,
     /// Those who wait for nodes.

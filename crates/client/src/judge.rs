@@ -12,19 +12,19 @@ use http::request::Parts;
 use tollgate_limit::Verdict;
 use tollgate_node::Answer;
 
-use crate::gate::{Asked, Gate, Rule};
+use crate::gate::{Gate, GateRequest, GateRule};
 use crate::layer::{LayerConfig, NoKey};
 use crate::limiter::{Limiter, cost_of};
 use crate::request_key::RequestKey;
-use crate::response_future::Delay;
-use crate::ruling::{Refused, Ruling, Told};
-use crate::turns::{Admitted, Place, Turns};
+use crate::response_future::DelayFuture;
+use crate::ruling::{HandlerAnswer, RefusedResponse, Ruling};
+use crate::turns::{Turns, WaiterSlot, WaitingRequest};
 use tollgate_clock::Clock;
-use tollgate_http::Report;
+use tollgate_http::LimitReport;
 
 /// Decides what becomes of requests.
 #[derive(Debug)]
-pub(crate) struct Judge<E, G> {
+pub(crate) struct RequestJudge<E, G> {
     pub(crate) gate: Arc<G>,
     pub(crate) extract: E,
     pub(crate) config: LayerConfig,
@@ -32,7 +32,7 @@ pub(crate) struct Judge<E, G> {
     pub(crate) waiting: Arc<Turns>,
 }
 
-impl<E, G> Judge<E, G>
+impl<E, G> RequestJudge<E, G>
 where
     E: Fn(&Parts) -> Option<RequestKey>,
     G: Gate,
@@ -43,14 +43,14 @@ where
             return self.ask(&key, false);
         }
         match &self.config.no_key {
-            NoKey::Allow => Ruling::Pass(Told::Nothing, HeaderMap::new()),
-            NoKey::Refuse => Ruling::Refuse(Refused::without_key()),
+            NoKey::Allow => Ruling::Pass(HandlerAnswer::Nothing, HeaderMap::new()),
+            NoKey::Refuse => Ruling::Refuse(RefusedResponse::without_key()),
             NoKey::CountAs(key) => self.ask(key, true),
         }
     }
 
     fn ask(&self, key: &RequestKey, must_be_bound: bool) -> Ruling {
-        self.gate.rule(Asked {
+        self.gate.rule(GateRequest {
             key,
             config: &self.config,
             waiting: &self.waiting,
@@ -59,13 +59,13 @@ where
     }
 }
 
-impl<C: Clock + 'static> Rule for Limiter<C> {
-    fn rule(self: &Arc<Self>, asked: Asked<'_>) -> Ruling {
+impl<C: Clock + 'static> GateRule for Limiter<C> {
+    fn rule(self: &Arc<Self>, asked: GateRequest<'_>) -> Ruling {
         let now = self.clock().now();
         let cost = cost_of(asked.key.cost());
         let answer = asked.key.with(|name| self.node().check(name, cost, now));
         if asked.must_be_bound && answer.is_allowed() && answer.contract.is_none() {
-            return Ruling::Refuse(Refused::without_key());
+            return Ruling::Refuse(RefusedResponse::without_key());
         }
         ruling(self, asked.config, answer)
     }
@@ -78,12 +78,12 @@ fn ruling<C: Clock + 'static>(
 ) -> Ruling {
     match answer.verdict {
         Verdict::Allow => {
-            let headers = Report::new(limiter, &answer).headers(config.dialect);
-            Ruling::Pass(Told::Answer(answer), headers)
+            let headers = LimitReport::new(limiter, &answer).headers(config.dialect);
+            Ruling::Pass(HandlerAnswer::Answer(answer), headers)
         }
         Verdict::Deny { .. } | Verdict::Never => refuse(limiter, config, &answer),
         Verdict::Delay { wait } => {
-            let headers = Report::new(limiter, &answer).headers(config.dialect);
+            let headers = LimitReport::new(limiter, &answer).headers(config.dialect);
             match delay(limiter, config, answer, wait.into()) {
                 Ok(delay) => Ruling::Delay(delay, headers),
                 Err(answer) => refuse(limiter, config, &answer),
@@ -98,10 +98,10 @@ fn delay<C: Clock + 'static>(
     config: &LayerConfig,
     answer: Answer,
     wait: Duration,
-) -> Result<Delay, Box<Answer>> {
-    let admitted = Admitted::new(Arc::clone(limiter), answer);
+) -> Result<DelayFuture, Box<Answer>> {
+    let admitted = WaitingRequest::new(Arc::clone(limiter), answer);
     let is_short = wait <= config.delay_max;
-    let place = is_short.then(|| Place::take(limiter.turns(), config.delayed_max));
+    let place = is_short.then(|| WaiterSlot::take(limiter.turns(), config.delayed_max));
     let Some(place) = place.flatten() else {
         return Err(Box::new(admitted.give_back()));
     };
@@ -114,8 +114,8 @@ fn delay<C: Clock + 'static>(
 }
 
 fn refuse<C: Clock>(limiter: &Limiter<C>, config: &LayerConfig, answer: &Answer) -> Ruling {
-    let report = Report::new(limiter, answer);
-    Ruling::Refuse(Refused {
+    let report = LimitReport::new(limiter, answer);
+    Ruling::Refuse(RefusedResponse {
         status: report.status().unwrap_or(StatusCode::TOO_MANY_REQUESTS),
         headers: report.headers(config.dialect),
         body: report.problem().unwrap_or_default(),

@@ -13,7 +13,7 @@ use tollgate_contract::Dialect;
 use tower::{Layer, Service};
 
 use crate::gate::Gate;
-use crate::judge::Judge;
+use crate::judge::RequestJudge;
 use crate::limiter::Limiter;
 use crate::request_key::RequestKey;
 use crate::response_future::{Delayed, ResponseFuture};
@@ -81,7 +81,7 @@ pub enum NoKey {
 /// ```
 #[derive(Debug)]
 pub struct RateLimitLayer<E, G = Limiter> {
-    judge: Arc<Judge<E, G>>,
+    judge: Arc<RequestJudge<E, G>>,
 }
 
 impl<E, G> RateLimitLayer<E, G>
@@ -97,7 +97,7 @@ where
     /// A layer with everything chosen.
     pub fn with(gate: Arc<G>, extract: E, config: LayerConfig) -> Self {
         Self {
-            judge: Arc::new(Judge {
+            judge: Arc::new(RequestJudge {
                 gate,
                 extract,
                 config,
@@ -130,7 +130,7 @@ impl<S, E, G> Layer<S> for RateLimitLayer<E, G> {
 #[derive(Debug)]
 pub struct RateLimit<S, E, G = Limiter> {
     inner: S,
-    judge: Arc<Judge<E, G>>,
+    judge: Arc<RequestJudge<E, G>>,
 }
 
 impl<S: Clone, E, G> Clone for RateLimit<S, E, G> {

@@ -64,8 +64,9 @@ pub use limiter::{Limiter, LimiterConfig};
 pub use remote::ClientTls;
 #[cfg(feature = "remote")]
 pub use remote::{
-    Admission, Client, ClientConfig, ClientCounts, ClientError, Inspected, Journal, NodeAnswer,
-    NodeAsk, NodeStand, NodeWrite, Outcome, Path as DecisionPath, RemoteReceipt, WhenAway,
+    Admission, AdmissionJournal, Client, ClientConfig, ClientCounts, ClientError, Inspected,
+    NodeAnswer, NodeAsk, NodeStand, NodeWrite, Outcome, Path as DecisionPath, RemoteReceipt,
+    WhenAway,
 };
 #[cfg(feature = "tower")]
 pub use request_key::{RequestKey, by_address, by_entries, by_header};
@@ -78,11 +79,13 @@ pub use tollgate_clock::SteadyClock;
 pub use tollgate_clock::{Clock, ClockStanding, ClockStep, FakeClock, SystemClock};
 pub use tollgate_contract::{Contracts, Dialect, Reset};
 #[cfg(feature = "tower")]
-pub use tollgate_http::{ClientAddress, ForwardingHeader, Network, NetworkError, Report, Trust};
+pub use tollgate_http::{
+    ClientAddress, ForwardingHeader, LimitReport, Network, NetworkError, Trust,
+};
 pub use tollgate_limit::{
-    Algorithm, Calendar, Cost, Inherit, Instant, OnLimit, Period, PolicyConfig, Span, Status,
+    Algorithm, Calendar, Cost, Inherit, Instant, KeyStatus, OnLimit, Period, PolicyConfig, Span,
     Verdict,
 };
 pub use tollgate_node::{Answer, Key, Receipt, RefusedBy};
 pub use tollgate_table::{Counters, WhenFull};
-pub use wait::{Patience, WaitError};
+pub use wait::{WaitError, WaitLimits};

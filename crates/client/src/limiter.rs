@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tollgate_contract::{Contracts, Coordination};
-use tollgate_limit::{Cost, Policy, PolicyConfig, Status};
+use tollgate_limit::{Cost, KeyStatus, Policy, PolicyConfig};
 use tollgate_node::{Answer, Key, Node, NodeConfig, Receipt};
 use tollgate_table::{Counters, Seed, WhenFull};
 
@@ -289,7 +289,7 @@ impl<C: Clock> Limiter<C> {
     /// assert_eq!(policies.iter().map(|policy| policy.remaining).collect::<Vec<_>>(), [7, 97]);
     /// # Ok::<(), tollgate_client::LimiterError>(())
     /// ```
-    pub fn status<'k>(&self, key: impl Into<Key<'k>>) -> Vec<(usize, Vec<Status>)> {
+    pub fn status<'k>(&self, key: impl Into<Key<'k>>) -> Vec<(usize, Vec<KeyStatus>)> {
         self.node.status(key.into(), self.clock.now())
     }
 
@@ -316,12 +316,12 @@ impl<C: Clock> Limiter<C> {
 /// Header fields and the problem document of a refusal, where no layer adds them.
 ///
 /// ```
-/// use tollgate_client::{Dialect, FakeClock, Limiter, Period, PolicyConfig, Report};
+/// use tollgate_client::{Dialect, FakeClock, Limiter, Period, PolicyConfig, LimitReport};
 ///
 /// let policy = PolicyConfig::token_bucket(600, Period::MINUTE);
 /// let limiter = Limiter::with_clock([policy], FakeClock::default())?;
 /// let answer = limiter.check("user-42", 1);
-/// let headers = Report::new(&limiter, &answer).headers(Dialect::Ietf);
+/// let headers = LimitReport::new(&limiter, &answer).headers(Dialect::Ietf);
 /// assert!(headers["ratelimit-policy"].to_str()?.ends_with(";q=600;w=60"));
 /// assert!(headers["ratelimit"].to_str()?.ends_with(";r=599;t=1"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

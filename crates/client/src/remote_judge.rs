@@ -10,22 +10,22 @@ use http::StatusCode;
 use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use tollgate_limit::Span;
 
-use crate::gate::{Asked, Gate, Rule};
+use crate::gate::{Gate, GateRequest, GateRule};
 use crate::remote::{Client, Outcome, Path};
-use crate::ruling::{Refused, Ruling, Told};
-use crate::turns::Place;
+use crate::ruling::{HandlerAnswer, RefusedResponse, Ruling};
+use crate::turns::WaiterSlot;
 use tollgate_http::problem;
 
 impl Gate for Client {}
 
-impl Rule for Client {
-    fn rule(self: &Arc<Self>, asked: Asked<'_>) -> Ruling {
+impl GateRule for Client {
+    fn rule(self: &Arc<Self>, asked: GateRequest<'_>) -> Ruling {
         let cost = asked.key.cost();
         let at_once = match asked.key.with(|name| self.check_at_once(name, cost)) {
             Some(outcome) if outcome.wait == Span::ZERO => return ruling(outcome),
             at_once => at_once,
         };
-        let Some(place) = Place::take(asked.waiting, asked.config.delayed_max) else {
+        let Some(place) = WaiterSlot::take(asked.waiting, asked.config.delayed_max) else {
             if let Some(receipt) = at_once.and_then(|outcome| outcome.receipt) {
                 self.settle(&receipt, 0);
             }
@@ -68,7 +68,7 @@ impl Client {
 
 fn ruling(outcome: Outcome) -> Ruling {
     if outcome.is_allowed {
-        return Ruling::Pass(Told::Outcome(outcome), HeaderMap::new());
+        return Ruling::Pass(HandlerAnswer::Outcome(outcome), HeaderMap::new());
     }
     if outcome.path == Path::Failed {
         return Ruling::Refuse(away());
@@ -79,7 +79,7 @@ fn ruling(outcome: Outcome) -> Ruling {
         let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    Ruling::Refuse(Refused {
+    Ruling::Refuse(RefusedResponse {
         status: StatusCode::TOO_MANY_REQUESTS,
         headers,
         body: problem::elsewhere(seconds),
@@ -87,8 +87,8 @@ fn ruling(outcome: Outcome) -> Ruling {
 }
 
 /// The refusal where nobody can say.
-fn away() -> Refused {
-    Refused {
+fn away() -> RefusedResponse {
+    RefusedResponse {
         status: StatusCode::SERVICE_UNAVAILABLE,
         headers: HeaderMap::new(),
         body: problem::away(),

@@ -12,10 +12,10 @@ use pin_project_lite::pin_project;
 use tollgate_node::Answer;
 use tower::Service;
 
-use crate::ruling::{Later, Refused, Ruling, Told};
+use crate::ruling::{HandlerAnswer, PendingRuling, RefusedResponse, Ruling};
 
 /// Ends when a delayed request may pass. Dropped before, it gives the charge back.
-pub(crate) type Delay = Pin<Box<dyn Future<Output = Answer> + Send>>;
+pub(crate) type DelayFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// A request that waits, and the service that is ready for it.
 pub(crate) struct Delayed<S, ReqBody> {
@@ -40,9 +40,9 @@ pin_project! {
     where
         S: Service<Request<ReqBody>>,
     {
-        Refused { refused: Option<Refused> },
-        Delayed { delay: Delay, delayed: Option<Delayed<S, ReqBody>>, headers: HeaderMap },
-        Asked { later: Later, delayed: Option<Delayed<S, ReqBody>> },
+        Refused { refused: Option<RefusedResponse> },
+        Delayed { delay: DelayFuture, delayed: Option<Delayed<S, ReqBody>>, headers: HeaderMap },
+        Asked { later: PendingRuling, delayed: Option<Delayed<S, ReqBody>> },
         Called { #[pin] future: S::Future, headers: HeaderMap },
     }
 }
@@ -51,7 +51,7 @@ impl<S, ReqBody> ResponseFuture<S, ReqBody>
 where
     S: Service<Request<ReqBody>>,
 {
-    pub(crate) const fn refused(refused: Refused) -> Self {
+    pub(crate) const fn refused(refused: RefusedResponse) -> Self {
         Self {
             state: State::Refused {
                 refused: Some(refused),
@@ -60,7 +60,7 @@ where
     }
 
     pub(crate) const fn delayed(
-        delay: Delay,
+        delay: DelayFuture,
         delayed: Delayed<S, ReqBody>,
         headers: HeaderMap,
     ) -> Self {
@@ -73,7 +73,7 @@ where
         }
     }
 
-    pub(crate) const fn later(later: Later, delayed: Delayed<S, ReqBody>) -> Self {
+    pub(crate) const fn later(later: PendingRuling, delayed: Delayed<S, ReqBody>) -> Self {
         Self {
             state: State::Asked {
                 later,
@@ -120,7 +120,7 @@ where
                 } => {
                     let answer = ready!(delay.as_mut().poll(context));
                     let delayed = delayed.take().expect("the state changes when it is taken");
-                    delayed.call(Told::Answer(answer), std::mem::take(headers))
+                    delayed.call(HandlerAnswer::Answer(answer), std::mem::take(headers))
                 }
                 StateProjection::Asked { later, delayed } => {
                     let ruling = ready!(later.as_mut().poll(context));
@@ -137,7 +137,7 @@ impl<S, ReqBody> Delayed<S, ReqBody>
 where
     S: Service<Request<ReqBody>>,
 {
-    fn call(mut self, told: Told, headers: HeaderMap) -> State<S, ReqBody> {
+    fn call(mut self, told: HandlerAnswer, headers: HeaderMap) -> State<S, ReqBody> {
         told.put(self.request.extensions_mut());
         State::Called {
             future: self.service.call(self.request),

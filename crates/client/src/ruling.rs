@@ -10,7 +10,7 @@ use tollgate_node::Answer;
 
 #[cfg(feature = "remote")]
 use crate::remote::Outcome;
-use crate::response_future::Delay;
+use crate::response_future::DelayFuture;
 use tollgate_http::problem;
 
 /// What becomes of a request.
@@ -21,17 +21,17 @@ use tollgate_http::problem;
 )]
 pub enum Ruling {
     /// It goes on, and these fields are added to its response.
-    Pass(Told, HeaderMap),
+    Pass(HandlerAnswer, HeaderMap),
     /// It goes on when the delay is over.
-    Delay(Delay, HeaderMap),
+    Delay(DelayFuture, HeaderMap),
     /// Somebody has to be waited for.
-    Later(Later),
+    Later(PendingRuling),
     /// It is answered at once.
-    Refuse(Refused),
+    Refuse(RefusedResponse),
 }
 
 /// Ends when it is known what becomes of a request.
-pub(crate) type Later = Pin<Box<dyn Future<Output = Ruling> + Send>>;
+pub(crate) type PendingRuling = Pin<Box<dyn Future<Output = Ruling> + Send>>;
 
 /// What a request that goes on carries for its handler.
 #[allow(unreachable_pub, reason = "a sealed trait names it")]
@@ -39,7 +39,7 @@ pub(crate) type Later = Pin<Box<dyn Future<Output = Ruling> + Send>>;
     clippy::large_enum_variant,
     reason = "it goes from hand to hand once, and nearly all are answers"
 )]
-pub enum Told {
+pub enum HandlerAnswer {
     /// Nothing: it was not counted.
     Nothing,
     /// The answer of a limiter.
@@ -49,7 +49,7 @@ pub enum Told {
     Outcome(Outcome),
 }
 
-impl Told {
+impl HandlerAnswer {
     pub(crate) fn put(self, extensions: &mut Extensions) {
         match self {
             Self::Nothing => {}
@@ -62,13 +62,13 @@ impl Told {
 
 /// A response that the service has no part in.
 #[allow(unreachable_pub, reason = "a sealed trait names it")]
-pub struct Refused {
+pub struct RefusedResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: String,
 }
 
-impl Refused {
+impl RefusedResponse {
     pub(crate) fn without_key() -> Self {
         let (status, headers) = (StatusCode::BAD_REQUEST, HeaderMap::new());
         Self {

@@ -49,9 +49,9 @@ impl Turns {
 
 /// One of the places that may be taken at once; given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<Turns>);
+pub(crate) struct WaiterSlot(Arc<Turns>);
 
-impl Place {
+impl WaiterSlot {
     /// A place, where fewer than `most` are taken.
     pub(crate) fn take(turns: &Arc<Turns>, most: usize) -> Option<Self> {
         let one_more = |taken: usize| (taken < most).then_some(taken + 1);
@@ -60,7 +60,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WaiterSlot {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Relaxed);
     }
@@ -68,7 +68,7 @@ impl Drop for Place {
 
 /// An admitted request that still has to wait. Dropped before its time, it gives its charge back.
 #[derive(Debug)]
-pub(crate) struct Admitted<L, C>
+pub(crate) struct WaitingRequest<L, C>
 where
     L: Deref<Target = Limiter<C>>,
     C: Clock,
@@ -78,7 +78,7 @@ where
     clock: PhantomData<fn() -> C>,
 }
 
-impl<L, C> Admitted<L, C>
+impl<L, C> WaitingRequest<L, C>
 where
     L: Deref<Target = Limiter<C>>,
     C: Clock,
@@ -121,7 +121,7 @@ where
     }
 }
 
-impl<L, C> Drop for Admitted<L, C>
+impl<L, C> Drop for WaitingRequest<L, C>
 where
     L: Deref<Target = Limiter<C>>,
     C: Clock,
@@ -160,17 +160,17 @@ mod tests {
     #[test]
     fn places_are_given_back_when_they_are_dropped() {
         let turns = Arc::new(Turns::new(0));
-        let first = Place::take(&turns, 1);
+        let first = WaiterSlot::take(&turns, 1);
         assert!(first.is_some());
-        assert!(Place::take(&turns, 1).is_none());
+        assert!(WaiterSlot::take(&turns, 1).is_none());
         assert_eq!(turns.waiting(), 1);
         drop(first);
         assert_eq!(turns.waiting(), 0);
-        assert!(Place::take(&turns, 1).is_some());
+        assert!(WaiterSlot::take(&turns, 1).is_some());
     }
 
     #[test]
     fn nobody_waits_where_nobody_may() {
-        assert!(Place::take(&Arc::new(Turns::new(0)), 0).is_none());
+        assert!(WaiterSlot::take(&Arc::new(Turns::new(0)), 0).is_none());
     }
 }

@@ -10,12 +10,12 @@ use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Key};
 
 use crate::limiter::{Limiter, cost_of};
-use crate::turns::{Admitted, Place};
+use crate::turns::{WaiterSlot, WaitingRequest};
 use tollgate_clock::Clock;
 
 /// How long a caller is willing to wait, and among how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct WaitLimits {
     /// The longest wait, all tries together.
     pub wait_max: Duration,
     /// The most that may wait for the limiter at once, this caller among them.
@@ -25,7 +25,7 @@ pub struct Patience {
     pub jitter_percent: u8,
 }
 
-impl Default for Patience {
+impl Default for WaitLimits {
     /// A minute, among 10 000, with up to a tenth of jitter.
     fn default() -> Self {
         Self {
@@ -68,7 +68,7 @@ impl fmt::Display for WaitError {
 impl std::error::Error for WaitError {}
 
 impl<C: Clock> Limiter<C> {
-    /// Waits until this key may spend `cost`, with the default [`Patience`].
+    /// Waits until this key may spend `cost`, with the default [`WaitLimits`].
     ///
     /// The answer is the one that let the request pass; where its verdict is a delay, the delay is over. A future
     /// dropped before that has charged nothing, or has given its charge back; whoever was told to wait behind it keeps
@@ -93,7 +93,7 @@ impl<C: Clock> Limiter<C> {
         key: impl Into<Key<'k>>,
         cost: u64,
     ) -> impl Future<Output = Result<Answer, WaitError>> + Send {
-        self.until_ready_with(Patience::default(), key, cost)
+        self.until_ready_with(WaitLimits::default(), key, cost)
     }
 
     /// Waits until this key may spend `cost`, for as long as `patience` allows.
@@ -101,11 +101,11 @@ impl<C: Clock> Limiter<C> {
     /// ```
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
     /// use std::time::Duration;
-    /// use tollgate_client::{FakeClock, Limiter, Patience, Period, PolicyConfig, WaitError};
+    /// use tollgate_client::{FakeClock, Limiter, WaitLimits, Period, PolicyConfig, WaitError};
     ///
     /// let policy = PolicyConfig::token_bucket(1, Period::MINUTE);
     /// let limiter = Limiter::with_clock([policy], FakeClock::default())?;
-    /// let patience = Patience { wait_max: Duration::from_secs(5), ..Patience::default() };
+    /// let patience = WaitLimits { wait_max: Duration::from_secs(5), ..WaitLimits::default() };
     ///
     /// assert!(limiter.until_ready_with(patience, "report", 1).await.is_ok());
     /// let refused = limiter.until_ready_with(patience, "report", 1).await;
@@ -117,7 +117,7 @@ impl<C: Clock> Limiter<C> {
     #[cfg(feature = "tokio")]
     pub fn until_ready_with<'k>(
         &self,
-        patience: Patience,
+        patience: WaitLimits,
         key: impl Into<Key<'k>>,
         cost: u64,
     ) -> impl Future<Output = Result<Answer, WaitError>> + Send {
@@ -137,7 +137,7 @@ impl<C: Clock> Limiter<C> {
         }
     }
 
-    /// Blocks the thread until this key may spend `cost`, with the default [`Patience`].
+    /// Blocks the thread until this key may spend `cost`, with the default [`WaitLimits`].
     ///
     /// ```
     /// use tollgate_client::{Clock, FakeClock, Instant, Limiter, Period, PolicyConfig};
@@ -154,13 +154,13 @@ impl<C: Clock> Limiter<C> {
         key: impl Into<Key<'k>>,
         cost: u64,
     ) -> Result<Answer, WaitError> {
-        self.until_ready_blocking_with(Patience::default(), key, cost)
+        self.until_ready_blocking_with(WaitLimits::default(), key, cost)
     }
 
     /// Blocks the thread until this key may spend `cost`, for as long as `patience` allows.
     pub fn until_ready_blocking_with<'k>(
         &self,
-        patience: Patience,
+        patience: WaitLimits,
         key: impl Into<Key<'k>>,
         cost: u64,
     ) -> Result<Answer, WaitError> {
@@ -189,7 +189,7 @@ enum Turn<'l, C: Clock> {
     /// Go.
     Now(Answer),
     /// Go after this long.
-    After(Admitted<&'l Limiter<C>, C>, Duration),
+    After(WaitingRequest<&'l Limiter<C>, C>, Duration),
     /// Ask again after this long.
     Again(Duration),
 }
@@ -197,15 +197,15 @@ enum Turn<'l, C: Clock> {
 /// One caller's wait.
 struct Wait<'l, C> {
     limiter: &'l Limiter<C>,
-    patience: Patience,
+    patience: WaitLimits,
     began: Option<Instant>,
     /// What the caller was told to sleep so far: bounds the wait where the clock stands still.
     slept: Duration,
-    place: Option<Place>,
+    place: Option<WaiterSlot>,
 }
 
 impl<'l, C: Clock> Wait<'l, C> {
-    const fn new(limiter: &'l Limiter<C>, patience: Patience) -> Self {
+    const fn new(limiter: &'l Limiter<C>, patience: WaitLimits) -> Self {
         Self {
             limiter,
             patience,
@@ -223,7 +223,7 @@ impl<'l, C: Clock> Wait<'l, C> {
             Verdict::Never => Err(WaitError::Never),
             Verdict::Delay { wait } => {
                 // From here on every way out but the last gives the charge back.
-                let admitted = Admitted::new(self.limiter, answer);
+                let admitted = WaitingRequest::new(self.limiter, answer);
                 let span = self.line_up(wait, now)?;
                 Ok(Turn::After(admitted, span))
             }
@@ -246,7 +246,7 @@ impl<'l, C: Clock> Wait<'l, C> {
             return Err(WaitError::TooLong { retry_after: span });
         }
         if self.place.is_none() {
-            let place = Place::take(self.limiter.turns(), self.patience.waiters_max);
+            let place = WaiterSlot::take(self.limiter.turns(), self.patience.waiters_max);
             self.place = Some(place.ok_or(WaitError::TooManyWaiting)?);
         }
         Ok(span)

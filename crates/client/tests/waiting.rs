@@ -8,15 +8,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tollgate_client::{
-    Algorithm, Clock, FakeClock, Instant, Limiter, OnLimit, Patience, Period, PolicyConfig,
-    Verdict, WaitError,
+    Algorithm, Clock, FakeClock, Instant, Limiter, OnLimit, Period, PolicyConfig, Verdict,
+    WaitError, WaitLimits,
 };
 
 mod common;
 use common::{Sleep, StubbornClock};
 
 const SECOND: Duration = Duration::from_secs(1);
-const STRICT: Patience = Patience {
+const STRICT: WaitLimits = WaitLimits {
     wait_max: Duration::from_mins(1),
     waiters_max: 100,
     jitter_percent: 0,
@@ -70,7 +70,7 @@ async fn a_denied_request_sleeps_until_it_passes() {
 
 #[tokio::test]
 async fn jitter_adds_at_most_its_share() {
-    let patience = Patience {
+    let patience = WaitLimits {
         jitter_percent: 50,
         ..STRICT
     };
@@ -113,7 +113,7 @@ async fn a_wait_beyond_what_is_allowed_is_refused_at_once_and_charges_nothing() 
         let limiter = fake(policy);
         assert!(limiter.until_ready("a", 1).await.is_ok());
         let before = limiter.status("a");
-        let patience = Patience {
+        let patience = WaitLimits {
             wait_max: Duration::from_nanos(999_999_999),
             ..STRICT
         };
@@ -131,7 +131,7 @@ async fn a_wait_beyond_what_is_allowed_is_refused_at_once_and_charges_nothing() 
             "it did not sleep"
         );
         assert_eq!(limiter.waiting(), 0);
-        let patience = Patience {
+        let patience = WaitLimits {
             wait_max: SECOND,
             ..STRICT
         };
@@ -154,7 +154,7 @@ async fn only_so_many_wait_at_once() {
     for policy in [one_a_second(), queue()] {
         let limiter = stubborn(policy, Sleep::Forever);
         assert!(limiter.until_ready("a", 1).await.is_ok());
-        let patience = Patience {
+        let patience = WaitLimits {
             waiters_max: 1,
             ..STRICT
         };
@@ -244,7 +244,7 @@ fn a_thread_waits_by_the_same_rules() {
             Instant::from_nanos(second * 1_000_000_000)
         );
     }
-    let patience = Patience {
+    let patience = WaitLimits {
         waiters_max: 0,
         ..STRICT
     };
@@ -257,7 +257,7 @@ async fn tasks_that_share_a_limiter_keep_to_its_rate() {
     let mut policy = PolicyConfig::token_bucket(10, Period::SECOND);
     policy.burst = Some(3);
     let limiter = Arc::new(fake(policy));
-    let patience = Patience {
+    let patience = WaitLimits {
         wait_max: Duration::from_hours(1),
         ..STRICT
     };

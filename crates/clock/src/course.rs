@@ -37,7 +37,7 @@ pub struct ClockStanding {
 
 /// One look at the wall clock, between two readings of the steady one, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct ClockReading {
     pub(crate) before: u64,
     pub(crate) wall: u64,
     pub(crate) after: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Course {
 
 impl Course {
     /// Begins at the wall clock's time.
-    pub(crate) const fn new(first: Look) -> Self {
+    pub(crate) const fn new(first: ClockReading) -> Self {
         Self {
             lead: first.wall.wrapping_sub(first.after),
             left: 0,
@@ -77,7 +77,7 @@ impl Course {
     }
 
     /// Takes one look. What fits between the two readings of the steady clock is no change.
-    pub(crate) fn look(&mut self, look: Look) {
+    pub(crate) fn look(&mut self, look: ClockReading) {
         let passed = look.before.saturating_sub(self.looked);
         self.looked = look.before;
         let known = self.left.saturating_add(self.step_by());
@@ -146,8 +146,8 @@ mod tests {
     /// When the wall clock is set right: 1,000,000 s after the epoch, 100 s after the machine started.
     const EPOCH: u64 = 1_000_000 * SECOND;
 
-    fn look(steady: u64, off: i64) -> Look {
-        Look {
+    fn look(steady: u64, off: i64) -> ClockReading {
+        ClockReading {
             before: steady,
             wall: (EPOCH + steady).wrapping_add_signed(off),
             after: steady,
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_thread_that_was_held_up_while_looking_corrects_nothing() {
         let mut course = Course::new(look(0, 0));
-        let held_up = Look {
+        let held_up = ClockReading {
             before: SECOND,
             wall: EPOCH + 2 * SECOND,
             after: 4 * SECOND,
@@ -254,7 +254,7 @@ mod tests {
             for (passed, wall) in looks {
                 let before = course.lead();
                 steady += passed;
-                course.look(Look { before: steady, wall, after: steady });
+                course.look(ClockReading { before: steady, wall, after: steady });
                 let moved = course.lead().wrapping_sub(before).cast_signed();
                 prop_assert!(moved >= -(passed / GIVE_WAY_PART).cast_signed());
                 prop_assert!(moved.unsigned_abs() <= 2 * STEER_NANOS + passed / STEER_PART);

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use tollgate_limit::{Instant, Span};
 
-use crate::course::{ClockStanding, Course, Look};
+use crate::course::{ClockReading, ClockStanding, Course};
 
 /// A source of time, in nanoseconds since the UNIX epoch.
 ///
@@ -89,8 +89,8 @@ impl SystemClock {
 }
 
 /// Looks at the wall clock. A thread may lose the processor meanwhile.
-fn look(steady: &Ticker) -> Look {
-    Look {
+fn look(steady: &Ticker) -> ClockReading {
+    ClockReading {
         before: steady.nanos(),
         wall: wall_nanos(),
         after: steady.nanos(),
@@ -162,7 +162,7 @@ impl Ticker {
             .is_ok()
         {
             let wall = (self.other)();
-            self.correct(Look {
+            self.correct(ClockReading {
                 before,
                 wall,
                 after: self.counter(),
@@ -174,7 +174,7 @@ impl Ticker {
     ///
     /// A thread may lose the processor while it looks, so the other clock is only known to have been read between the
     /// two readings of the counter; what fits in between is no error.
-    fn correct(&self, look: Look) {
+    fn correct(&self, look: ClockReading) {
         let offset = self.offset.load(Relaxed);
         let behind = look.wall.saturating_sub(look.after.wrapping_add(offset));
         let ahead = look.before.wrapping_add(offset).saturating_sub(look.wall);
@@ -329,7 +329,7 @@ mod tests {
         let clock = SystemClock::new();
         let hour = 3_600_000_000_000;
         // As if the wall clock had been an hour behind so far.
-        *clock.course.lock() = Course::new(Look {
+        *clock.course.lock() = Course::new(ClockReading {
             before: clock.steady.nanos(),
             wall: wall_nanos() - hour,
             after: clock.steady.nanos(),

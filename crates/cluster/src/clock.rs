@@ -6,13 +6,13 @@ use tollgate_limit::{Instant, Span};
 
 /// The time as it was told last, the nanoseconds that passed since the start, and what is added for the time of day.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub(crate) struct ClusterClock {
     now: Instant,
     mono: u64,
     ahead: i64,
 }
 
-impl Clock {
+impl ClusterClock {
     pub(crate) const fn new(now: Instant) -> Self {
         Self {
             now,
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_goes_on() {
         let at = Instant::from_nanos;
-        let mut clock = Clock::new(at(1000));
+        let mut clock = ClusterClock::new(at(1000));
         clock.set(at(1500));
         assert_eq!(clock.mono(), 500);
         clock.set(at(100));
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_time_of_day_that_is_set_passes_no_time() {
         let at = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
-        let mut clock = Clock::new(at(5_000));
+        let mut clock = ClusterClock::new(at(5_000));
         clock.set_day(at(5_000), at(10));
         assert_eq!((clock.mono(), clock.day_ms()), (0, 5_000_000));
         for day in [9_000, 3_000] {

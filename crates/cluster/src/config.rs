@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use tollgate_limit::Span;
 
-use crate::roll::Missing;
+use crate::roll::MissingNode;
 
 /// One boot of one node, and how it finds the others.
 #[derive(Clone, Debug)]
@@ -36,14 +36,14 @@ pub struct ClusterConfig {
     /// Decides every random choice.
     pub seed: u64,
     /// How fast failures are noticed.
-    pub pace: Pace,
+    pub pace: FailureTiming,
     /// Who was a member when this node last ran, or was missing then.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingNode>,
 }
 
 /// How fast failures are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct FailureTiming {
     /// Time between two probes.
     pub probe: Span,
     /// How long the answer to a probe may take before others are asked to try.
@@ -55,7 +55,7 @@ pub struct Pace {
     pub alone: Span,
 }
 
-impl Pace {
+impl FailureTiming {
     /// For nodes that are milliseconds apart.
     pub const LAN: Self = Self {
         probe: Span::from_nanos(1_000_000_000),
@@ -73,7 +73,7 @@ impl Pace {
     };
 }
 
-impl Default for Pace {
+impl Default for FailureTiming {
     fn default() -> Self {
         Self::LAN
     }

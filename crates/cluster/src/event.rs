@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Span;
 
-use crate::frame::Kind;
-use crate::roll::Missing;
+use crate::frame::FrameKind;
+use crate::roll::MissingNode;
 
 /// What the shell should know of, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Event {
         /// The sender.
         from: NodeId,
         /// What it is.
-        kind: Kind,
+        kind: FrameKind,
         /// Its content.
         body: Vec<u8>,
     },
@@ -75,12 +75,12 @@ pub enum Event {
     /// A member is gone.
     Gone {
         /// Who it was.
-        who: Missing,
+        who: MissingNode,
         /// Whether it said that it goes; it is missing where not.
         is_goodbye: bool,
     },
     /// Another node tells of one that is missing.
-    Missing(Missing),
+    Missing(MissingNode),
     /// Whoever of that name was missing is forgotten.
     Forgotten(String),
 }

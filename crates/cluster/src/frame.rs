@@ -19,7 +19,7 @@ pub const MESSAGE_BYTES_MAX: usize = (1 << 24) + 64;
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// A packet of the membership protocol.
     Probe = 1,
     /// A replica's frame, behind the tag of its policy.
@@ -56,7 +56,7 @@ pub enum Kind {
     Forget = 23,
 }
 
-impl Kind {
+impl FrameKind {
     /// The kind of that number, if this version knows it.
     pub const fn of(number: u8) -> Option<Self> {
         Some(match number {
@@ -117,7 +117,7 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 /// A frame as bytes.
-pub(crate) fn frame(kind: Kind, parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn frame(kind: FrameKind, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut bytes = Vec::with_capacity(length + 6);
     bytes.push(kind as u8);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn kinds_and_numbers_agree() {
         for number in 0..=255 {
-            if let Some(kind) = Kind::of(number) {
+            if let Some(kind) = FrameKind::of(number) {
                 assert_eq!(kind as u8, number);
             }
         }
@@ -191,7 +191,7 @@ mod tests {
         fn frames_come_back(bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 0..9)) {
             let mut bytes = Vec::new();
             for body in &bodies {
-                bytes.extend(frame(Kind::Gossip, &[body]));
+                bytes.extend(frame(FrameKind::Gossip, &[body]));
             }
             let back: Vec<_> = Frames::new(&bytes).map(|frame| frame.unwrap().1.to_vec()).collect();
             prop_assert_eq!(back, bodies);

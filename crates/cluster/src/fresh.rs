@@ -58,13 +58,13 @@ pub(crate) const fn grade(phi_milli: u32) -> Grade {
 
 /// Half the way there and back, smoothed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Delay {
+pub(crate) struct LinkDelay {
     smoothed_ns: Option<u64>,
     /// The last ping and when it went.
     asked: Option<(u64, u64)>,
 }
 
-impl Delay {
+impl LinkDelay {
     /// A ping goes.
     pub(crate) const fn ask(&mut self, token: u64, mono: u64) {
         self.asked = Some((token, mono));
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn only_the_answer_to_the_last_ping_counts_and_once() {
-        let mut delay = Delay::default();
+        let mut delay = LinkDelay::default();
         delay.ask(1, 100);
         delay.ask(2, 1000);
         delay.answer(1, 1100);

@@ -27,10 +27,10 @@ mod status;
 mod swim;
 
 pub use cluster::Cluster;
-pub use config::{ClusterConfig, Pace};
+pub use config::{ClusterConfig, FailureTiming};
 pub use event::{Event, Refused, StreamFull, Transmit, Via};
-pub use frame::{DATAGRAM_OVERHEAD, Kind, MESSAGE_BYTES_MAX, OLDEST_VERSION, VERSION};
+pub use frame::{DATAGRAM_OVERHEAD, FrameKind, MESSAGE_BYTES_MAX, OLDEST_VERSION, VERSION};
 pub use member::{About, Member, MemberState};
 pub use owner::OwnerKey;
-pub use roll::Missing;
-pub use status::{Freshness, Grade, PeerStatus, Refusals, Status, Traffic};
+pub use roll::MissingNode;
+pub use status::{ClusterStatus, Freshness, Grade, LinkTraffic, PeerStatus, Refusals};

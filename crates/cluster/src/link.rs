@@ -8,14 +8,14 @@ use std::net::SocketAddr;
 
 use tollgate_gossip::NodeId;
 
-use crate::fresh::{Delay, Gaps};
+use crate::fresh::{Gaps, LinkDelay};
 use crate::member::MemberState;
-use crate::peer::Peer;
-use crate::status::Traffic;
+use crate::peer::ClusterPeer;
+use crate::status::LinkTraffic;
 
 /// What waits for one peer, and what is known of the way to it.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct PeerLink {
     pub(crate) node: NodeId,
     pub(crate) address: SocketAddr,
     /// Its generation and renewal: another one may say other things of itself.
@@ -24,10 +24,10 @@ pub(crate) struct Link {
     /// Whether it is among the members that others see.
     pub(crate) is_visible: bool,
     pub(crate) gaps: Gaps,
-    pub(crate) delay: Delay,
+    pub(crate) delay: LinkDelay,
     /// When it was last pinged.
     pub(crate) pinged: u64,
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: LinkTraffic,
     /// Whether its stream takes nothing at the moment.
     pub(crate) is_held: bool,
     control: Queue,
@@ -35,7 +35,7 @@ pub(crate) struct Link {
     stream: Queue,
 }
 
-impl Link {
+impl PeerLink {
     pub(crate) fn new(node: NodeId, address: SocketAddr) -> Self {
         Self {
             node,
@@ -44,9 +44,9 @@ impl Link {
             state: MemberState::Alive,
             is_visible: false,
             gaps: Gaps::default(),
-            delay: Delay::default(),
+            delay: LinkDelay::default(),
             pinged: 0,
-            traffic: Traffic::default(),
+            traffic: LinkTraffic::default(),
             is_held: false,
             control: Queue::new(CONTROL_BYTES_MAX),
             gossip: Queue::new(GOSSIP_BYTES_MAX),
@@ -55,7 +55,7 @@ impl Link {
     }
 
     /// Whether the peer is as it was when the link was last brought up to date.
-    pub(crate) fn is_same(&self, peer: &Peer, state: MemberState) -> bool {
+    pub(crate) fn is_same(&self, peer: &ClusterPeer, state: MemberState) -> bool {
         self.version == (peer.generation, peer.bump) && self.state == state
     }
 
@@ -221,7 +221,7 @@ mod tests {
 
         #[test]
         fn datagrams_never_exceed_their_length(sizes in proptest::collection::vec(1_usize..1300, 1..60)) {
-            let mut link = Link::new(NodeId(1), "127.0.0.1:1".parse().unwrap());
+            let mut link = PeerLink::new(NodeId(1), "127.0.0.1:1".parse().unwrap());
             for size in &sizes {
                 link.push_gossip(vec![0; *size]);
             }
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_closed_cap_holds_gossip_but_not_probes() {
-        let mut link = Link::new(NodeId(1), "127.0.0.1:1".parse().unwrap());
+        let mut link = PeerLink::new(NodeId(1), "127.0.0.1:1".parse().unwrap());
         link.push_gossip(vec![1; 10]);
         assert!(!link.has_datagram(false));
         link.push_control(vec![2; 10]);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_stream_refuses_what_would_wait_too_long() {
-        let mut link = Link::new(NodeId(1), "127.0.0.1:1".parse().unwrap());
+        let mut link = PeerLink::new(NodeId(1), "127.0.0.1:1".parse().unwrap());
         assert!(link.push_stream(vec![0; STREAM_BYTES_MAX + 1]));
         assert!(!link.push_stream(vec![0; 1]));
         assert_eq!(link.pack_message().len(), STREAM_BYTES_MAX + 1);

@@ -17,7 +17,7 @@ use crate::number;
 
 /// A node as membership knows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
+pub(crate) struct ClusterPeer {
     pub(crate) id: u128,
     /// Counts boots; raised as well when somebody else's claim must be outbid.
     pub(crate) generation: u64,
@@ -32,15 +32,15 @@ pub(crate) struct Peer {
     pub(crate) about: Arc<About>,
 }
 
-impl PartialEq for Peer {
+impl PartialEq for ClusterPeer {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Peer {}
+impl Eq for ClusterPeer {}
 
-impl foca::Identity for Peer {
+impl foca::Identity for ClusterPeer {
     type Addr = u128;
 
     fn renew(&self) -> Option<Self> {
@@ -56,7 +56,7 @@ impl foca::Identity for Peer {
     }
 }
 
-impl Peer {
+impl ClusterPeer {
     pub(crate) fn new(config: &ClusterConfig, started: u64) -> Self {
         Self {
             id: config.id,
@@ -220,8 +220,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    pub(crate) fn peer(id: u128, generation: u64) -> Peer {
-        Peer {
+    pub(crate) fn peer(id: u128, generation: u64) -> ClusterPeer {
+        ClusterPeer {
             id,
             generation,
             boot: 77,
@@ -245,10 +245,10 @@ pub(crate) mod tests {
         let peer = peer(u128::MAX / 3, 300);
         let mut bytes = Vec::new();
         peer.put(&mut bytes);
-        let back = Peer::read(&mut Reader(&bytes)).unwrap();
+        let back = ClusterPeer::read(&mut Reader(&bytes)).unwrap();
         assert_eq!(format!("{peer:?}"), format!("{back:?}"));
         for length in 0..bytes.len() {
-            assert!(Peer::read(&mut Reader(&bytes[..length])).is_none());
+            assert!(ClusterPeer::read(&mut Reader(&bytes[..length])).is_none());
         }
     }
 
@@ -258,7 +258,7 @@ pub(crate) mod tests {
         peer(1, 1).put(&mut bytes);
         bytes[0] += 3;
         bytes.extend([9, 9, 9]);
-        assert_eq!(Peer::read(&mut Reader(&bytes)), Some(peer(1, 1)));
+        assert_eq!(ClusterPeer::read(&mut Reader(&bytes)), Some(peer(1, 1)));
     }
 
     #[test]
@@ -276,7 +276,7 @@ pub(crate) mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_peer_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Peer::read(&mut Reader(&bytes));
+            let _ = ClusterPeer::read(&mut Reader(&bytes));
         }
 
         #[test]
@@ -285,7 +285,7 @@ pub(crate) mod tests {
             peer(9, 9).put(&mut bytes);
             let at = at % bytes.len();
             bytes[at] = byte;
-            let _ = Peer::read(&mut Reader(&bytes));
+            let _ = ClusterPeer::read(&mut Reader(&bytes));
         }
     }
 }

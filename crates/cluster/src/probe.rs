@@ -14,7 +14,7 @@ use bytes::{Buf, BufMut};
 use foca::{Codec, Header, Member, Message, State};
 use tollgate_kit::Reader;
 
-use crate::peer::Peer;
+use crate::peer::ClusterPeer;
 
 /// Writes and reads packets.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +41,13 @@ impl fmt::Display for BadProbe {
 impl std::error::Error for BadProbe {}
 
 /// Who sent a packet; `None` where it cannot be read.
-pub(crate) fn sender(packet: &[u8]) -> Option<Peer> {
+pub(crate) fn sender(packet: &[u8]) -> Option<ClusterPeer> {
     header(&mut Reader(packet)).map(|header| header.src)
 }
 
 /// Tells a node that it is suspected, so that it can say that it lives. An incarnation of zero says nothing new of the
 /// sender.
-pub(crate) fn suspicion(me: &Peer, of: &Member<Peer>) -> Option<Vec<u8>> {
+pub(crate) fn suspicion(me: &ClusterPeer, of: &Member<ClusterPeer>) -> Option<Vec<u8>> {
     let header = Header {
         src: me.clone(),
         src_incarnation: 0,
@@ -61,10 +61,14 @@ pub(crate) fn suspicion(me: &Peer, of: &Member<Peer>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-impl Codec<Peer> for ProbeCodec {
+impl Codec<ClusterPeer> for ProbeCodec {
     type Error = BadProbe;
 
-    fn encode_header(&mut self, header: &Header<Peer>, buf: impl BufMut) -> Result<(), BadProbe> {
+    fn encode_header(
+        &mut self,
+        header: &Header<ClusterPeer>,
+        buf: impl BufMut,
+    ) -> Result<(), BadProbe> {
         let mut bytes = Vec::with_capacity(256);
         let (code, number, other) = parts(&header.message);
         bytes.push(code);
@@ -78,11 +82,15 @@ impl Codec<Peer> for ProbeCodec {
         put_whole(&bytes, buf)
     }
 
-    fn decode_header(&mut self, buf: impl Buf) -> Result<Header<Peer>, BadProbe> {
+    fn decode_header(&mut self, buf: impl Buf) -> Result<Header<ClusterPeer>, BadProbe> {
         decode(buf, header)
     }
 
-    fn encode_member(&mut self, member: &Member<Peer>, buf: impl BufMut) -> Result<(), BadProbe> {
+    fn encode_member(
+        &mut self,
+        member: &Member<ClusterPeer>,
+        buf: impl BufMut,
+    ) -> Result<(), BadProbe> {
         let mut bytes = Vec::with_capacity(128);
         bytes.push(match member.state() {
             State::Alive => 1,
@@ -94,7 +102,7 @@ impl Codec<Peer> for ProbeCodec {
         put_whole(&bytes, buf)
     }
 
-    fn decode_member(&mut self, buf: impl Buf) -> Result<Member<Peer>, BadProbe> {
+    fn decode_member(&mut self, buf: impl Buf) -> Result<Member<ClusterPeer>, BadProbe> {
         decode(buf, member)
     }
 }
@@ -120,11 +128,11 @@ fn decode<T>(
     Ok(value)
 }
 
-fn header(reader: &mut Reader<'_>) -> Option<Header<Peer>> {
+fn header(reader: &mut Reader<'_>) -> Option<Header<ClusterPeer>> {
     let code = reader.u8()?;
     let src_incarnation = reader.u16()?;
-    let src = Peer::read(reader)?;
-    let dst = Peer::read_short(reader)?;
+    let src = ClusterPeer::read(reader)?;
+    let dst = ClusterPeer::read_short(reader)?;
     Some(Header {
         src,
         src_incarnation,
@@ -133,7 +141,7 @@ fn header(reader: &mut Reader<'_>) -> Option<Header<Peer>> {
     })
 }
 
-fn member(reader: &mut Reader<'_>) -> Option<Member<Peer>> {
+fn member(reader: &mut Reader<'_>) -> Option<Member<ClusterPeer>> {
     let state = match reader.u8()? {
         1 => State::Alive,
         2 => State::Suspect,
@@ -141,11 +149,11 @@ fn member(reader: &mut Reader<'_>) -> Option<Member<Peer>> {
         _ => return None,
     };
     let incarnation = reader.u16()?;
-    Some(Member::new(Peer::read(reader)?, incarnation, state))
+    Some(Member::new(ClusterPeer::read(reader)?, incarnation, state))
 }
 
 /// A message's number, the number of its probe, and the third node it names.
-fn parts(message: &Message<Peer>) -> (u8, Option<u8>, Option<&Peer>) {
+fn parts(message: &Message<ClusterPeer>) -> (u8, Option<u8>, Option<&ClusterPeer>) {
     match message {
         Message::Ping(number) => (1, Some(*number), None),
         Message::Ack(number) => (2, Some(*number), None),
@@ -173,13 +181,13 @@ fn parts(message: &Message<Peer>) -> (u8, Option<u8>, Option<&Peer>) {
     }
 }
 
-fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<Peer>> {
+fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<ClusterPeer>> {
     Some(match code {
         1 => Message::Ping(reader.u8()?),
         2 => Message::Ack(reader.u8()?),
         3 => {
             let probe_number = reader.u8()?;
-            let target = Peer::read_short(reader)?;
+            let target = ClusterPeer::read_short(reader)?;
             Message::PingReq {
                 target,
                 probe_number,
@@ -187,7 +195,7 @@ fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<Peer>> {
         }
         4 => {
             let probe_number = reader.u8()?;
-            let origin = Peer::read_short(reader)?;
+            let origin = ClusterPeer::read_short(reader)?;
             Message::IndirectPing {
                 origin,
                 probe_number,
@@ -195,7 +203,7 @@ fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<Peer>> {
         }
         5 => {
             let probe_number = reader.u8()?;
-            let target = Peer::read_short(reader)?;
+            let target = ClusterPeer::read_short(reader)?;
             Message::IndirectAck {
                 target,
                 probe_number,
@@ -203,7 +211,7 @@ fn message(code: u8, reader: &mut Reader<'_>) -> Option<Message<Peer>> {
         }
         6 => {
             let probe_number = reader.u8()?;
-            let origin = Peer::read_short(reader)?;
+            let origin = ClusterPeer::read_short(reader)?;
             Message::ForwardedAck {
                 origin,
                 probe_number,
@@ -225,7 +233,7 @@ mod tests {
     use super::*;
     use crate::peer::tests::peer;
 
-    fn messages() -> Vec<Message<Peer>> {
+    fn messages() -> Vec<Message<ClusterPeer>> {
         let (target, origin) = (peer(5, 5), peer(6, 6));
         let probe_number = 9;
         vec![
@@ -254,7 +262,7 @@ mod tests {
         ]
     }
 
-    fn packet(message: Message<Peer>) -> Vec<u8> {
+    fn packet(message: Message<ClusterPeer>) -> Vec<u8> {
         let header = Header {
             src: peer(1, 2),
             src_incarnation: 513,

@@ -11,7 +11,7 @@ pub(crate) struct Replays(BTreeMap<u64, Window>);
 
 /// What a counter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ReplayCheck {
     /// Never seen, and marked from here on.
     New,
     /// Seen, or too old to tell.
@@ -30,13 +30,13 @@ struct Window {
 
 impl Replays {
     /// Marks a counter. `mono` is the time in nanoseconds.
-    pub(crate) fn mark(&mut self, boot: u64, counter: u64, mono: u64) -> Seen {
+    pub(crate) fn mark(&mut self, boot: u64, counter: u64, mono: u64) -> ReplayCheck {
         if let Some(window) = self.0.get_mut(&boot) {
             window.heard = mono;
             return if window.mark(counter) {
-                Seen::New
+                ReplayCheck::New
             } else {
-                Seen::Before
+                ReplayCheck::Before
             };
         }
         if self.0.len() >= BOOTS_MAX {
@@ -44,7 +44,7 @@ impl Replays {
                 .retain(|_, window| mono.saturating_sub(window.heard) < KEEP_NS);
         }
         if self.0.len() >= BOOTS_MAX {
-            return Seen::Crowded;
+            return ReplayCheck::Crowded;
         }
         let mut bits = [0; WORDS];
         bits[0] = 1;
@@ -58,7 +58,7 @@ impl Replays {
                 heard,
             },
         );
-        Seen::New
+        ReplayCheck::New
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
                 newest = newest.max(counter);
                 let is_new = is_first || (newest - counter < WINDOW && !seen.contains(&counter));
                 seen.insert(counter);
-                let expected = if is_new { Seen::New } else { Seen::Before };
+                let expected = if is_new { ReplayCheck::New } else { ReplayCheck::Before };
                 prop_assert_eq!(replays.mark(1, counter, 0), expected);
             }
         }
@@ -141,20 +141,20 @@ mod tests {
     #[test]
     fn the_last_counter_is_a_counter() {
         let mut replays = Replays::default();
-        assert_eq!(replays.mark(1, u64::MAX, 0), Seen::New);
-        assert_eq!(replays.mark(1, u64::MAX, 0), Seen::Before);
-        assert_eq!(replays.mark(1, 0, 0), Seen::Before);
+        assert_eq!(replays.mark(1, u64::MAX, 0), ReplayCheck::New);
+        assert_eq!(replays.mark(1, u64::MAX, 0), ReplayCheck::Before);
+        assert_eq!(replays.mark(1, 0, 0), ReplayCheck::Before);
     }
 
     #[test]
     fn boots_are_bounded_and_forgotten_only_when_long_silent() {
         let mut replays = Replays::default();
         for boot in 0..BOOTS_MAX as u64 {
-            assert_eq!(replays.mark(boot, 1, 10), Seen::New);
+            assert_eq!(replays.mark(boot, 1, 10), ReplayCheck::New);
         }
-        assert_eq!(replays.mark(u64::MAX, 1, KEEP_NS), Seen::Crowded);
-        assert_eq!(replays.mark(0, 1, KEEP_NS), Seen::Before);
-        assert_eq!(replays.mark(u64::MAX, 1, KEEP_NS + 10), Seen::New);
-        assert_eq!(replays.mark(0, 1, KEEP_NS + 10), Seen::Before);
+        assert_eq!(replays.mark(u64::MAX, 1, KEEP_NS), ReplayCheck::Crowded);
+        assert_eq!(replays.mark(0, 1, KEEP_NS), ReplayCheck::Before);
+        assert_eq!(replays.mark(u64::MAX, 1, KEEP_NS + 10), ReplayCheck::New);
+        assert_eq!(replays.mark(0, 1, KEEP_NS + 10), ReplayCheck::Before);
     }
 }

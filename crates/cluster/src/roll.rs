@@ -10,11 +10,11 @@ use tollgate_kit::Reader;
 use crate::bytes::{put_text, put_u48, text};
 use crate::event::Event;
 use crate::member::MemberState;
-use crate::peer::{NAME_BYTES_MAX, Peer, address, put_address};
+use crate::peer::{ClusterPeer, NAME_BYTES_MAX, address, put_address};
 
 /// A node that was a member, did not say that it goes, and is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingNode {
     /// The node, across all its boots.
     pub id: u128,
     /// The name people know it by.
@@ -28,15 +28,15 @@ pub struct Missing {
 /// Who is there, and who is missing.
 #[derive(Default)]
 pub(crate) struct Roll {
-    there: BTreeMap<u128, Peer>,
-    missing: BTreeMap<u128, Missing>,
+    there: BTreeMap<u128, ClusterPeer>,
+    missing: BTreeMap<u128, MissingNode>,
     /// Boots that said that they go.
     leaving: BTreeSet<u64>,
 }
 
 impl Roll {
     /// Nobody is there, and these are missing, but for the node itself.
-    pub(crate) fn new(me: &Peer, missing: Vec<Missing>) -> Self {
+    pub(crate) fn new(me: &ClusterPeer, missing: Vec<MissingNode>) -> Self {
         let mut roll = Self::default();
         for one in missing {
             roll.miss(me, one);
@@ -45,7 +45,7 @@ impl Roll {
     }
 
     /// Everybody who is missing, by id.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = &Missing> {
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &MissingNode> {
         self.missing.values()
     }
 
@@ -55,15 +55,15 @@ impl Roll {
     }
 
     /// A node that was taken for dead says that it went. Says who it is.
-    pub(crate) fn left(&mut self, id: u128) -> Option<Missing> {
+    pub(crate) fn left(&mut self, id: u128) -> Option<MissingNode> {
         self.missing.remove(&id)
     }
 
     /// Takes note of who is there; `heard` says when something last came from a boot. What changed.
     pub(crate) fn update(
         &mut self,
-        me: &Peer,
-        active: &[(Peer, MemberState)],
+        me: &ClusterPeer,
+        active: &[(ClusterPeer, MemberState)],
         heard: impl Fn(u64) -> u64,
     ) -> Vec<Event> {
         let now = active.iter().map(|(peer, _)| (peer.id, peer.clone()));
@@ -103,7 +103,7 @@ impl Roll {
     }
 
     /// Hears from another node who is missing; those of whom that is new.
-    pub(crate) fn hear(&mut self, me: &Peer, told: Vec<Missing>) -> Vec<Event> {
+    pub(crate) fn hear(&mut self, me: &ClusterPeer, told: Vec<MissingNode>) -> Vec<Event> {
         let news = told.into_iter().filter(|one| self.miss(me, one.clone()));
         news.map(Event::Missing).collect()
     }
@@ -128,8 +128,8 @@ impl Roll {
     }
 
     /// Misses a node, unless it is there, or another has its name. Says whether that is new.
-    fn miss(&mut self, me: &Peer, one: Missing) -> bool {
-        let is_it = |peer: &Peer| peer.id == one.id || peer.about.name == one.name;
+    fn miss(&mut self, me: &ClusterPeer, one: MissingNode) -> bool {
+        let is_it = |peer: &ClusterPeer| peer.id == one.id || peer.about.name == one.name;
         if is_it(me) || self.there.values().any(is_it) {
             return false;
         }
@@ -149,11 +149,11 @@ impl Roll {
 }
 
 /// What [`Roll::news_for`] wrote.
-pub(crate) fn read(body: &[u8]) -> Option<Vec<Missing>> {
+pub(crate) fn read(body: &[u8]) -> Option<Vec<MissingNode>> {
     let mut reader = Reader(body);
     let mut told = Vec::new();
     while !reader.0.is_empty() && told.len() < MISSING_MAX {
-        told.push(Missing {
+        told.push(MissingNode {
             id: reader.u128()?,
             since_ms: reader.low::<6>()?,
             address: address(&mut reader)?,
@@ -163,8 +163,8 @@ pub(crate) fn read(body: &[u8]) -> Option<Vec<Missing>> {
     Some(told)
 }
 
-fn gone(peer: &Peer, since_ms: u64) -> Missing {
-    Missing {
+fn gone(peer: &ClusterPeer, since_ms: u64) -> MissingNode {
+    MissingNode {
         id: peer.id,
         name: peer.about.name.clone(),
         address: peer.address,

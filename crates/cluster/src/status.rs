@@ -10,11 +10,11 @@ use tollgate_limit::{Instant, Span};
 
 use crate::event::Refused;
 use crate::member::Member;
-use crate::roll::Missing;
+use crate::roll::MissingNode;
 
 /// One node's view of its cluster.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct ClusterStatus {
     /// This node.
     pub node: NodeId,
     /// This boot.
@@ -28,9 +28,9 @@ pub struct Status {
     /// Every other member, by number.
     pub peers: Vec<PeerStatus>,
     /// Who was a member and is missing, by id.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingNode>,
     /// All that was sent and received.
-    pub traffic: Traffic,
+    pub traffic: LinkTraffic,
     /// What was refused.
     pub refusals: Refusals,
     /// Frames of kinds that this version does not know.
@@ -49,14 +49,14 @@ pub struct PeerStatus {
     /// How long a datagram takes to it, where that was measured: half the way there and back, smoothed.
     pub delay: Option<Span>,
     /// What went to it and came from it.
-    pub traffic: Traffic,
+    pub traffic: LinkTraffic,
     /// Bytes that wait to be sent to it.
     pub queued_bytes: usize,
 }
 
 /// Sums since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct LinkTraffic {
     /// Bytes of datagrams sent, with seal and headers of IP and UDP.
     pub bytes_out: u64,
     /// Bytes of datagrams received, with seal and headers of IP and UDP.

@@ -10,20 +10,20 @@ use std::time::Duration;
 use foca::{Config, Foca, NoCustomBroadcast, Notification, PeriodicParams, Runtime, State, Timer};
 use tollgate_kit::Dice;
 
-use crate::config::Pace;
+use crate::config::FailureTiming;
 use crate::dice::Rng;
 use crate::event::Refused;
 use crate::frame::PROBE_BYTES_MAX;
 use crate::member::MemberState;
-use crate::peer::Peer;
+use crate::peer::ClusterPeer;
 use crate::probe::{self, ProbeCodec};
 
 /// The membership protocol with its timers.
 pub(crate) struct Swim {
-    foca: Foca<Peer, ProbeCodec, Rng, NoCustomBroadcast>,
-    pace: Pace,
+    foca: Foca<ClusterPeer, ProbeCodec, Rng, NoCustomBroadcast>,
+    pace: FailureTiming,
     /// By when they fall due, by rank, then in the order they were set.
-    timers: BTreeMap<(u64, u8, u64), Timer<Peer>>,
+    timers: BTreeMap<(u64, u8, u64), Timer<ClusterPeer>>,
     set: u64,
     wants: Wants,
     /// Whether anything happened since it was last asked.
@@ -35,22 +35,22 @@ pub(crate) struct Swim {
 /// What the protocol wants.
 #[derive(Default)]
 pub(crate) struct Wants {
-    pub(crate) sends: Vec<(Peer, Vec<u8>)>,
+    pub(crate) sends: Vec<(ClusterPeer, Vec<u8>)>,
     pub(crate) news: Vec<News>,
-    timers: Vec<(Duration, Timer<Peer>)>,
+    timers: Vec<(Duration, Timer<ClusterPeer>)>,
 }
 
 /// What the protocol noticed, beside members that come and go.
 #[derive(Debug)]
 pub(crate) enum News {
     /// One boot of a node took the place of another.
-    Replaced { old: Peer, new: Peer },
+    Replaced { old: ClusterPeer, new: ClusterPeer },
     /// This node was declared gone, and came back under a new renewal.
     Rejoined,
 }
 
-impl Runtime<Peer> for &mut Wants {
-    fn notify(&mut self, notification: Notification<'_, Peer>) {
+impl Runtime<ClusterPeer> for &mut Wants {
+    fn notify(&mut self, notification: Notification<'_, ClusterPeer>) {
         match notification {
             Notification::Rename(old, new) => self.news.push(News::Replaced {
                 old: old.clone(),
@@ -65,17 +65,17 @@ impl Runtime<Peer> for &mut Wants {
         }
     }
 
-    fn send_to(&mut self, to: Peer, data: &[u8]) {
+    fn send_to(&mut self, to: ClusterPeer, data: &[u8]) {
         self.sends.push((to, data.to_vec()));
     }
 
-    fn submit_after(&mut self, event: Timer<Peer>, after: Duration) {
+    fn submit_after(&mut self, event: Timer<ClusterPeer>, after: Duration) {
         self.timers.push((after, event));
     }
 }
 
 impl Swim {
-    pub(crate) fn new(me: Peer, pace: Pace, seed: u64) -> Self {
+    pub(crate) fn new(me: ClusterPeer, pace: FailureTiming, seed: u64) -> Self {
         Self {
             foca: Foca::new(me, config(pace, 1), Rng(Dice::new(seed)), ProbeCodec),
             pace,
@@ -87,12 +87,12 @@ impl Swim {
         }
     }
 
-    pub(crate) const fn me(&self) -> &Peer {
+    pub(crate) const fn me(&self) -> &ClusterPeer {
         self.foca.identity()
     }
 
     /// Every other node that is believed alive.
-    pub(crate) fn active(&self) -> impl Iterator<Item = (&Peer, MemberState)> {
+    pub(crate) fn active(&self) -> impl Iterator<Item = (&ClusterPeer, MemberState)> {
         self.foca.iter_members().map(|member| {
             let state = match member.state() {
                 State::Alive => MemberState::Alive,
@@ -103,19 +103,19 @@ impl Swim {
     }
 
     /// Every node that is remembered, those that are gone included.
-    pub(crate) fn remembered(&self) -> impl Iterator<Item = &Peer> {
+    pub(crate) fn remembered(&self) -> impl Iterator<Item = &ClusterPeer> {
         self.foca.iter_membership_state().map(foca::Member::id)
     }
 
     /// The boot of a node that is believed alive.
-    pub(crate) fn active_of(&self, id: u128) -> Option<&Peer> {
+    pub(crate) fn active_of(&self, id: u128) -> Option<&ClusterPeer> {
         self.foca
             .iter_members()
             .map(foca::Member::id)
             .find(|peer| peer.id == id)
     }
 
-    pub(crate) fn remembered_of(&self, id: u128) -> Option<&Peer> {
+    pub(crate) fn remembered_of(&self, id: u128) -> Option<&ClusterPeer> {
         self.remembered().find(|peer| peer.id == id)
     }
 
@@ -135,19 +135,19 @@ impl Swim {
     }
 
     /// Asks a node to take us in.
-    pub(crate) fn announce(&mut self, to: Peer, mono: u64) {
+    pub(crate) fn announce(&mut self, to: ClusterPeer, mono: u64) {
         let _ = self.foca.announce(to, &mut self.wants);
         self.schedule(mono);
     }
 
     /// Appears under another identity, which must replace the one before.
-    pub(crate) fn become_peer(&mut self, me: Peer, mono: u64) {
+    pub(crate) fn become_peer(&mut self, me: ClusterPeer, mono: u64) {
         let _ = self.foca.change_identity(me, &mut self.wants);
         self.schedule(mono);
     }
 
     /// Takes a node's own word that it goes.
-    pub(crate) fn drop_peer(&mut self, peer: Peer, mono: u64) {
+    pub(crate) fn drop_peer(&mut self, peer: ClusterPeer, mono: u64) {
         let gone = std::iter::once(foca::Member::down(peer));
         let _ = self.foca.apply_many(gone, true, &mut self.wants);
         self.schedule(mono);
@@ -209,7 +209,7 @@ impl Swim {
     }
 
     /// What it wants, since it was last asked.
-    pub(crate) fn take_wants(&mut self) -> (Vec<(Peer, Vec<u8>)>, Vec<News>) {
+    pub(crate) fn take_wants(&mut self) -> (Vec<(ClusterPeer, Vec<u8>)>, Vec<News>) {
         let Wants { sends, news, .. } = &mut self.wants;
         (std::mem::take(sends), std::mem::take(news))
     }
@@ -232,7 +232,7 @@ impl Swim {
             self.set += 1;
             self.timers.insert((at, rank(&timer), self.set), timer);
         }
-        let is_suspect = |member: &foca::Member<Peer>| member.state() == State::Suspect;
+        let is_suspect = |member: &foca::Member<ClusterPeer>| member.state() == State::Suspect;
         if self.warn_at.is_none() && self.foca.iter_members().any(is_suspect) {
             self.warn_at = Some(self.next_warning(mono));
         }
@@ -240,7 +240,7 @@ impl Swim {
 }
 
 /// Of timers that fall due together, asking others comes before the next probe.
-const fn rank(timer: &Timer<Peer>) -> u8 {
+const fn rank(timer: &Timer<ClusterPeer>) -> u8 {
     match timer {
         Timer::SendIndirectProbe { .. } => 0,
         Timer::ProbeRandomMember(_) => 1,
@@ -252,7 +252,7 @@ const fn rank(timer: &Timer<Peer>) -> u8 {
     }
 }
 
-fn config(pace: Pace, members: usize) -> Config {
+fn config(pace: FailureTiming, members: usize) -> Config {
     let bits = usize::BITS - members.leading_zeros();
     let repeats = u8::try_from(bits)
         .unwrap_or(u8::MAX)

@@ -7,13 +7,13 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-use tollgate_lab::membership::{Process, SECOND, World, address};
+use tollgate_lab::membership::{MembershipWorld, Process, SECOND, address};
 
 const NODES: u32 = 12;
 
 /// Two minutes of faults that the seed chooses.
 fn campaign(seed: u64) {
-    let mut world = World::new(seed);
+    let mut world = MembershipWorld::new(seed);
     let mut generations = [1_u64; NODES as usize + 1];
     world.start_many(NODES);
     let calm = world.below(10);
@@ -40,12 +40,16 @@ fn campaign(seed: u64) {
             restart(&mut world, &mut generations, host, true);
         }
     }
-    world.run_until(&format!("agreement after seed {seed}"), 60, World::agrees);
+    world.run_until(
+        &format!("agreement after seed {seed}"),
+        60,
+        MembershipWorld::agrees,
+    );
     world.run_seconds(30);
     assert!(world.agrees(), "agreement lasts after seed {seed}");
 }
 
-fn fault(world: &mut World, generations: &mut [u64]) {
+fn fault(world: &mut MembershipWorld, generations: &mut [u64]) {
     let host = 1 + world.below(u64::from(NODES)) as u32;
     let other = 1 + world.below(u64::from(NODES)) as u32;
     let is_running = world.processes.contains_key(&host);
@@ -83,7 +87,7 @@ fn fault(world: &mut World, generations: &mut [u64]) {
 }
 
 /// Starts a host that does not run, or whose process has left; it may have lost its disk.
-fn restart(world: &mut World, generations: &mut [u64], host: u32, has_disk: bool) {
+fn restart(world: &mut MembershipWorld, generations: &mut [u64], host: u32, has_disk: bool) {
     let is_silent = |process: &Process| {
         process
             .cluster

@@ -11,35 +11,35 @@ use std::collections::BTreeSet;
 
 use tollgate_cluster::{Event, Grade, MemberState, Refused};
 use tollgate_gossip::NodeId;
-use tollgate_lab::membership::{MS, SECOND, World, address};
+use tollgate_lab::membership::{MS, MembershipWorld, SECOND, address};
 
 const NODES: u32 = 12;
 
-fn settled(seed: u64) -> World {
-    let mut world = World::new(seed);
+fn settled(seed: u64) -> MembershipWorld {
+    let mut world = MembershipWorld::new(seed);
     world.start_many(NODES);
-    world.run_until("everybody meets", 10, World::agrees);
+    world.run_until("everybody meets", 10, MembershipWorld::agrees);
     world
 }
 
 #[test]
 fn twelve_nodes_meet_within_seconds() {
     for seed in 0..8 {
-        let mut world = World::new(seed);
+        let mut world = MembershipWorld::new(seed);
         world.start_many(NODES);
-        let took = world.run_until("everybody meets", 10, World::agrees);
+        let took = world.run_until("everybody meets", 10, MembershipWorld::agrees);
         assert!(took <= 5 * SECOND, "{took}");
     }
 }
 
 #[test]
 fn thirty_nodes_meet_one_after_the_other() {
-    let mut world = World::new(3);
+    let mut world = MembershipWorld::new(3);
     for host in 1..=30 {
         world.start(host, &[1, 2, 3]);
         world.run_for(50 * MS);
     }
-    world.run_until("everybody meets", 15, World::agrees);
+    world.run_until("everybody meets", 15, MembershipWorld::agrees);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn nobody_is_lost_while_a_tenth_of_all_datagrams_is() {
         world.lose(100_000);
         world.run_seconds(120);
         world.lose(0);
-        world.run_until("agreement", 20, World::agrees);
+        world.run_until("agreement", 20, MembershipWorld::agrees);
     }
 }
 
@@ -58,7 +58,7 @@ fn a_killed_node_is_gone_within_fifteen_seconds_and_nobody_else() {
     for seed in 0..4 {
         let mut world = settled(seed);
         world.kill(7);
-        let took = world.run_until("it is gone", 20, World::agrees);
+        let took = world.run_until("it is gone", 20, MembershipWorld::agrees);
         assert!(took <= 15 * SECOND, "{took}");
     }
 }
@@ -84,7 +84,7 @@ fn a_cluster_that_was_cut_in_two_heals() {
         let half: BTreeSet<u32> = left.iter().copied().collect();
         assert_eq!(world.view(2), half);
         world.heal();
-        let took = world.run_until("it heals", 30, World::agrees);
+        let took = world.run_until("it heals", 30, MembershipWorld::agrees);
         assert!(took <= 25 * SECOND, "{took}");
     }
 }
@@ -110,7 +110,7 @@ fn a_node_that_hears_nobody_comes_back_when_it_does() {
     }
     world.run_seconds(60);
     world.heal();
-    world.run_until("it is back", 30, World::agrees);
+    world.run_until("it is back", 30, MembershipWorld::agrees);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_frozen_node_comes_back() {
         world.run_seconds(40);
         assert!(!world.view(1).contains(&4));
         world.thaw(4);
-        world.run_until("it is back", 30, World::agrees);
+        world.run_until("it is back", 30, MembershipWorld::agrees);
         assert!(world.processes[&4].cluster.status(world.clock(4)).rejoins > 0);
     }
 }
@@ -136,7 +136,7 @@ fn a_node_that_restarts_with_its_disk_replaces_itself() {
         let mut config = world.config(3, &[1, 2]);
         config.generation = generation;
         world.start_with(3, config);
-        world.run_until("it is back", 10, World::agrees);
+        world.run_until("it is back", 10, MembershipWorld::agrees);
         let after = world.cluster(3).me();
         assert_eq!(before.0, after.0);
         assert_ne!(before.1, after.1);
@@ -161,19 +161,19 @@ fn a_node_that_lost_its_disk_is_another_and_the_old_one_is_not_counted_beside_it
 
 #[test]
 fn a_restart_from_an_old_backup_is_taken_in() {
-    let mut world = World::new(9);
+    let mut world = MembershipWorld::new(9);
     for host in 1..=4 {
         let mut config = world.config(host, &[1, 2]);
         config.generation = 40;
         world.start_with(host, config);
     }
-    world.run_until("everybody meets", 10, World::agrees);
+    world.run_until("everybody meets", 10, MembershipWorld::agrees);
     world.kill(4);
     world.run_seconds(30);
     let mut config = world.config(4, &[1, 2]);
     config.generation = 3;
     world.start_with(4, config);
-    world.run_until("it is back", 10, World::agrees);
+    world.run_until("it is back", 10, MembershipWorld::agrees);
     assert!(world.processes[&4].events.contains(&Event::Generation(41)));
 }
 
@@ -185,7 +185,7 @@ fn a_node_that_moves_is_found_at_its_new_address() {
     config.generation = 2;
     config.advertise = address(300);
     world.start_with(3, config);
-    world.run_until("it is back", 10, World::agrees);
+    world.run_until("it is back", 10, MembershipWorld::agrees);
     // And while it runs.
     world.processes.get_mut(&3).unwrap().address = address(301);
     let now = world.clock(3);
@@ -209,7 +209,7 @@ fn a_node_that_lost_everybody_comes_back_by_its_seeds() {
         assert_eq!(world.view(host), BTreeSet::from([host]));
         assert!(world.processes[&host].events.contains(&Event::Alone));
         world.heal();
-        let took = world.run_until("it is back", 30, World::agrees);
+        let took = world.run_until("it is back", 30, MembershipWorld::agrees);
         assert!(took <= 20 * SECOND, "{took}");
     }
 }
@@ -223,7 +223,7 @@ fn a_whole_cluster_that_fell_silent_meets_again() {
     }
     world.run_seconds(90);
     world.heal();
-    world.run_until("it heals", 30, World::agrees);
+    world.run_until("it heals", 30, MembershipWorld::agrees);
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn of_two_processes_with_one_identity_the_younger_stops() {
             events.any(|event| *event == Event::IdentityTaken { at: address(3) })
         });
         world.kill(40);
-        world.run_until("agreement", 20, World::agrees);
+        world.run_until("agreement", 20, MembershipWorld::agrees);
         assert!(
             !world.processes[&3]
                 .events
@@ -252,7 +252,7 @@ fn of_two_processes_with_one_identity_the_younger_stops() {
 
 #[test]
 fn a_copy_that_only_knows_the_original_stops_at_once() {
-    let mut world = World::new(4);
+    let mut world = MembershipWorld::new(4);
     world.start(1, &[]);
     world.run_seconds(1);
     let mut copy = world.config(1, &[1]);
@@ -268,7 +268,7 @@ fn a_copy_that_only_knows_the_original_stops_at_once() {
 
 #[test]
 fn a_seed_list_that_points_to_oneself_ends_in_being_alone() {
-    let mut world = World::new(1);
+    let mut world = MembershipWorld::new(1);
     world.start(1, &[1]);
     world.run_seconds(1);
     assert_eq!(world.processes[&1].events, [Event::Alone]);
@@ -284,7 +284,7 @@ fn a_seed_list_that_points_to_oneself_ends_in_being_alone() {
 
 #[test]
 fn without_seeds_a_node_is_alone_at_once_and_joined_when_somebody_comes() {
-    let mut world = World::new(1);
+    let mut world = MembershipWorld::new(1);
     world.start(1, &[]);
     world.run_for(MS);
     assert_eq!(world.processes[&1].events, [Event::Alone]);
@@ -297,7 +297,7 @@ fn without_seeds_a_node_is_alone_at_once_and_joined_when_somebody_comes() {
 
 #[test]
 fn members_that_begin_with_one_number_end_with_two() {
-    let mut world = World::new(13);
+    let mut world = MembershipWorld::new(13);
     // Ids whose numbers collide, found by trying.
     let mut seen = std::collections::BTreeMap::new();
     let mut pair = None;
@@ -315,7 +315,7 @@ fn members_that_begin_with_one_number_end_with_two() {
     world.start(greater, &[5000]);
     world.run_seconds(2);
     world.start(smaller, &[5000]);
-    world.run_until("agreement", 10, World::agrees);
+    world.run_until("agreement", 10, MembershipWorld::agrees);
     let kept = world.cluster(smaller).me().0;
     let moved = world.cluster(greater).me().0;
     assert_eq!(moved, NodeId(kept.0.wrapping_add(1)));
@@ -334,7 +334,7 @@ fn a_node_whose_clock_is_minutes_off_is_told_apart() {
     let mut events = world.processes[&1].events.iter();
     assert!(events.any(|event| matches!(event, Event::ClockOff { is_ahead: true, .. })));
     world.skew(4, -20 * SECOND as i64);
-    world.run_until("it is back", 60, World::agrees);
+    world.run_until("it is back", 60, MembershipWorld::agrees);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn a_capture_that_is_replayed_changes_nothing() {
             world.replay(host, at);
         }
     }
-    let refused = |world: &World| -> u64 {
+    let refused = |world: &MembershipWorld| -> u64 {
         let refused = &world.processes[&5].refused;
         [Refused::Replayed, Refused::Misdirected, Refused::Echo]
             .iter()
@@ -378,7 +378,7 @@ fn a_capture_that_is_replayed_changes_nothing() {
     for at in start..end {
         world.replay(5, at);
     }
-    world.run_until("agreement", 20, World::agrees);
+    world.run_until("agreement", 20, MembershipWorld::agrees);
     assert!(
         !world.processes[&5]
             .events
@@ -389,9 +389,9 @@ fn a_capture_that_is_replayed_changes_nothing() {
 
 #[test]
 fn a_cluster_that_idles_is_quiet_and_fresh() {
-    let mut world = World::new(16);
+    let mut world = MembershipWorld::new(16);
     world.start_many(30);
-    world.run_until("everybody meets", 15, World::agrees);
+    world.run_until("everybody meets", 15, MembershipWorld::agrees);
     world.run_seconds(60);
     let before = world.bytes;
     world.run_seconds(60);
@@ -418,7 +418,7 @@ fn a_clock_that_is_set_back_stops_nothing() {
     world.run_seconds(20);
     assert!(world.agrees());
     world.kill(9);
-    world.run_until("it is gone", 20, World::agrees);
+    world.run_until("it is gone", 20, MembershipWorld::agrees);
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn every_event_of_a_run_is_decided_by_its_seed() {
 }
 
 /// Whether nobody suspects anybody.
-fn is_trusting(world: &World) -> bool {
+fn is_trusting(world: &MembershipWorld) -> bool {
     let mut processes = world.processes.values();
     processes.all(|process| {
         let mut members = process.cluster.members().iter();
@@ -448,9 +448,9 @@ fn after_a_cut_is_healed_nobody_stays_suspected() {
     let mut all = Vec::new();
     for seed in 1..=10 {
         for (nodes, millis) in [(5, 1_500), (5, 2_500), (5, 4_000), (10, 2_500), (10, 5_000)] {
-            let mut world = World::new(seed);
+            let mut world = MembershipWorld::new(seed);
             world.start_many(nodes);
-            world.run_until("all meet", 30, World::agrees);
+            world.run_until("all meet", 30, MembershipWorld::agrees);
             world.run_seconds(5);
             let half = nodes / 2;
             let left: Vec<u32> = (1..=half).collect();

@@ -6,28 +6,28 @@
     reason = "small numbers, and a broken set-up must stop the test"
 )]
 
-use tollgate_cluster::{Event, Missing};
-use tollgate_lab::membership::{SECOND, World};
+use tollgate_cluster::{Event, MissingNode};
+use tollgate_lab::membership::{MembershipWorld, SECOND};
 
 const NODES: u32 = 5;
 
-fn settled(seed: u64) -> World {
-    let mut world = World::new(seed);
+fn settled(seed: u64) -> MembershipWorld {
+    let mut world = MembershipWorld::new(seed);
     world.start_many(NODES);
-    world.run_until("everybody meets", 10, World::agrees);
+    world.run_until("everybody meets", 10, MembershipWorld::agrees);
     world
 }
 
 /// Settled nodes of which the fourth is killed, and gone.
-fn mourning(seed: u64) -> World {
+fn mourning(seed: u64) -> MembershipWorld {
     let mut world = settled(seed);
     world.run_seconds(5);
     world.kill(4);
-    world.run_until("it is gone", 20, World::agrees);
+    world.run_until("it is gone", 20, MembershipWorld::agrees);
     world
 }
 
-fn all_miss(world: &World, names: &[&str]) -> bool {
+fn all_miss(world: &MembershipWorld, names: &[&str]) -> bool {
     let mut hosts = world.processes.keys();
     hosts.all(|host| world.missed(*host) == names)
 }
@@ -39,7 +39,7 @@ fn a_node_that_is_killed_is_missed_by_all_since_it_was_last_heard() {
         world.run_seconds(5);
         let died = world.now();
         world.kill(4);
-        world.run_until("it is gone", 20, World::agrees);
+        world.run_until("it is gone", 20, MembershipWorld::agrees);
         assert!(all_miss(&world, &["n4"]));
         let status = world
             .cluster(1)
@@ -86,7 +86,7 @@ fn a_node_that_comes_back_is_missed_no_more_by_its_id_or_by_its_name() {
             config.id += 1;
         }
         world.start_with(4, config);
-        world.run_until("it is back", 30, World::agrees);
+        world.run_until("it is back", 30, MembershipWorld::agrees);
         assert!(all_miss(&world, &[]), "{is_other_id}");
         let is_it = |event: &Event| {
             matches!(
@@ -106,7 +106,7 @@ fn a_node_that_starts_later_is_told_who_is_missing() {
     let mut world = mourning(2);
     world.run_seconds(60);
     world.start(6, &[1]);
-    world.run_until("it is there", 20, World::agrees);
+    world.run_until("it is there", 20, MembershipWorld::agrees);
     world.run_seconds(2);
     assert!(all_miss(&world, &["n4"]));
 }
@@ -120,7 +120,7 @@ fn a_name_that_is_forgotten_at_one_node_is_forgotten_at_all() {
     world.run_seconds(1);
     assert!(all_miss(&world, &[]));
     world.start(6, &[1]);
-    world.run_until("somebody comes", 20, World::agrees);
+    world.run_until("somebody comes", 20, MembershipWorld::agrees);
     world.run_seconds(2);
     assert!(all_miss(&world, &[]));
 }
@@ -129,7 +129,7 @@ fn a_name_that_is_forgotten_at_one_node_is_forgotten_at_all() {
 fn a_restart_of_all_nodes_misses_the_one_that_does_not_come() {
     let mut world = settled(4);
     let others = world.cluster(1).members().iter().skip(1);
-    let kept = others.map(|member| Missing {
+    let kept = others.map(|member| MissingNode {
         id: member.id,
         name: member.about.name.clone(),
         address: member.address,
@@ -148,7 +148,7 @@ fn a_restart_of_all_nodes_misses_the_one_that_does_not_come() {
         config.generation = 2;
         world.start_with(host, config);
     }
-    world.run_until("four are back", 20, World::agrees);
+    world.run_until("four are back", 20, MembershipWorld::agrees);
     world.run_seconds(2);
     assert_eq!(world.missed(1), ["n5"]);
 }

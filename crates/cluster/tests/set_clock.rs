@@ -8,7 +8,7 @@
 )]
 
 use tollgate_cluster::Event;
-use tollgate_lab::membership::{SECOND, World};
+use tollgate_lab::membership::{MembershipWorld, SECOND};
 use tollgate_limit::Instant;
 
 /// A time of day that leaves room before it.
@@ -18,10 +18,10 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-fn settled(seed: u64) -> World {
-    let mut world = World::new(seed);
+fn settled(seed: u64) -> MembershipWorld {
+    let mut world = MembershipWorld::new(seed);
     world.start_many(5);
-    world.run_until("everybody meets", 10, World::agrees);
+    world.run_until("everybody meets", 10, MembershipWorld::agrees);
     world
 }
 
@@ -55,7 +55,7 @@ fn a_time_of_day_that_is_set_disturbs_nobody_who_follows_it() {
     world
         .cluster(4)
         .set_day(at(DAYS + there - 40 * 86_400 * SECOND), now);
-    world.run_until("it is back", 60, World::agrees);
+    world.run_until("it is back", 60, MembershipWorld::agrees);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_writer_that_writes_anew_is_another_to_all() {
     world.cluster(2).write_anew(now);
     let (still, after) = world.cluster(2).me();
     assert!(still == node && after != before);
-    world.run_until("all know", 10, World::agrees);
+    world.run_until("all know", 10, MembershipWorld::agrees);
     let mut events = world.processes[&2].events.iter();
     assert!(
         events.any(|event| matches!(event, Event::Renumbered { writer, .. } if *writer == after))

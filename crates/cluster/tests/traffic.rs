@@ -8,23 +8,23 @@
 )]
 
 use proptest::prelude::*;
-use tollgate_cluster::{Event, Kind, Refused, Via};
+use tollgate_cluster::{Event, FrameKind, Refused, Via};
 use tollgate_gossip::NodeId;
-use tollgate_lab::membership::{Capture, MS, SECOND, World};
+use tollgate_lab::membership::{Capture, MS, MembershipWorld, SECOND};
 
-fn settled(count: u32) -> World {
-    let mut world = World::new(1);
+fn settled(count: u32) -> MembershipWorld {
+    let mut world = MembershipWorld::new(1);
     world.start_many(count);
-    world.run_until("everybody meets", 15, World::agrees);
+    world.run_until("everybody meets", 15, MembershipWorld::agrees);
     world
 }
 
-fn node(world: &mut World, host: u32) -> NodeId {
+fn node(world: &mut MembershipWorld, host: u32) -> NodeId {
     world.cluster(host).me().0
 }
 
 /// Frames of replicas that a host was given: tag and frame.
-fn given(world: &World, host: u32) -> Vec<(u64, Vec<u8>)> {
+fn given(world: &MembershipWorld, host: u32) -> Vec<(u64, Vec<u8>)> {
     let events = world.processes[&host].events.iter();
     let mut given: Vec<_> = events
         .filter_map(|event| match event {
@@ -104,7 +104,7 @@ fn messages_go_by_stream_and_a_full_one_says_so() {
     let mut sent = 0;
     while world
         .cluster(1)
-        .send_message(to, Kind::Snapshot, &body, now)
+        .send_message(to, FrameKind::Snapshot, &body, now)
         .is_ok()
     {
         sent += 1;
@@ -118,7 +118,7 @@ fn messages_go_by_stream_and_a_full_one_says_so() {
         matches!(
             event,
             Event::Message {
-                kind: Kind::Snapshot,
+                kind: FrameKind::Snapshot,
                 ..
             }
         )
@@ -134,7 +134,7 @@ fn messages_go_by_stream_and_a_full_one_says_so() {
         messages.next(),
         Some(&Event::Message {
             from,
-            kind: Kind::Snapshot,
+            kind: FrameKind::Snapshot,
             body
         })
     );
@@ -143,7 +143,7 @@ fn messages_go_by_stream_and_a_full_one_says_so() {
     assert!(
         world
             .cluster(1)
-            .send_message(NodeId(to.0 ^ 1), Kind::Ask, b"", now)
+            .send_message(NodeId(to.0 ^ 1), FrameKind::Ask, b"", now)
             .is_err()
     );
     world
@@ -169,13 +169,13 @@ fn queues_drop_the_oldest_and_count() {
 
 #[test]
 fn a_cap_is_kept_and_starves_no_probe() {
-    let mut world = World::new(2);
+    let mut world = MembershipWorld::new(2);
     for host in 1..=4 {
         let mut config = world.config(host, &[1]);
         config.bytes_per_second_max = Some(20_000);
         world.start_with(host, config);
     }
-    world.run_until("everybody meets", 15, World::agrees);
+    world.run_until("everybody meets", 15, MembershipWorld::agrees);
     let to = node(&mut world, 2);
     let now = world.clock(1);
     let before = world.cluster(1).status(now).traffic.bytes_out;
@@ -232,7 +232,7 @@ fn strangers_and_liars_are_told_apart() {
         Err(Refused::Stranger)
     );
     // A bye of host 1, under another boot.
-    let me = |world: &mut World, host: u32| {
+    let me = |world: &mut MembershipWorld, host: u32| {
         let first = node(world, host);
         let members = world.cluster(host).members();
         let member = members.iter().find(|member| member.node == first);
@@ -287,7 +287,7 @@ fn who_left_takes_and_says_nothing() {
 }
 
 /// What a payload for a host begins with: the time, and the host's boot, folded.
-fn head(world: &World, to: u32) -> Vec<u8> {
+fn head(world: &MembershipWorld, to: u32) -> Vec<u8> {
     let mut bytes = (world.now() / MS).to_le_bytes()[..6].to_vec();
     let boot = world.processes[&to].boot;
     bytes.extend(((boot ^ (boot >> 32)) as u32).to_le_bytes());

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use tollgate_kit::scramble;
 use tollgate_limit::{Algorithm, Outcome};
 use tollgate_oracle::{self as oracle, Model, Period};
-use tollgate_store::{Ask, Engine};
+use tollgate_store::{Engine, StoreRequest};
 
 use crate::compare;
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, ask, book_of, check};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// Batches of many keys, of one key many times, of several contracts, empty ones, and many at once.
-pub async fn batches(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn batches(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "batches", plan.seed);
     case.ask_all(Vec::new()).await?;
     refuses_between(&case).await?;
@@ -43,14 +43,14 @@ const FLIGHTS: u64 = 16;
 const ASKS: u64 = 100;
 
 /// A batch over keys of its own, and what the model says to it.
-fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Outcome>) {
+fn drawn(plan: &SuitePlan, seed: u64) -> (Vec<StoreRequest>, Vec<Outcome>) {
     let kinds = [
-        oracle::Algorithm::TokenBucket,
-        oracle::Algorithm::LeakyBucket,
-        oracle::Algorithm::FixedWindow,
-        oracle::Algorithm::SlidingLog,
-        oracle::Algorithm::SlidingCounters { slices: 60 },
-        oracle::Algorithm::SlidingWeighted,
+        oracle::ModelAlgorithm::TokenBucket,
+        oracle::ModelAlgorithm::LeakyBucket,
+        oracle::ModelAlgorithm::FixedWindow,
+        oracle::ModelAlgorithm::SlidingLog,
+        oracle::ModelAlgorithm::SlidingCounters { slices: 60 },
+        oracle::ModelAlgorithm::SlidingWeighted,
     ];
     let contract = |kind| vec![oracle::Policy::new(kind, 20, Period::Nanos(60 * SECOND_NS))];
     let mut keys: Vec<_> = kinds
@@ -79,14 +79,14 @@ fn drawn(plan: &Plan, seed: u64) -> (Vec<Ask>, Vec<Outcome>) {
 }
 
 /// One that is refused in the middle takes nothing from those around it.
-async fn refuses_between<E: Engine>(case: &Case<'_, E>) -> Result<(), Fault> {
+async fn refuses_between<E: Engine>(case: &Case<'_, E>) -> Result<(), EngineFault> {
     for algorithm in Algorithm::ALL {
         let book = crate::kit::book([crate::kit::config(algorithm, 10, 60 * SECOND_NS)]);
         let name = case.plan.name();
         let costs = [6, 5, 4, 1, 0];
         let batch = costs.map(|tokens| ask(&book, name, check(tokens), SUNDAY));
         let said = case.ask_all(batch.into()).await?;
-        let passed: Result<Vec<_>, Fault> = said
+        let passed: Result<Vec<_>, EngineFault> = said
             .into_iter()
             .map(|said| Ok(case.outcome(said)?.decision.verdict.is_allowed()))
             .collect();

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tollgate_limit::{Algorithm, Inherit, PolicyConfig};
 use tollgate_store::{Engine, Verb};
 
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// Limits that change, by every way of carrying over; algorithms that change; policies that come and go.
-pub async fn changes(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn changes(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "changes", 0);
     for algorithm in Algorithm::ALL {
         // Six of ten are spent; the limit becomes twenty.
@@ -54,7 +54,7 @@ async fn grows<E: Engine>(
     old: PolicyConfig,
     new: PolicyConfig,
     left: u64,
-) -> Result<(), Fault> {
+) -> Result<(), EngineFault> {
     let (old, new) = (book([old]), book([new]));
     let name = case.plan.name();
     let _ = case.check(&old, name, 6, SUNDAY).await?;
@@ -95,7 +95,10 @@ async fn grows<E: Engine>(
 }
 
 /// A second policy joins a contract and leaves it again; the first keeps what it counted.
-async fn comes_and_goes<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), Fault> {
+async fn comes_and_goes<E: Engine>(
+    case: &Case<'_, E>,
+    algorithm: Algorithm,
+) -> Result<(), EngineFault> {
     let first = config(Algorithm::FixedWindow, 50, PERIOD);
     let alone = book([first.clone()]);
     let both = book([first, config(algorithm, 30, PERIOD)]);

@@ -1,7 +1,7 @@
 //! What the model's answers are, as the product says them: every field of an outcome.
 
-use tollgate_limit::{Decision, Instant, Outcome, Receipt, Refusing, Span, Verdict};
-use tollgate_oracle::{Answer, Model, Policy, PolicyAnswer};
+use tollgate_limit::{Charge, Decision, Instant, Outcome, Refusing, Span, Verdict};
+use tollgate_oracle::{Model, ModelAnswer, Policy, PolicyAnswer};
 
 /// What the model says to a check, which it charges.
 pub(crate) fn expected(
@@ -9,7 +9,7 @@ pub(crate) fn expected(
     key: &str,
     cost: u64,
     now_ns: u64,
-) -> (Outcome, Option<tollgate_oracle::Receipt>) {
+) -> (Outcome, Option<tollgate_oracle::ModelReceipt>) {
     let newest = model.keys.get(key).and_then(|state| state.newest_ns);
     let at = newest.map_or(now_ns, |newest| newest.max(now_ns));
     let answer = model.check(key, cost, now_ns);
@@ -26,7 +26,7 @@ pub(crate) fn expected(
             debt: told.debt,
             reset_after: Span::from_nanos(resets[policy]),
         },
-        receipt: Receipt {
+        receipt: Charge {
             at: Instant::from_nanos(at),
             cost,
             charged: charged(&model.policies, cost, answer.allowed),
@@ -37,7 +37,7 @@ pub(crate) fn expected(
     (outcome, answer.receipt)
 }
 
-pub(crate) fn verdict(answer: &Answer) -> Verdict {
+pub(crate) fn verdict(answer: &ModelAnswer) -> Verdict {
     match (answer.allowed, answer.retry_after) {
         (true, _) if answer.wait == 0 => Verdict::Allow,
         (true, _) => Verdict::Delay {
@@ -51,7 +51,7 @@ pub(crate) fn verdict(answer: &Answer) -> Verdict {
 }
 
 /// All policies that refuse in the state that a refused request leaves behind, where several do.
-fn refusing(answer: &Answer) -> Vec<Refusing> {
+fn refusing(answer: &ModelAnswer) -> Vec<Refusing> {
     let each = answer.per_policy.iter().enumerate();
     let refusing =
         each.filter(|(_, one)| !answer.allowed && (one.never || one.retry_after.is_some()));

@@ -7,12 +7,12 @@ use tollgate_kit::scramble;
 use tollgate_limit::{Algorithm, PolicyConfig};
 use tollgate_store::{Book, Engine, Name};
 
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, DECADE_NS, SECOND_NS, SUNDAY, ask, book, check, config};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// Crowds one key of each algorithm by all engines, which must be ways to the same states.
-pub async fn crowd<E: Engine>(engines: &[Arc<E>], plan: &Plan) -> Result<(), Fault> {
+pub async fn crowd<E: Engine>(engines: &[Arc<E>], plan: &SuitePlan) -> Result<(), EngineFault> {
     let limits = [
         ("narrow", LIMIT, 3_600 * SECOND_NS),
         ("wide", LIMIT, DECADE_NS),
@@ -34,10 +34,10 @@ const ROUNDS: u64 = 8;
 
 async fn crowd_one<E: Engine>(
     engines: &[Arc<E>],
-    plan: &Plan,
+    plan: &SuitePlan,
     what: &str,
     configs: &[PolicyConfig],
-) -> Result<(), Fault> {
+) -> Result<(), EngineFault> {
     let engine = engines.first().expect("an engine");
     let case = Case::new(&**engine, plan, "crowd", plan.seed);
     let (book, name) = (book(configs.iter().cloned()), plan.name());
@@ -97,7 +97,7 @@ impl<E: Engine> Caller<E> {
             let tokens = if round * 2 < ROUNDS { tokens } else { 1 };
             let batch = vec![ask(&self.book, self.name, check(tokens), SUNDAY)];
             for said in self.engine.ask(batch, self.time).await {
-                if let tollgate_store::Said::Outcome { outcome, .. } = said?
+                if let tollgate_store::EngineAnswer::Outcome { outcome, .. } = said?
                     && outcome.decision.verdict.is_allowed()
                 {
                     taken += tokens;

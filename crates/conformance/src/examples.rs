@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Algorithm, OnLimit, Outcome, PolicyConfig, Receipt, Span, Verdict};
-use tollgate_store::{Book, Engine, Found, Name, Said, Verb};
+use tollgate_limit::{Algorithm, Charge, OnLimit, Outcome, PolicyConfig, Span, Verdict};
+use tollgate_store::{Book, Engine, EngineAnswer, Name, StoredKey, Verb};
 
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// What each verb does, by every algorithm.
-pub async fn examples(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn examples(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "examples", 0);
     for algorithm in Algorithm::ALL {
         let key = Key::new(&case, [config(algorithm, 10, 60 * SECOND_NS)]);
@@ -36,7 +36,7 @@ pub async fn examples(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Faul
     waits(&case).await
 }
 
-fn named(mut fault: Fault, algorithm: Algorithm) -> Fault {
+fn named(mut fault: EngineFault, algorithm: Algorithm) -> EngineFault {
     fault.what = format!("{}: {}", algorithm.name(), fault.what);
     fault
 }
@@ -57,29 +57,29 @@ impl<'c, 'e, E: Engine> Key<'c, 'e, E> {
         }
     }
 
-    async fn check(&self, tokens: u64, seconds: u64) -> Result<Outcome, Fault> {
+    async fn check(&self, tokens: u64, seconds: u64) -> Result<Outcome, EngineFault> {
         let now = SUNDAY + seconds * SECOND_NS;
         self.case.check(&self.book, self.name, tokens, now).await
     }
 
-    async fn tell(&self, verb: Verb, seconds: u64) -> Result<(), Fault> {
+    async fn tell(&self, verb: Verb, seconds: u64) -> Result<(), EngineFault> {
         let now = SUNDAY + seconds * SECOND_NS;
         self.case.tell(&self.book, self.name, verb, now).await
     }
 
     async fn settle(
         &self,
-        checked: &(Receipt, Option<usize>),
+        checked: &(Charge, Option<usize>),
         actual: u64,
         seconds: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineFault> {
         let charge = checked.0;
         let actual = cost(actual);
         self.tell(Verb::Settle { charge, actual }, seconds).await
     }
 
     /// What a peek says is left, and whether one more would pass.
-    async fn left(&self, tokens: u64, seconds: u64) -> Result<(), Fault> {
+    async fn left(&self, tokens: u64, seconds: u64) -> Result<(), EngineFault> {
         let peek = self.check(0, seconds).await?;
         self.case
             .same("what is left", peek.decision.remaining, tokens)?;
@@ -98,7 +98,7 @@ impl<'c, 'e, E: Engine> Key<'c, 'e, E> {
         tokens: u64,
         seconds: u64,
         passes: bool,
-    ) -> Result<(Receipt, Option<usize>), Fault> {
+    ) -> Result<(Charge, Option<usize>), EngineFault> {
         let outcome = self.check(tokens, seconds).await?;
         let what = format!("whether {tokens} pass");
         let came = outcome.decision.verdict.is_allowed();
@@ -107,7 +107,7 @@ impl<'c, 'e, E: Engine> Key<'c, 'e, E> {
     }
 }
 
-async fn verbs<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
+async fn verbs<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), EngineFault> {
     key.left(10, 0).await?;
     key.passes(4, 0, true).await?;
     key.left(6, 0).await?;
@@ -128,15 +128,18 @@ async fn verbs<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
         .case
         .ask(&key.book, key.name, Verb::Show, SUNDAY)
         .await?;
-    key.case
-        .same("what is kept after a reset", shown, Said::Found(None))?;
+    key.case.same(
+        "what is kept after a reset",
+        shown,
+        EngineAnswer::Found(None),
+    )?;
     // Everything comes back in time: two periods later nothing counts any more.
     key.passes(10, 1, true).await?;
     key.passes(10, 121, true).await.map(drop)
 }
 
 /// A reservation is a check; committing and cancelling it are settlements.
-async fn reservations<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
+async fn reservations<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), EngineFault> {
     let committed = key.passes(5, 0, true).await?;
     let cancelled = key.passes(4, 0, true).await?;
     key.settle(&committed, 3, 0).await?;
@@ -151,7 +154,7 @@ async fn reservations<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
 }
 
 /// A clock that steps back finds the key as it was left, and never refills twice.
-async fn backwards<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
+async fn backwards<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), EngineFault> {
     let first = key.passes(10, 30, true).await?;
     let early = key.passes(1, 0, false).await?;
     key.case
@@ -165,7 +168,7 @@ async fn backwards<E: Engine>(key: &Key<'_, '_, E>) -> Result<(), Fault> {
 }
 
 /// A charge goes below zero, and no further than `max_debt`.
-async fn debts<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), Fault> {
+async fn debts<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), EngineFault> {
     let deep = config(algorithm, 10, 60 * SECOND_NS);
     let mut bound = deep.clone();
     bound.max_debt = Some(2);
@@ -183,7 +186,7 @@ async fn debts<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<()
 }
 
 /// Refused requests count where a policy says so.
-async fn penalties<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), Fault> {
+async fn penalties<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), EngineFault> {
     let mut config = config(algorithm, 10, 60 * SECOND_NS);
     config.count_refused = true;
     let key = Key::new(case, [config]);
@@ -198,7 +201,10 @@ async fn penalties<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Resul
 }
 
 /// Of two policies the tighter one refuses, and then neither is charged, in either order.
-async fn all_or_nothing<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> Result<(), Fault> {
+async fn all_or_nothing<E: Engine>(
+    case: &Case<'_, E>,
+    algorithm: Algorithm,
+) -> Result<(), EngineFault> {
     for tight_first in [false, true] {
         let wide = config(Algorithm::TokenBucket, 100, 3_600 * SECOND_NS);
         let tight = config(algorithm, 5, 60 * SECOND_NS);
@@ -214,7 +220,7 @@ async fn all_or_nothing<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> 
             case.same("what is charged", refused.0.charged, 0)?;
         }
         let said = case.ask(&key.book, key.name, Verb::Show, SUNDAY).await?;
-        let Said::Found(Some(Found { at, kept })) = said else {
+        let EngineAnswer::Found(Some(StoredKey { at, kept })) = said else {
             return Err(case.fault(format!("a charged key is shown as {said:?}")));
         };
         let cell = key.book.set().recall::<0>(at, &kept);
@@ -228,7 +234,7 @@ async fn all_or_nothing<E: Engine>(case: &Case<'_, E>, algorithm: Algorithm) -> 
 }
 
 /// Delays and queues: who comes later waits longer, and who would wait too long is refused.
-async fn waits<E: Engine>(case: &Case<'_, E>) -> Result<(), Fault> {
+async fn waits<E: Engine>(case: &Case<'_, E>) -> Result<(), EngineFault> {
     let seconds = |seconds: u64| Span::from_nanos(u128::from(seconds * SECOND_NS));
     let mut shaper = config(Algorithm::TokenBucket, 1, SECOND_NS);
     shaper.on_limit = OnLimit::Delay {

@@ -4,7 +4,7 @@ use core::fmt;
 
 /// What an engine did wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct EngineFault {
     /// The part of the suite.
     pub part: &'static str,
     /// The seed that gives the same case again; zero where nothing is random.
@@ -15,7 +15,7 @@ pub struct Fault {
     pub what: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for EngineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             part,
@@ -27,4 +27,4 @@ impl fmt::Display for Fault {
     }
 }
 
-impl core::error::Error for Fault {}
+impl core::error::Error for EngineFault {}

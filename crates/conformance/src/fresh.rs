@@ -5,12 +5,12 @@ use std::sync::Arc;
 use tollgate_limit::{Algorithm, Span};
 use tollgate_store::{Engine, Verb};
 
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, SECOND_NS, SUNDAY, book, config, cost};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// At the nanosecond a key becomes fresh, at the one before, and long after.
-pub async fn fresh(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn fresh(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     let case = Case::new(&**engine, plan, "fresh", 0);
     for algorithm in Algorithm::ALL {
         for pause in [0, 1, 3_600 * SECOND_NS, 400 * 86_400 * SECOND_NS] {
@@ -24,7 +24,7 @@ async fn forgets<E: Engine>(
     case: &Case<'_, E>,
     algorithm: Algorithm,
     pause: u64,
-) -> Result<(), Fault> {
+) -> Result<(), EngineFault> {
     let book = book([config(algorithm, 7, 60 * SECOND_NS)]);
     let name = case.plan.name();
     let used = case.check(&book, name, 7, SUNDAY + 5).await?;

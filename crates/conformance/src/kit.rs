@@ -7,10 +7,10 @@ use tollgate_limit::{
     Algorithm, Calendar, Cost, Instant, Lot, OnLimit, Outcome, Period, Policy, PolicyConfig,
 };
 use tollgate_oracle as oracle;
-use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
+use tollgate_store::{Book, Engine, EngineAnswer, Failure, Name, StoreRequest, Verb};
 
-use crate::fault::Fault;
-use crate::plan::Plan;
+use crate::fault::EngineFault;
+use crate::plan::SuitePlan;
 
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) const DECADE_NS: u64 = 3_650 * 86_400 * SECOND_NS;
@@ -22,14 +22,19 @@ const SHOWN_MAX: usize = 2_000;
 /// One case of one part: where it is, so that a fault can say so.
 pub(crate) struct Case<'e, E> {
     pub(crate) engine: &'e E,
-    pub(crate) plan: &'e Plan,
+    pub(crate) plan: &'e SuitePlan,
     pub(crate) part: &'static str,
     pub(crate) seed: u64,
     pub(crate) step: usize,
 }
 
 impl<'e, E: Engine> Case<'e, E> {
-    pub(crate) const fn new(engine: &'e E, plan: &'e Plan, part: &'static str, seed: u64) -> Self {
+    pub(crate) const fn new(
+        engine: &'e E,
+        plan: &'e SuitePlan,
+        part: &'static str,
+        seed: u64,
+    ) -> Self {
         Self {
             engine,
             plan,
@@ -40,8 +45,8 @@ impl<'e, E: Engine> Case<'e, E> {
     }
 
     /// What went wrong here.
-    pub(crate) fn fault(&self, what: impl Into<String>) -> Fault {
-        Fault {
+    pub(crate) fn fault(&self, what: impl Into<String>) -> EngineFault {
+        EngineFault {
             part: self.part,
             seed: self.seed,
             step: self.step,
@@ -56,13 +61,16 @@ impl<'e, E: Engine> Case<'e, E> {
         name: Name,
         verb: Verb,
         now: u64,
-    ) -> Result<Said, Fault> {
+    ) -> Result<EngineAnswer, EngineFault> {
         let mut said = self.ask_all(vec![ask(book, name, verb, now)]).await?;
         said.pop().ok_or_else(|| self.fault("no answer"))
     }
 
     /// Asks a batch, and wants an answer to each.
-    pub(crate) async fn ask_all(&self, batch: Vec<Ask>) -> Result<Vec<Said>, Fault> {
+    pub(crate) async fn ask_all(
+        &self,
+        batch: Vec<StoreRequest>,
+    ) -> Result<Vec<EngineAnswer>, EngineFault> {
         let asked = batch.len();
         let said = self.engine.ask(batch, self.plan.time).await;
         if said.len() != asked {
@@ -80,7 +88,7 @@ impl<'e, E: Engine> Case<'e, E> {
         name: Name,
         tokens: u64,
         now: u64,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<Outcome, EngineFault> {
         let said = self.ask(book, name, check(tokens), now).await?;
         self.outcome(said)
     }
@@ -92,16 +100,16 @@ impl<'e, E: Engine> Case<'e, E> {
         name: Name,
         verb: Verb,
         now: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineFault> {
         match self.ask(book, name, verb, now).await? {
-            Said::Done => Ok(()),
+            EngineAnswer::Done => Ok(()),
             said => Err(self.fault(format!("{verb:?} is answered by {said:?}"))),
         }
     }
 
-    pub(crate) fn outcome(&self, said: Said) -> Result<Outcome, Fault> {
+    pub(crate) fn outcome(&self, said: EngineAnswer) -> Result<Outcome, EngineFault> {
         match said {
-            Said::Outcome { outcome, .. } => Ok(outcome),
+            EngineAnswer::Outcome { outcome, .. } => Ok(outcome),
             said => Err(self.fault(format!("a check is answered by {said:?}"))),
         }
     }
@@ -113,7 +121,7 @@ impl<'e, E: Engine> Case<'e, E> {
         of: &str,
         came: T,
         expected: T,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), EngineFault> {
         if came == expected {
             return Ok(());
         }
@@ -122,8 +130,8 @@ impl<'e, E: Engine> Case<'e, E> {
     }
 }
 
-pub(crate) fn ask(book: &Arc<Book>, name: Name, verb: Verb, now: u64) -> Ask {
-    Ask {
+pub(crate) fn ask(book: &Arc<Book>, name: Name, verb: Verb, now: u64) -> StoreRequest {
+    StoreRequest {
         book: Arc::clone(book),
         name,
         verb,
@@ -165,12 +173,14 @@ pub(crate) fn config(algorithm: Algorithm, limit: u64, period_ns: u64) -> Policy
 /// The policy that the product has for one of the model.
 pub(crate) fn config_of(policy: &oracle::Policy) -> PolicyConfig {
     let (algorithm, slices) = match policy.algorithm {
-        oracle::Algorithm::TokenBucket => (Algorithm::TokenBucket, None),
-        oracle::Algorithm::LeakyBucket => (Algorithm::LeakyBucket, None),
-        oracle::Algorithm::FixedWindow => (Algorithm::FixedWindow, None),
-        oracle::Algorithm::SlidingLog => (Algorithm::SlidingLog, None),
-        oracle::Algorithm::SlidingCounters { slices } => (Algorithm::SlidingCounters, Some(slices)),
-        oracle::Algorithm::SlidingWeighted => (Algorithm::SlidingWeighted, None),
+        oracle::ModelAlgorithm::TokenBucket => (Algorithm::TokenBucket, None),
+        oracle::ModelAlgorithm::LeakyBucket => (Algorithm::LeakyBucket, None),
+        oracle::ModelAlgorithm::FixedWindow => (Algorithm::FixedWindow, None),
+        oracle::ModelAlgorithm::SlidingLog => (Algorithm::SlidingLog, None),
+        oracle::ModelAlgorithm::SlidingCounters { slices } => {
+            (Algorithm::SlidingCounters, Some(slices))
+        }
+        oracle::ModelAlgorithm::SlidingWeighted => (Algorithm::SlidingWeighted, None),
     };
     let mut config = PolicyConfig::new(algorithm, policy.limit, period_of(policy));
     if let Some(slices) = slices {

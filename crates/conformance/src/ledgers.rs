@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use tollgate_limit::Span;
-use tollgate_store::{Engine, LedgerId, Loaded, Swap, Swapped, Version};
+use tollgate_store::{Engine, LedgerId, LedgerVersion, LoadedLedger, Swap, Swapped};
 
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::Case;
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// Asks all engines, which must be ways to the same ledgers. Says how many swaps of the crowd were lost.
-pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &Plan) -> Result<u64, Fault> {
+pub async fn ledgers<E: Engine>(engines: &[Arc<E>], plan: &SuitePlan) -> Result<u64, EngineFault> {
     let Some(engine) = engines.first() else {
         return Ok(0);
     };
@@ -28,15 +28,15 @@ const WHAT: &str = "what a ledger says";
 /// How often each of a crowd counts.
 const ROUNDS: u64 = 8;
 
-async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), Fault> {
+async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), EngineFault> {
     let id = LedgerId {
         tag: u64::MAX,
         name: case.plan.name(),
     };
     let other = LedgerId { tag: 1, ..id };
     let nothing = load(case, id).await?;
-    let state = |loaded: &Loaded| (loaded.bytes.clone(), loaded.version);
-    case.same(WHAT, state(&nothing), (None, Version::NONE))?;
+    let state = |loaded: &LoadedLedger| (loaded.bytes.clone(), loaded.version);
+    case.same(WHAT, state(&nothing), (None, LedgerVersion::NONE))?;
     let first: Arc<[u8]> = (0..=u8::MAX).collect();
     let second: Arc<[u8]> = vec![7; 300_000].into();
     let written = nothing.replaced_by(Arc::clone(&first), KEEP);
@@ -59,7 +59,7 @@ async fn one_after_the_other<E: Engine>(case: &mut Case<'_, E>) -> Result<(), Fa
     case.same(WHAT, state(&found), (Some(second), next.to))
 }
 
-async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64, Fault> {
+async fn crowd<E: Engine>(engines: &[Arc<E>], case: &Case<'_, E>) -> Result<u64, EngineFault> {
     let id = LedgerId {
         tag: 2,
         name: case.plan.name(),
@@ -99,7 +99,7 @@ async fn count<E: Engine>(
     Ok(lost)
 }
 
-fn number(found: &Loaded) -> u64 {
+fn number(found: &LoadedLedger) -> u64 {
     let bytes = found
         .bytes
         .as_deref()
@@ -107,12 +107,16 @@ fn number(found: &Loaded) -> u64 {
     bytes.map_or(0, u64::from_be_bytes)
 }
 
-async fn load<E: Engine>(case: &Case<'_, E>, id: LedgerId) -> Result<Loaded, Fault> {
+async fn load<E: Engine>(case: &Case<'_, E>, id: LedgerId) -> Result<LoadedLedger, EngineFault> {
     let loaded = case.engine.load(id, case.plan.time).await;
     loaded.map_err(|failure| case.fault(failure.to_string()))
 }
 
-async fn swap<E: Engine>(case: &Case<'_, E>, id: LedgerId, to: &Swap) -> Result<Swapped, Fault> {
+async fn swap<E: Engine>(
+    case: &Case<'_, E>,
+    id: LedgerId,
+    to: &Swap,
+) -> Result<Swapped, EngineFault> {
     let swapped = case.engine.swap(id, to.clone(), case.plan.time).await;
     swapped.map_err(|failure| case.fault(failure.to_string()))
 }

@@ -1,9 +1,9 @@
 //! What every engine that decides for Tollgate must pass, whole.
 //!
 //! An engine's test file is a few lines: it starts the engine and calls [`all`]. Each part is a function of its own as
-//! well. Whatever is random comes from the seed of the [`Plan`], and a [`Fault`] says part, seed and step, so that it
-//! can be run again. Judges are `tollgate-oracle`, which shares no code with the product, and answers worked out by
-//! hand.
+//! well. Whatever is random comes from the seed of the [`SuitePlan`], and a [`EngineFault`] says part, seed and step,
+//! so that it can be run again. Judges are `tollgate-oracle`, which shares no code with the product, and answers worked
+//! out by hand.
 //!
 //! Deliberately absent: engines, how they are started, what they answer while they are broken.
 
@@ -35,15 +35,15 @@ pub use changes::changes;
 pub use crowd::crowd;
 pub use examples::examples;
 pub use extremes::extremes;
-pub use fault::Fault;
+pub use fault::EngineFault;
 pub use fresh::fresh;
 pub use ledgers::ledgers;
-pub use plan::Plan;
+pub use plan::SuitePlan;
 pub use staged::staged;
 pub use trace::{algorithms, contracts};
 
 /// Everything, one part after the other; the first that fails ends it.
-pub async fn all(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn all(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     examples(engine, plan).await?;
     algorithms(engine, plan).await?;
     contracts(engine, plan).await?;

@@ -11,7 +11,7 @@ use tollgate_store::Name;
 
 /// How long the suite runs, and from which seed.
 #[derive(Debug)]
-pub struct Plan {
+pub struct SuitePlan {
     /// Where everything random comes from.
     pub seed: u64,
     /// Random cases of each kind.
@@ -26,7 +26,7 @@ pub struct Plan {
     names: AtomicU64,
 }
 
-impl Default for Plan {
+impl Default for SuitePlan {
     fn default() -> Self {
         Self {
             seed: 1,
@@ -41,7 +41,7 @@ impl Default for Plan {
     }
 }
 
-impl Plan {
+impl SuitePlan {
     /// So many cases of each kind, from a seed.
     pub fn of(seed: u64, cases: u64) -> Self {
         let plan = Self::default();

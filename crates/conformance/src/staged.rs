@@ -5,21 +5,21 @@ use std::sync::Arc;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_limit::{Decision, Instant, Lot, Outcome, Receipt, Refusing, Span, Verdict};
-use tollgate_oracle::strategy::{self, Grain, Request};
-use tollgate_oracle::{Answer, Model, Policy};
+use tollgate_limit::{Charge, Decision, Instant, Lot, Outcome, Refusing, Span, Verdict};
+use tollgate_oracle::strategy::{self, Grain, ModelRequest};
+use tollgate_oracle::{Model, ModelAnswer, Policy};
 use tollgate_store::{Book, Engine, Verb};
 
 use crate::compare::bits;
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, book, config_of, cost};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// Policies in shadow mode and in staged roll-outs, for keys of several lots.
-pub async fn staged(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn staged(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     for case in 0..plan.cases {
         let seed = plan.seed_of(11, case);
-        let (policies, percents, lot, requests) = Plan::draw(seed, &lives(plan.steps));
+        let (policies, percents, lot, requests) = SuitePlan::draw(seed, &lives(plan.steps));
         let mut case = Case::new(&**engine, plan, "staged", seed);
         let configs = policies.iter().zip(&percents).map(|(policy, percent)| {
             let mut config = config_of(policy);
@@ -42,8 +42,8 @@ async fn play<E: Engine>(
     book: &Arc<Book>,
     name: tollgate_store::Name,
     model: &mut Staged,
-    request: &Request,
-) -> Result<(), Fault> {
+    request: &ModelRequest,
+) -> Result<(), EngineFault> {
     let lot = Lot::from_hash(model.lot);
     let cost = cost(request.cost);
     let said = case
@@ -54,7 +54,7 @@ async fn play<E: Engine>(
     case.same(&what, case.outcome(said)?, expected)
 }
 
-type Life = (Vec<Policy>, Vec<u8>, u64, Vec<Request>);
+type Life = (Vec<Policy>, Vec<u8>, u64, Vec<ModelRequest>);
 
 fn lives(steps: usize) -> impl Strategy<Value = Life> {
     strategy::policies(2..=3).prop_flat_map(move |mut policies| {
@@ -100,7 +100,7 @@ impl Staged {
     fn check(&mut self, cost: u64, now_ns: u64) -> Outcome {
         let now_ns = self.newest.max(now_ns);
         let would = |part: &Model| part.clone().check("", cost, now_ns);
-        let answers: Vec<Answer> = self.parts.iter().map(would).collect();
+        let answers: Vec<ModelAnswer> = self.parts.iter().map(would).collect();
         let refuses = |bound: bool| {
             let each = self.binds.iter().zip(&answers);
             each.map(move |(binds, answer)| *binds == bound && !answer.allowed)
@@ -119,7 +119,7 @@ impl Staged {
             .max_by_key(|one| (one.retry_after.is_none(), one.retry_after));
         let refused_by = longest.map(|one| one.policy);
         let shadowed = bits(refuses(false));
-        let is_charged = |answer: &Answer| refused_by.is_none() && cost > 0 && answer.allowed;
+        let is_charged = |answer: &ModelAnswer| refused_by.is_none() && cost > 0 && answer.allowed;
         let charged = bits(answers.iter().map(is_charged));
         let bound = || {
             answers
@@ -137,7 +137,7 @@ impl Staged {
         if charged != 0 {
             self.newest = now_ns;
         }
-        let after: Vec<Answer> = self
+        let after: Vec<ModelAnswer> = self
             .parts
             .iter_mut()
             .map(|part| part.check("", 0, now_ns))
@@ -154,7 +154,7 @@ impl Staged {
                 debt: after[policy].per_policy[0].debt,
                 reset_after: Span::from_nanos(resets[0]),
             },
-            receipt: Receipt {
+            receipt: Charge {
                 at: Instant::from_nanos(now_ns),
                 cost,
                 charged,
@@ -169,7 +169,7 @@ impl Staged {
     }
 
     /// The first policy with the least left, of those that bind the key where any does.
-    fn least(&self, answers: &[Answer]) -> usize {
+    fn least(&self, answers: &[ModelAnswer]) -> usize {
         let any = self.binds.iter().any(|binds| *binds);
         let left = answers.iter().map(|answer| answer.remaining).enumerate();
         let heard = left.filter(|(place, _)| !any || self.binds[*place]);
@@ -179,7 +179,7 @@ impl Staged {
 }
 
 /// How a policy stands that refuses.
-fn told(policy: usize, answer: &Answer) -> Refusing {
+fn told(policy: usize, answer: &ModelAnswer) -> Refusing {
     Refusing {
         policy,
         remaining: answer.remaining,
@@ -188,7 +188,7 @@ fn told(policy: usize, answer: &Answer) -> Refusing {
     }
 }
 
-fn verdict<'a, I: Iterator<Item = &'a Answer>>(
+fn verdict<'a, I: Iterator<Item = &'a ModelAnswer>>(
     refused_by: Option<usize>,
     bound: impl Fn() -> I,
 ) -> Verdict {

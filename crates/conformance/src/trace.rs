@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_limit::{Cell, Instant, Receipt, Span};
+use tollgate_limit::{Cell, Charge, Instant, Span};
 use tollgate_oracle::strategy::{self, Grain};
-use tollgate_oracle::{Algorithm, Model, Operation, Policy};
-use tollgate_store::{Book, Engine, Found, Name, Said, Verb};
+use tollgate_oracle::{Model, ModelAlgorithm, Operation, Policy};
+use tollgate_store::{Book, Engine, EngineAnswer, Name, StoredKey, Verb};
 
 use crate::compare;
-use crate::fault::Fault;
+use crate::fault::EngineFault;
 use crate::kit::{Case, book_of, check, cost};
-use crate::plan::Plan;
+use crate::plan::SuitePlan;
 
 /// Each algorithm by itself, with checks, charges, refunds, settlements, resets and shows.
-pub async fn algorithms(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
-    let slices = Algorithm::SlidingCounters { slices: 6 };
+pub async fn algorithms(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
+    let slices = ModelAlgorithm::SlidingCounters { slices: 6 };
     let kinds = [
-        ("token-bucket", Algorithm::TokenBucket),
-        ("leaky-bucket", Algorithm::LeakyBucket),
-        ("fixed-window", Algorithm::FixedWindow),
-        ("sliding-log", Algorithm::SlidingLog),
+        ("token-bucket", ModelAlgorithm::TokenBucket),
+        ("leaky-bucket", ModelAlgorithm::LeakyBucket),
+        ("fixed-window", ModelAlgorithm::FixedWindow),
+        ("sliding-log", ModelAlgorithm::SlidingLog),
         ("sliding-counters", slices),
-        ("sliding-weighted", Algorithm::SlidingWeighted),
+        ("sliding-weighted", ModelAlgorithm::SlidingWeighted),
     ];
     for (kind, (part, algorithm)) in (0..).zip(kinds) {
         for case in 0..plan.cases {
             let seed = plan.seed_of(kind, case);
             let policies = strategy::policy_of(algorithm).prop_map(|policy| vec![policy]);
-            let (policies, operations) = Plan::draw(seed, &lives(policies, plan.steps));
+            let (policies, operations) = SuitePlan::draw(seed, &lives(policies, plan.steps));
             let case = Case::new(&**engine, plan, part, seed);
             play(case, policies, &operations).await?;
         }
@@ -39,11 +39,11 @@ pub async fn algorithms(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fa
 }
 
 /// Contracts of two and three policies: all or nothing.
-pub async fn contracts(engine: &Arc<impl Engine>, plan: &Plan) -> Result<(), Fault> {
+pub async fn contracts(engine: &Arc<impl Engine>, plan: &SuitePlan) -> Result<(), EngineFault> {
     for case in 0..plan.cases * 2 {
         let seed = plan.seed_of(10, case);
         let policies = strategy::policies(2..=3);
-        let (policies, operations) = Plan::draw(seed, &lives(policies, plan.steps));
+        let (policies, operations) = SuitePlan::draw(seed, &lives(policies, plan.steps));
         let case = Case::new(&**engine, plan, "contracts", seed);
         play(case, policies, &operations).await?;
     }
@@ -67,7 +67,7 @@ pub(crate) async fn play<E: Engine>(
     case: Case<'_, E>,
     policies: Vec<Policy>,
     operations: &[Operation],
-) -> Result<(), Fault> {
+) -> Result<(), EngineFault> {
     let mut player = Player {
         book: book_of(&policies),
         model: Model::new(policies),
@@ -78,7 +78,7 @@ pub(crate) async fn play<E: Engine>(
     };
     for (step, operation) in operations.iter().enumerate() {
         player.case.step = step;
-        player.play(operation).await.map_err(|fault| Fault {
+        player.play(operation).await.map_err(|fault| EngineFault {
             what: format!(
                 "{operation:?} of {:?}: {}",
                 player.model.policies, fault.what
@@ -96,13 +96,13 @@ struct Player<'e, E> {
     model: Model,
     names: BTreeMap<String, Name>,
     /// What the engine should remember.
-    kept: BTreeMap<String, Found>,
+    kept: BTreeMap<String, StoredKey>,
     /// Receipts that are not settled yet: the engine's, and the model's.
-    receipts: Vec<(Receipt, tollgate_oracle::Receipt)>,
+    receipts: Vec<(Charge, tollgate_oracle::ModelReceipt)>,
 }
 
 impl<E: Engine> Player<'_, E> {
-    async fn play(&mut self, operation: &Operation) -> Result<(), Fault> {
+    async fn play(&mut self, operation: &Operation) -> Result<(), EngineFault> {
         match operation {
             Operation::Check { key, cost, now_ns } => {
                 self.check(key, *cost, *now_ns).await?;
@@ -145,14 +145,14 @@ impl<E: Engine> Player<'_, E> {
         }
     }
 
-    async fn check(&mut self, key: &str, tokens: u64, now_ns: u64) -> Result<(), Fault> {
+    async fn check(&mut self, key: &str, tokens: u64, now_ns: u64) -> Result<(), EngineFault> {
         let name = self.name(key);
         let tokens = cost(tokens).tokens();
         let said = self
             .case
             .ask(&self.book, name, check(tokens), now_ns)
             .await?;
-        let Said::Outcome { outcome, after } = said else {
+        let EngineAnswer::Outcome { outcome, after } = said else {
             return Err(self.case.fault(format!("a check is answered by {said:?}")));
         };
         let (expected, receipt) = compare::expected(&mut self.model, key, tokens, now_ns);
@@ -165,30 +165,36 @@ impl<E: Engine> Player<'_, E> {
         self.alike("what is left behind", Some(&after), key, now_ns)
     }
 
-    async fn tell(&mut self, key: &str, verb: Verb, now_ns: u64) -> Result<(), Fault> {
+    async fn tell(&mut self, key: &str, verb: Verb, now_ns: u64) -> Result<(), EngineFault> {
         let name = self.name(key);
         self.case.tell(&self.book, name, verb, now_ns).await?;
         self.remember(key, verb, now_ns)
     }
 
     /// An unknown key is not shown; an engine may drop what is fresh, and then shows nothing either.
-    async fn show(&mut self, key: &str, now_ns: u64) -> Result<(), Fault> {
+    async fn show(&mut self, key: &str, now_ns: u64) -> Result<(), EngineFault> {
         let name = self.name(key);
         let said = self.case.ask(&self.book, name, Verb::Show, now_ns).await?;
         match said {
-            Said::Found(Some(found)) if !self.kept.contains_key(key) => Err(self
+            EngineAnswer::Found(Some(found)) if !self.kept.contains_key(key) => Err(self
                 .case
                 .fault(format!("an unknown key is shown: {found:?}"))),
-            Said::Found(found) => self.alike("what is shown", found.as_ref(), key, now_ns),
+            EngineAnswer::Found(found) => self.alike("what is shown", found.as_ref(), key, now_ns),
             said => Err(self.case.fault(format!("a show is answered by {said:?}"))),
         }
     }
 
     /// Wants a state to be the one that the engine should have: equal in time, and in all that can be derived from it.
-    fn alike(&self, of: &str, came: Option<&Found>, key: &str, now_ns: u64) -> Result<(), Fault> {
+    fn alike(
+        &self,
+        of: &str,
+        came: Option<&StoredKey>,
+        key: &str,
+        now_ns: u64,
+    ) -> Result<(), EngineFault> {
         let expected = self.kept.get(key);
         let at = expected.map_or(0, |found| found.at.as_nanos()).max(now_ns);
-        let status = |found: Option<&Found>| {
+        let status = |found: Option<&StoredKey>| {
             let cell = found.map(|found| self.book.set().recall(found.at, &found.kept));
             let cell: Cell<0> = match cell {
                 None => Cell::fresh(self.book.set()),
@@ -210,7 +216,7 @@ impl<E: Engine> Player<'_, E> {
     }
 
     /// Does in memory what the engine did.
-    fn remember(&mut self, key: &str, verb: Verb, now_ns: u64) -> Result<(), Fault> {
+    fn remember(&mut self, key: &str, verb: Verb, now_ns: u64) -> Result<(), EngineFault> {
         let found = self.kept.get(key);
         let next = self.book.apply(found, verb, Instant::from_nanos(now_ns));
         let next = next.map_err(|error| self.case.fault(error.to_string()))?;

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tollgate_conformance::{Fault, Plan, all};
-use tollgate_limit::{CellError, Cost, Instant, Kept, Lot, Verdict};
-use tollgate_store::{Ask, Book, Engine, Failure, Found, Name, Next, Said, Verb, Write};
+use tollgate_conformance::{EngineFault, SuitePlan, all};
+use tollgate_limit::{CellError, Cost, Instant, KeptState, Lot, Verdict};
+use tollgate_store::{
+    Book, Engine, EngineAnswer, Failure, KeyWrite, Name, StoreRequest, StoredKey, Verb, Write,
+};
 
 /// A mistake that an engine might make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +96,7 @@ impl Mistake {
 #[derive(Clone)]
 struct Row {
     shape: String,
-    found: Found,
+    found: StoredKey,
     fresh_at: Instant,
 }
 
@@ -118,7 +120,7 @@ impl Memory {
     }
 
     /// The state of a key, as the policies of the ask understand it.
-    fn find(&self, row: Option<&Row>, ask: &Ask) -> Option<Found> {
+    fn find(&self, row: Option<&Row>, ask: &StoreRequest) -> Option<StoredKey> {
         let row = row?;
         let early = u64::from(self.is(Mistake::DroppedEarly));
         if row.fresh_at.as_nanos() <= ask.now.as_nanos() + early {
@@ -138,7 +140,7 @@ impl Memory {
         Some(found)
     }
 
-    fn verb(&self, ask: &Ask) -> Verb {
+    fn verb(&self, ask: &StoreRequest) -> Verb {
         match ask.verb {
             Verb::Check { cost, .. } if self.is(Mistake::LotIgnored) => Verb::Check {
                 cost,
@@ -166,8 +168,8 @@ impl Memory {
     }
 
     /// What is written, with the mistake in it.
-    fn tamper(&self, ask: &Ask, before: Option<&Found>, next: &mut Next) {
-        let refused = matches!(&next.said, Said::Outcome { outcome, .. } if !outcome.decision.verdict.is_allowed());
+    fn tamper(&self, ask: &StoreRequest, before: Option<&StoredKey>, next: &mut KeyWrite) {
+        let refused = matches!(&next.said, EngineAnswer::Outcome { outcome, .. } if !outcome.decision.verdict.is_allowed());
         if refused && next.write.is_none() {
             next.write = self.written_by_refusal(ask, before);
         }
@@ -186,22 +188,22 @@ impl Memory {
             }
         }
         match &mut next.said {
-            Said::Outcome { outcome, .. }
+            EngineAnswer::Outcome { outcome, .. }
                 if self.is(Mistake::NoWait) && outcome.decision.verdict.is_allowed() =>
             {
                 outcome.decision.verdict = Verdict::Allow;
             }
-            Said::Found(found) if self.is(Mistake::ShowsNothing) => {
+            EngineAnswer::Found(found) if self.is(Mistake::ShowsNothing) => {
                 *found = None;
             }
-            said @ Said::Outcome { .. } if matches!(ask.verb, Verb::Charge(_)) => {
-                *said = Said::Done;
+            said @ EngineAnswer::Outcome { .. } if matches!(ask.verb, Verb::Charge(_)) => {
+                *said = EngineAnswer::Done;
             }
-            Said::Outcome { .. } | Said::Done | Said::Found(_) => {}
+            EngineAnswer::Outcome { .. } | EngineAnswer::Done | EngineAnswer::Found(_) => {}
         }
     }
 
-    fn written_by_refusal(&self, ask: &Ask, before: Option<&Found>) -> Option<Write> {
+    fn written_by_refusal(&self, ask: &StoreRequest, before: Option<&StoredKey>) -> Option<Write> {
         let Verb::Check { cost, .. } = ask.verb else {
             return None;
         };
@@ -230,24 +232,24 @@ impl Memory {
         None
     }
 
-    fn tamper_kept(&self, kept: &mut Kept) {
+    fn tamper_kept(&self, kept: &mut KeptState) {
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             clippy::cast_precision_loss
         )]
         if self.is(Mistake::Float)
-            && let Kept::Spent(grains) = kept
+            && let KeptState::Spent(grains) = kept
         {
             *grains = *grains as f64 as u128;
         }
         if self.is(Mistake::OffByOne) {
             match kept {
-                Kept::Spent(grains) => *grains = grains.saturating_sub(1),
-                Kept::Count(count) | Kept::Pair { current: count, .. } => {
+                KeptState::Spent(grains) => *grains = grains.saturating_sub(1),
+                KeptState::Count(count) | KeptState::Pair { current: count, .. } => {
                     *count = count.saturating_sub(1);
                 }
-                Kept::Entries(entries) => entries.retain_mut(|(_, count)| {
+                KeptState::Entries(entries) => entries.retain_mut(|(_, count)| {
                     *count -= 1;
                     *count > 0
                 }),
@@ -255,7 +257,11 @@ impl Memory {
         }
     }
 
-    fn apply(&self, ask: &Ask, row: Option<&Row>) -> Result<(Said, Change), CellError> {
+    fn apply(
+        &self,
+        ask: &StoreRequest,
+        row: Option<&Row>,
+    ) -> Result<(EngineAnswer, Change), CellError> {
         let before = self.find(row, ask);
         let mut next = ask.book.apply(before.as_ref(), self.verb(ask), ask.now)?;
         self.tamper(ask, before.as_ref(), &mut next);
@@ -266,7 +272,7 @@ impl Memory {
         Ok((next.said, change))
     }
 
-    async fn ask_one(&self, ask: &Ask) -> Result<Said, CellError> {
+    async fn ask_one(&self, ask: &StoreRequest) -> Result<EngineAnswer, CellError> {
         let id = (ask.book.tag(), ask.name);
         if self.is(Mistake::Race) {
             let row = self.rows.lock().unwrap().get(&id).cloned();
@@ -283,10 +289,10 @@ impl Memory {
 }
 
 /// An entry that was there at the same time is gone.
-fn lose_equal(before: Option<&Found>, found: &mut Found) {
+fn lose_equal(before: Option<&StoredKey>, found: &mut StoredKey) {
     let Some(before) = before else { return };
     for (was, is) in before.kept.iter().zip(&mut found.kept) {
-        if let (Kept::Entries(was), Kept::Entries(is)) = (was, is)
+        if let (KeptState::Entries(was), KeptState::Entries(is)) = (was, is)
             && let (Some(was), Some(is)) = (was.last(), is.last_mut())
             && was.0 == is.0
             && was.1 < is.1
@@ -296,7 +302,7 @@ fn lose_equal(before: Option<&Found>, found: &mut Found) {
     }
 }
 
-fn row_of(book: &Book, found: Found, fresh_at: Instant) -> Row {
+fn row_of(book: &Book, found: StoredKey, fresh_at: Instant) -> Row {
     Row {
         shape: book.shape().to_owned(),
         found,
@@ -313,7 +319,11 @@ fn write_row(rows: &mut BTreeMap<(u64, Name), Row>, id: (u64, Name), change: Cha
 }
 
 impl Engine for Memory {
-    async fn ask(&self, mut batch: Vec<Ask>, _time: Duration) -> Vec<Result<Said, Failure>> {
+    async fn ask(
+        &self,
+        mut batch: Vec<StoreRequest>,
+        _time: Duration,
+    ) -> Vec<Result<EngineAnswer, Failure>> {
         if self.is(Mistake::Reversed) {
             batch.reverse();
         }
@@ -333,14 +343,14 @@ impl Engine for Memory {
     }
 }
 
-async fn run(mistake: Mistake) -> Result<(), Fault> {
-    all(&Memory::new(mistake), &Plan::default()).await
+async fn run(mistake: Mistake) -> Result<(), EngineFault> {
+    all(&Memory::new(mistake), &SuitePlan::default()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_without_a_mistake_passes_from_any_seed() {
     for seed in 0..4 {
-        let plan = Plan::of(seed, 30);
+        let plan = SuitePlan::of(seed, 30);
         let engine = Memory::new(Mistake::None);
         all(&engine, &plan)
             .await

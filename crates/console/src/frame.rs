@@ -10,7 +10,7 @@ use crate::url::Url;
 
 /// What all pages of one request share.
 #[derive(Clone, Debug, Default)]
-pub struct Frame {
+pub struct PageFrame {
     /// Who is signed in.
     pub who: Option<Who>,
     /// The value that every form sends back, so that no other site can send it.
@@ -39,12 +39,12 @@ pub struct Who {
     /// The name of the token.
     pub name: String,
     /// What it may do.
-    pub role: Role,
+    pub role: TokenRole,
 }
 
 /// What a token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum TokenRole {
     /// Looks.
     Viewer,
     /// Helps customers: assignments, refunds, resets, bans.
@@ -53,7 +53,7 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
+impl TokenRole {
     /// Every role, the least first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
@@ -119,13 +119,13 @@ pub struct Notice {
     pub text: String,
 }
 
-impl Frame {
+impl PageFrame {
     /// Whether the reader may do such a thing here.
     pub fn may(&self, right: Right) -> bool {
         let (needed, is_kept) = match right {
-            Right::Act => (Role::Operator, false),
-            Right::Assign => (Role::Operator, true),
-            Right::Edit => (Role::Admin, true),
+            Right::Act => (TokenRole::Operator, false),
+            Right::Assign => (TokenRole::Operator, true),
+            Right::Edit => (TokenRole::Admin, true),
         };
         let role = self.who.as_ref().map(|who| who.role);
         role >= Some(needed) && !(is_kept && self.read_only.is_some())

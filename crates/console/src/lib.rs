@@ -19,7 +19,7 @@ pub mod number;
 mod section;
 mod url;
 
-pub use frame::{Frame, Notice, Right, Role, Theme, Who};
+pub use frame::{Notice, PageFrame, Right, Theme, TokenRole, Who};
 pub use html::{Element, Html, bytes_shown, el};
 pub use moment::Moment;
 pub use section::Section;

@@ -13,7 +13,7 @@ mod site;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use site::Site;
+use site::ConsoleSite;
 use tollgate_parts::{Browser, Viewport, until};
 
 const DESK: Viewport = Viewport::new(1440, 900);
@@ -23,7 +23,7 @@ const ESCAPE: &str = "\u{e00c}";
 
 /// Nobody was asked but the site, and the console of the browser is empty.
 #[track_caller]
-fn check_quiet(browser: &Browser, site: &Site, page: &str) {
+fn check_quiet(browser: &Browser, site: &ConsoleSite, page: &str) {
     for url in browser.requests() {
         assert!(
             url.starts_with(&site.base) || url.starts_with("data:"),
@@ -36,8 +36,8 @@ fn check_quiet(browser: &Browser, site: &Site, page: &str) {
 
 #[test]
 fn every_page_is_readable_light_and_dark_on_desk_and_phone() {
-    let (site, browser, folder) = (Site::start(), Browser::start(), pictures());
-    for name in Site::names() {
+    let (site, browser, folder) = (ConsoleSite::start(), Browser::start(), pictures());
+    for name in ConsoleSite::names() {
         for (size, device) in [(DESK, "desk"), (PHONE, "phone")] {
             browser.look(size, false);
             browser.go(&format!("{}/sample/{name}", site.base));
@@ -56,7 +56,7 @@ fn every_page_is_readable_light_and_dark_on_desk_and_phone() {
 
 #[test]
 fn tab_reaches_every_control() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     for (size, names) in [
         (DESK, ["login", "overview", "contract", "why", "settings"]),
         (PHONE, ["login", "overview", "contracts", "why", "cluster"]),
@@ -79,7 +79,7 @@ fn tab_reaches_every_control() {
 
 #[test]
 fn the_theme_is_switched_with_and_without_a_script() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     browser.look(DESK, false);
     let ground = "return [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]";
     for has_script in [true, false] {
@@ -99,7 +99,7 @@ fn the_theme_is_switched_with_and_without_a_script() {
 
 #[test]
 fn menus_actions_and_tables_open_without_a_script() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     browser.allow_scripts(false);
     browser.look(PHONE, false);
     browser.go(&format!("{}/sample/why", site.base));
@@ -126,7 +126,7 @@ fn menus_actions_and_tables_open_without_a_script() {
 
 #[test]
 fn parts_are_kept_up_to_date_and_stay_open() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     browser.look(DESK, false);
     browser.go(&format!("{}/sample/overview", site.base));
     browser.click("#traffic .behind > summary");
@@ -151,7 +151,7 @@ fn parts_are_kept_up_to_date_and_stay_open() {
 
 #[test]
 fn forms_are_checked_and_lists_searched_while_one_types() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     browser.look(DESK, false);
     browser.go(&format!("{}/sample/contract", site.base));
     browser.fill("[name='policy.0.limit']", "many");
@@ -178,7 +178,7 @@ fn forms_are_checked_and_lists_searched_while_one_types() {
 
 #[test]
 fn actions_are_dialogs_and_keys_have_a_help() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     browser.look(DESK, false);
     browser.go(&format!("{}/sample/why", site.base));
     browser.click(".head .action:nth-of-type(2) > summary");
@@ -205,7 +205,7 @@ fn actions_are_dialogs_and_keys_have_a_help() {
 
 #[test]
 fn a_policy_shows_the_fields_of_what_is_chosen_alone() {
-    let (site, browser) = (Site::start(), Browser::start());
+    let (site, browser) = (ConsoleSite::start(), Browser::start());
     browser.look(DESK, false);
     browser.go(&format!("{}/sample/contract-new", site.base));
     browser.click(".policy .rest > summary");

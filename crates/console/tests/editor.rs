@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tollgate_catalogue::{Catalogue, Kind as Thing};
 use tollgate_console::editor::{
-    AssignmentDraft, Draft, Editor, Fields, Kind, PolicyDraft, editor, yaml,
+    AssignmentDraft, Draft, DraftKind, Editor, Fields, PolicyDraft, editor, yaml,
 };
-use tollgate_console::{Element, Frame, Theme, el};
+use tollgate_console::{Element, PageFrame, Theme, el};
 
 /// The fields that a browser would send of a form: what is typed, chosen and carried along.
 fn sent(form: &str) -> Fields {
@@ -39,7 +39,7 @@ fn sent(form: &str) -> Fields {
 }
 
 /// Through the form as markup and back.
-fn through_the_form(kind: Kind, document: &Value) -> Option<Value> {
+fn through_the_form(kind: DraftKind, document: &Value) -> Option<Value> {
     let draft = Draft::from_document(kind, document)?;
     let id = draft.id.clone();
     let frame = samples::frame(&str::to_owned, Theme::System);
@@ -117,7 +117,7 @@ fn every_field_of_a_policy_comes_back_from_form_and_text() {
             Thing::Contract,
             &json!({ "id": "c", "key": ["user"], "policies": [policy] }).to_string(),
         );
-        let back = through_the_form(Kind::Contract, &document).expect("a form can say it");
+        let back = through_the_form(DraftKind::Contract, &document).expect("a form can say it");
         assert_eq!(back, document);
         assert_eq!(kept(Thing::Contract, &back.to_string()), document);
         assert_eq!(
@@ -150,7 +150,7 @@ fn contracts_and_plans_come_back_whole() {
     let contract = json!({ "id": "c", "match": { "plan": "*", "a b": "1.10" }, "key": ["user", "route"], "coordination": "owner", "headers": "x-ratelimit-epoch", "plan": "free", "policies": [{ "name": "burst", "limit": 5 }] });
     let document = kept(Thing::Contract, &contract.to_string());
     assert_eq!(
-        through_the_form(Kind::Contract, &document),
+        through_the_form(DraftKind::Contract, &document),
         Some(document.clone())
     );
     assert_eq!(kept(Thing::Contract, &yaml(&document)), document);
@@ -159,7 +159,7 @@ fn contracts_and_plans_come_back_whole() {
         &json!({ "id": "pro", "follows": "free", "policies": [{ "name": "burst", "limit": 200 }] })
             .to_string(),
     );
-    assert_eq!(through_the_form(Kind::Plan, &plan), Some(plan.clone()));
+    assert_eq!(through_the_form(DraftKind::Plan, &plan), Some(plan.clone()));
     assert_eq!(kept(Thing::Plan, &yaml(&plan)), plan);
 }
 
@@ -175,11 +175,11 @@ fn what_a_form_cannot_say_is_edited_as_text() {
     ];
     for document in newer {
         assert_eq!(
-            Draft::from_document(Kind::Contract, &document),
+            Draft::from_document(DraftKind::Contract, &document),
             None,
             "{document}"
         );
-        let frame: Frame = samples::frame(&str::to_owned, Theme::System);
+        let frame: PageFrame = samples::frame(&str::to_owned, Theme::System);
         let view = Editor {
             text: yaml(&document),
             version: 1,
@@ -200,7 +200,7 @@ fn buttons_add_and_take_away_policies_without_a_script() {
             .chain([("do", button)])
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
-        Draft::from_fields(Kind::Contract, &fields).policies
+        Draft::from_fields(DraftKind::Contract, &fields).policies
     };
     assert_eq!(press("add-policy").len(), 3);
     let left = press("remove-policy-0");
@@ -267,7 +267,7 @@ proptest! {
         if let Ok((document, _)) = catalogue.put(Thing::Contract, "c", &document.to_string()) {
             let (read, _) = catalogue.put(Thing::Contract, "c", &yaml(&document)).expect("the same text");
             prop_assert_eq!(&read, &document);
-            prop_assert_eq!(through_the_form(Kind::Contract, &document), Some(document));
+            prop_assert_eq!(through_the_form(DraftKind::Contract, &document), Some(document));
         }
     }
 }

@@ -16,8 +16,8 @@ use crate::problems::{Problem, Problems};
 use crate::raw::{RawContract, RawFile, RawPlan, RawPlans, RawPolicies};
 use crate::scalar;
 use crate::snippet::{Place, quote};
-use crate::source::Source;
-use crate::text::{Node, Text};
+use crate::source::PolicySource;
+use crate::text::{Text, YamlNode};
 use crate::{ENTRIES_MAX, POLICIES_TOTAL_MAX};
 
 /// What a file says of keys that no contract binds.
@@ -194,7 +194,7 @@ fn check_unique<'a>(
 
 /// Checks one contract; `plan` finds the policies of the plan it follows.
 pub(crate) fn check_contract(
-    raw: &Node<RawContract>,
+    raw: &YamlNode<RawContract>,
     plan: impl FnOnce(&Text, &mut Problems) -> Option<Vec<Given>>,
     problems: &mut Problems,
 ) -> Option<Contract> {
@@ -205,7 +205,7 @@ pub(crate) fn check_contract(
     let default = check_coordination(contract, problems);
     let headers = check_headers(contract, problems);
     let own = given(&contract.policies, problems);
-    let source = Source::of(&own, default);
+    let source = PolicySource::of(&own, default);
     let all = match &contract.plan {
         None => own,
         Some(name) => overlaid(&plan(name, problems)?, &own),

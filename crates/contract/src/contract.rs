@@ -3,9 +3,9 @@
 use tollgate_limit::{OnLimit, Policy, PolicySet};
 
 use crate::dialect::Dialect;
-use crate::entries::{Identity, has_key};
+use crate::entries::{CounterIdentity, has_key};
 use crate::modes::{Coordination, ModeFields, Recovery, can_be_kept, can_be_lent};
-use crate::source::Source;
+use crate::source::PolicySource;
 
 /// The policies that bind one kind of key; all must admit, all or nothing.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Contract {
     pub policies: Vec<NamedPolicy>,
     pub(crate) set: PolicySet,
     /// What it was read from; `None` where it was not read.
-    pub(crate) source: Option<Source>,
+    pub(crate) source: Option<PolicySource>,
 }
 
 /// A policy as a contract has it.
@@ -141,8 +141,8 @@ impl Contract {
     }
 
     /// The values that identify the counter, in the order of `key`.
-    pub fn identity<'a>(&'a self, entries: &'a [(&'a str, &'a str)]) -> Identity<'a> {
-        Identity::by_key(&self.key, entries)
+    pub fn identity<'a>(&'a self, entries: &'a [(&'a str, &'a str)]) -> CounterIdentity<'a> {
+        CounterIdentity::by_key(&self.key, entries)
     }
 }
 

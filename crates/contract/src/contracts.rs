@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 
 use crate::check;
 use crate::contract::Contract;
-use crate::entries::{Descriptor, Identity};
+use crate::entries::{CounterIdentity, Descriptor};
 use crate::envoy::{self, EnvoyDomains};
 use crate::error::ContractErrors;
 use crate::index::Index;
@@ -228,7 +228,7 @@ impl Contracts {
     pub fn bind<'a>(
         &'a self,
         request: &Descriptor<'a>,
-        mut visit: impl FnMut(usize, Identity<'a>),
+        mut visit: impl FnMut(usize, CounterIdentity<'a>),
     ) {
         match &self.rules {
             Rules::Each(index) => {

@@ -32,7 +32,7 @@ impl<'a> Descriptor<'a> {
 
 /// The values that tell one counter of a contract from another, in order; borrowed, so that nothing is allocated.
 #[derive(Clone, Debug)]
-pub struct Identity<'a>(Values<'a>);
+pub struct CounterIdentity<'a>(Values<'a>);
 
 #[derive(Clone, Debug)]
 enum Values<'a> {
@@ -48,7 +48,7 @@ enum Values<'a> {
     },
 }
 
-impl<'a> Identity<'a> {
+impl<'a> CounterIdentity<'a> {
     pub(crate) fn by_key(key: &'a [String], entries: &'a [(&'a str, &'a str)]) -> Self {
         Self(Values::ByKey {
             key: key.iter(),
@@ -67,7 +67,7 @@ impl<'a> Identity<'a> {
     }
 }
 
-impl<'a> Iterator for Identity<'a> {
+impl<'a> Iterator for CounterIdentity<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

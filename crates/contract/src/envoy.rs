@@ -19,19 +19,19 @@ pub use tree::{EnvoyDomain, EnvoyDomains, EnvoyRule};
 
 use crate::error::ContractErrors;
 use crate::yaml;
-use parts::Parts;
+use parts::DescriptorTexts;
 
 /// Reads a descriptor file: one document for each domain.
 pub fn parse(text: &str) -> Result<EnvoyDomains, ContractErrors> {
-    parse_parts(&Parts::one(text))
+    parse_parts(&DescriptorTexts::one(text))
 }
 
 /// Reads descriptor files together, as if they were one: each is a name and a text.
 pub fn parse_files(files: &[(String, String)]) -> Result<EnvoyDomains, ContractErrors> {
-    parse_parts(&Parts::of(files))
+    parse_parts(&DescriptorTexts::of(files))
 }
 
-fn parse_parts(parts: &Parts<'_>) -> Result<EnvoyDomains, ContractErrors> {
+fn parse_parts(parts: &DescriptorTexts<'_>) -> Result<EnvoyDomains, ContractErrors> {
     let raw = yaml::read_all(&parts.text);
     let checked = raw.and_then(|raw| check::check(&merged(raw), parts));
     checked.map_err(|errors| parts.located(errors))

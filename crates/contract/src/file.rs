@@ -9,5 +9,5 @@ pub use crate::problems::{Problem, Problems};
 pub use crate::raw::{RawContract, RawPlan, RawPolicies, RawPolicy};
 pub use crate::scalar::{choice, name, nanos, nanos_of, switch, whole};
 pub use crate::snippet::{Place, quote};
-pub use crate::text::{Few, Node, Pairs, Text, given};
+pub use crate::text::{Few, Pairs, Text, YamlNode, given};
 pub use crate::yaml::read;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{ANY, Contract};
-use crate::entries::Identity;
+use crate::entries::CounterIdentity;
 
 /// Lists of contract positions, each ascending.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ pub(crate) struct Matching<'a> {
 }
 
 impl<'a> Iterator for Matching<'a> {
-    type Item = (usize, &'a Contract, Identity<'a>);
+    type Item = (usize, &'a Contract, CounterIdentity<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

@@ -10,9 +10,9 @@ use crate::text::Text;
 
 /// Checked policies in the order given: for each field its letter, its text and an end; then the policy's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept(Box<str>);
+pub(crate) struct KeptPolicies(Box<str>);
 
-impl Kept {
+impl KeptPolicies {
     pub(crate) fn of(policies: &[Given]) -> Self {
         let mut text = String::new();
         for policy in policies {
@@ -82,7 +82,7 @@ mod tests {
             { name: 'a b', limit: 1, per: day, algorithm: fixed-window, time_zone: Europe/Ljubljana, durable: true }]";
         let raw: RawPolicies = yaml::read(text).unwrap();
         let policies = given(&raw, &mut Problems::default());
-        let kept = Kept::of(&policies);
+        let kept = KeptPolicies::of(&policies);
         assert!(kept.bytes().len() < text.len(), "{}", kept.bytes().len());
         let again = kept.given(Place::default());
         assert_eq!(again.len(), policies.len());
@@ -95,7 +95,7 @@ mod tests {
             };
             assert_eq!(said(again), said(policy));
         }
-        assert_eq!(Kept::of(&again), kept);
+        assert_eq!(KeptPolicies::of(&again), kept);
         assert!(
             Field::names().len() * 2 + usize::from(FIRST) <= 256,
             "there is a letter for each"

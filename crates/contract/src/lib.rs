@@ -59,7 +59,7 @@ mod yaml;
 pub use contract::{Contract, NamedPolicy, OnFailure, are_lent};
 pub use contracts::{Contracts, Unmatched};
 pub use dialect::{Dialect, Reset};
-pub use entries::{Descriptor, Identity};
+pub use entries::{CounterIdentity, Descriptor};
 pub use error::{ContractError, ContractErrors, ErrorKind};
 pub use fields::{FieldShape, PolicyField};
 pub use modes::{Coordination, Decider, Feature, ModeFields, ModeRow, Recovery};

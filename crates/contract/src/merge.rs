@@ -6,7 +6,7 @@ use crate::nearest::unknown_field;
 use crate::problems::{Problem, Problems};
 use crate::raw::RawPolicy;
 use crate::snippet::{Place, quote};
-use crate::text::{Node, Text};
+use crate::text::{Text, YamlNode};
 
 /// The fields given for one policy, by whoever gave them.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Given {
 
 impl Given {
     /// Sorts out fields that do not exist.
-    pub(crate) fn of(raw: &Node<RawPolicy>, problems: &mut Problems) -> Self {
+    pub(crate) fn of(raw: &YamlNode<RawPolicy>, problems: &mut Problems) -> Self {
         let mut fields = Vec::new();
         let mut has_unknown = false;
         for (name, value) in &raw.value.0.0 {

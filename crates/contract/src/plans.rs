@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tollgate_limit::POLICIES_MAX;
 
 use crate::error::{ContractErrors, ErrorKind};
-use crate::kept::Kept;
+use crate::kept::KeptPolicies;
 use crate::merge::{Given, overlaid};
 use crate::nearest::hint;
 use crate::policy::{self, Inherited};
@@ -24,7 +24,7 @@ pub struct Plans(BTreeMap<Box<str>, Plan>);
 #[derive(Clone, Debug)]
 struct Plan {
     follows: Option<Box<str>>,
-    own: Kept,
+    own: KeptPolicies,
 }
 
 impl Plans {
@@ -220,7 +220,7 @@ impl Plan {
     fn of(raw: &RawPlan, own: &[Given]) -> Self {
         Self {
             follows: raw.follows.as_ref().map(|text| text.value.clone()),
-            own: Kept::of(own),
+            own: KeptPolicies::of(own),
         }
     }
 }

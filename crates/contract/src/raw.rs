@@ -13,7 +13,7 @@ use tollgate_limit::POLICIES_MAX;
 
 use crate::fields::{FieldShape, PolicyField};
 use crate::schema;
-use crate::text::{Few, Node, Pairs, TOO_MANY, Text, given};
+use crate::text::{Few, Pairs, TOO_MANY, Text, YamlNode, given};
 use crate::{CONTRACTS_MAX, ENTRIES_MAX, PLANS_MAX};
 
 /// Contracts of Tollgate: which limits bind which requests.
@@ -24,7 +24,7 @@ pub(crate) struct RawFile {
     /// The contracts. Every one that applies to a request binds it.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Vec<RawContract>", length(min = 1, max = 100_000))]
-    pub(crate) contracts: Option<Node<Few<Node<RawContract>, CONTRACTS_MAX>>>,
+    pub(crate) contracts: Option<YamlNode<Few<YamlNode<RawContract>, CONTRACTS_MAX>>>,
     /// Named sets of policies that contracts follow.
     #[serde(default)]
     #[schemars(with = "PlansSchema")]
@@ -39,7 +39,7 @@ pub(crate) struct RawFile {
 #[derive(Debug, Deserialize)]
 pub(crate) struct RawPart {
     #[serde(default, deserialize_with = "given")]
-    pub(crate) contracts: Option<Node<Few<Node<RawContract>, CONTRACTS_MAX>>>,
+    pub(crate) contracts: Option<YamlNode<Few<YamlNode<RawContract>, CONTRACTS_MAX>>>,
     #[serde(default)]
     pub(crate) plans: RawPlans,
 }
@@ -108,7 +108,7 @@ impl RawContract {
 }
 
 /// The policies of a contract or a plan.
-pub type RawPolicies = Few<Node<RawPolicy>, POLICIES_MAX>;
+pub type RawPolicies = Few<YamlNode<RawPolicy>, POLICIES_MAX>;
 
 /// A policy: names with values. Which names there are is in `fields`.
 #[derive(Debug, Deserialize)]

@@ -7,7 +7,7 @@ use tollgate_kit::{FNV, fnv};
 use crate::check::{check_contract, check_policies, given};
 use crate::contract::Contract;
 use crate::error::{ContractErrors, ErrorKind};
-use crate::kept::Kept;
+use crate::kept::KeptPolicies;
 use crate::merge::{Given, laid_over, overlaid};
 use crate::modes::Coordination;
 use crate::plans::Plans;
@@ -16,13 +16,13 @@ use crate::problems::{Problem, Problems};
 use crate::raw::{RawContract, RawPolicies};
 use crate::snippet::{Place, quote};
 use crate::terms::Terms;
-use crate::text::{Node, Text};
+use crate::text::{Text, YamlNode};
 use crate::yaml;
 
 /// What a contract says about its policies.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
-    own: Kept,
+pub(crate) struct PolicySource {
+    own: KeptPolicies,
     coordination: Coordination,
 }
 
@@ -69,10 +69,10 @@ impl Deal {
     }
 }
 
-impl Source {
+impl PolicySource {
     pub(crate) fn of(own: &[Given], default: Inherited) -> Self {
         Self {
-            own: Kept::of(own),
+            own: KeptPolicies::of(own),
             coordination: default.coordination,
         }
     }
@@ -89,14 +89,14 @@ impl Source {
     fn version(&self, all: &[Given]) -> u64 {
         let hash = fnv(FNV, &[self.coordination as u8]);
         let sorted: Vec<Given> = all.iter().map(Given::sorted).collect();
-        fnv(hash, Kept::of(&sorted).bytes()).max(1)
+        fnv(hash, KeptPolicies::of(&sorted).bytes()).max(1)
     }
 }
 
 impl Contract {
     /// Reads one contract by itself and checks it; what it follows is among `plans`.
     pub fn read(text: &str, plans: &Plans) -> Result<(Self, RawContract), ContractErrors> {
-        let raw: Node<RawContract> = yaml::read(text)?;
+        let raw: YamlNode<RawContract> = yaml::read(text)?;
         let mut problems = Problems::default();
         let plan =
             |name: &Text, problems: &mut Problems| plans.named(&name.value, name.place, problems);

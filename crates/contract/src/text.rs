@@ -45,14 +45,14 @@ impl Serialize for Text {
 
 /// Fields or a list, with the place they begin at.
 #[derive(Clone, Debug)]
-pub struct Node<T> {
+pub struct YamlNode<T> {
     /// What is there.
     pub value: T,
     /// Where it begins.
     pub place: Place,
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Node<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for YamlNode<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Spanned {
             value, referenced, ..
@@ -64,7 +64,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Node<T> {
     }
 }
 
-impl<T: Serialize> Serialize for Node<T> {
+impl<T: Serialize> Serialize for YamlNode<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(serializer)
     }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep_until};
 
-use crate::mesh::Shared;
+use crate::mesh::MeshShared;
 use crate::queue::Parcel;
 
 /// The largest datagram there is.
 const DATAGRAM_MAX: usize = 65_535;
 
 /// Takes what is sent to a node.
-pub(crate) async fn receive(shared: Arc<Shared>, to: u16, socket: Arc<UdpSocket>) {
+pub(crate) async fn receive(shared: Arc<MeshShared>, to: u16, socket: Arc<UdpSocket>) {
     let mut buffer = vec![0; DATAGRAM_MAX];
     loop {
         // An error here tells of a datagram sent before whose receiver is gone.
@@ -48,7 +48,7 @@ pub(crate) async fn receive(shared: Arc<Shared>, to: u16, socket: Arc<UdpSocket>
 }
 
 /// Sends on what is due, for ever.
-pub(crate) async fn deliver(shared: Arc<Shared>) {
+pub(crate) async fn deliver(shared: Arc<MeshShared>) {
     loop {
         let next_due = shared.queue().next_due();
         let Some(due) = next_due else {
@@ -69,7 +69,7 @@ pub(crate) async fn deliver(shared: Arc<Shared>) {
     }
 }
 
-fn pass_on(shared: &Shared, parcel: &Parcel) {
+fn pass_on(shared: &MeshShared, parcel: &Parcel) {
     let through = shared.socket(parcel.from.unwrap_or(parcel.to));
     let real = shared.real(parcel.to);
     // Counted under one lock with the sending, so that whoever got one finds it counted.

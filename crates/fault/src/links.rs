@@ -9,7 +9,7 @@ use tollgate_kit::Dice;
 
 /// What befalls what one node sends another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weather {
+pub struct DatagramConditions {
     /// Everything takes that long.
     pub delay: Duration,
     /// And up to that much longer, each datagram its own, so that they overtake each other.
@@ -26,7 +26,7 @@ pub struct Weather {
 
 /// What happened so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DatagramCounts {
     /// Datagrams passed on, copies included.
     pub datagrams: u64,
     /// Their bytes.
@@ -51,24 +51,24 @@ pub struct Counts {
 
 /// When the copies of one datagram are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fate {
+pub(crate) struct DatagramFate {
     pub(crate) first: Option<Duration>,
     pub(crate) copy: Option<Duration>,
 }
 
 /// Somebody who sent something; strangers have no number.
-pub(crate) type Sender = Option<u16>;
+pub(crate) type DatagramSender = Option<u16>;
 
 /// Every link.
 #[derive(Debug)]
 pub(crate) struct Links {
     seed: u64,
-    usual: Weather,
-    own: BTreeMap<(u16, u16), Weather>,
+    usual: DatagramConditions,
+    own: BTreeMap<(u16, u16), DatagramConditions>,
     /// How many cuts are on a link; they may overlap.
     cuts: BTreeMap<(u16, u16), u32>,
     dice: BTreeMap<(u16, u16), Dice>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: DatagramCounts,
 }
 
 /// The number under which strangers roll dice.
@@ -78,25 +78,25 @@ impl Links {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
-            usual: Weather::default(),
+            usual: DatagramConditions::default(),
             own: BTreeMap::new(),
             cuts: BTreeMap::new(),
             dice: BTreeMap::new(),
-            counts: Counts::default(),
+            counts: DatagramCounts::default(),
         }
     }
 
     /// The weather of all links, whatever was said of single ones.
-    pub(crate) fn set_all(&mut self, weather: Weather) {
+    pub(crate) fn set_all(&mut self, weather: DatagramConditions) {
         self.usual = weather;
         self.own.clear();
     }
 
-    pub(crate) fn set(&mut self, from: u16, to: u16, weather: Weather) {
+    pub(crate) fn set(&mut self, from: u16, to: u16, weather: DatagramConditions) {
         self.own.insert((from, to), weather);
     }
 
-    pub(crate) fn usual(&self) -> Weather {
+    pub(crate) fn usual(&self) -> DatagramConditions {
         self.usual
     }
 
@@ -122,21 +122,21 @@ impl Links {
         self.cuts.clear();
     }
 
-    pub(crate) fn is_cut(&self, from: Sender, to: u16) -> bool {
+    pub(crate) fn is_cut(&self, from: DatagramSender, to: u16) -> bool {
         from.is_some_and(|from| self.cuts.contains_key(&(from, to)))
     }
 
     /// What becomes of a datagram that is sent now.
-    pub(crate) fn fate(&mut self, from: Sender, to: u16) -> Fate {
+    pub(crate) fn fate(&mut self, from: DatagramSender, to: u16) -> DatagramFate {
         if self.is_cut(from, to) {
             self.counts.cut += 1;
-            return Fate::default();
+            return DatagramFate::default();
         }
         let weather = self.weather(from, to);
         let dice = self.dice(from, to);
         if befalls(weather.loss, dice) {
             self.counts.lost += 1;
-            return Fate::default();
+            return DatagramFate::default();
         }
         let is_held = befalls(weather.reordering, dice);
         let is_doubled = befalls(weather.duplication, dice);
@@ -149,25 +149,25 @@ impl Links {
         let copy = is_doubled.then(|| takes(weather, dice));
         self.counts.reordered += u64::from(is_held);
         self.counts.copies += u64::from(is_doubled);
-        Fate {
+        DatagramFate {
             first: Some(first),
             copy,
         }
     }
 
     /// How long bytes of a connection take.
-    pub(crate) fn latency(&mut self, from: Sender, to: Sender) -> Duration {
+    pub(crate) fn latency(&mut self, from: DatagramSender, to: DatagramSender) -> Duration {
         let to = to.unwrap_or(STRANGER);
         let weather = self.weather(from, to);
         takes(weather, self.dice(from, to))
     }
 
-    fn weather(&self, from: Sender, to: u16) -> Weather {
+    fn weather(&self, from: DatagramSender, to: u16) -> DatagramConditions {
         let own = from.and_then(|from| self.own.get(&(from, to)));
         own.copied().unwrap_or(self.usual)
     }
 
-    fn dice(&mut self, from: Sender, to: u16) -> &mut Dice {
+    fn dice(&mut self, from: DatagramSender, to: u16) -> &mut Dice {
         let (seed, from) = (self.seed, from.unwrap_or(STRANGER));
         let link = u64::from(from) << 16 | u64::from(to);
         let fresh = || Dice::new(seed ^ link.wrapping_mul(0xa076_1d64_78bd_642f));
@@ -180,7 +180,7 @@ fn befalls(odds: u32, dice: &mut Dice) -> bool {
     odds > 0 && dice.chance(odds.into(), 1_000_000)
 }
 
-fn takes(weather: Weather, dice: &mut Dice) -> Duration {
+fn takes(weather: DatagramConditions, dice: &mut Dice) -> Duration {
     let jitter = u64::try_from(weather.jitter.as_nanos()).unwrap_or(u64::MAX);
     if jitter == 0 {
         return weather.delay;
@@ -202,7 +202,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn fates(seed: u64, weather: Weather) -> Vec<Fate> {
+    fn fates(seed: u64, weather: DatagramConditions) -> Vec<DatagramFate> {
         let mut links = Links::new(seed);
         links.set_all(weather);
         (0..2_000).map(|_| links.fate(Some(1), 2)).collect()
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_seed_decides_everything() {
-        let weather = Weather {
+        let weather = DatagramConditions {
             delay: ms(5),
             jitter: ms(3),
             loss: 100_000,
@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn odds_are_kept() {
-        let weather = Weather {
+        let weather = DatagramConditions {
             loss: 100_000,
             duplication: 200_000,
-            ..Weather::default()
+            ..DatagramConditions::default()
         };
         let fates = fates(3, weather);
         let lost = fates.iter().filter(|fate| fate.first.is_none()).count();
@@ -247,7 +247,7 @@ mod tests {
         links.mend(&[0, 1], &[1, 2]);
         assert!(links.is_cut(Some(0), 2), "the second is still there");
         assert!(!links.is_cut(Some(0), 1));
-        assert_eq!(links.fate(Some(0), 2), Fate::default());
+        assert_eq!(links.fate(Some(0), 2), DatagramFate::default());
         links.mend_all();
         assert!(links.fate(Some(0), 2).first.is_some());
         links.mend(&[0], &[2]);
@@ -257,14 +257,14 @@ mod tests {
     #[test]
     fn single_links_differ_until_all_are_set() {
         let mut links = Links::new(1);
-        let slow = Weather {
+        let slow = DatagramConditions {
             delay: ms(9),
-            ..Weather::default()
+            ..DatagramConditions::default()
         };
         links.set(0, 1, slow);
         assert_eq!(links.fate(Some(0), 1).first, Some(ms(9)));
         assert_eq!(links.fate(Some(1), 0).first, Some(ms(0)));
-        links.set_all(Weather::default());
+        links.set_all(DatagramConditions::default());
         assert_eq!(links.fate(Some(0), 1).first, Some(ms(0)));
     }
 }

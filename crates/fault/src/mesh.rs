@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, watch};
 
-use crate::links::{Counts, Links, Sender, Weather};
-use crate::queue::Queue;
-use crate::script::{Change, Process};
+use crate::links::{DatagramConditions, DatagramCounts, DatagramSender, Links};
+use crate::queue::DatagramQueue;
+use crate::script::{Change, ProcessFault};
 use crate::{datagrams, streams};
 
 /// A proxy between the nodes of a cluster, on a thread of its own. It ends when it is dropped.
@@ -23,7 +23,7 @@ use crate::{datagrams, streams};
 /// [`Mesh::place`] where it really is, now and after each restart.
 #[derive(Debug)]
 pub struct Mesh {
-    shared: Arc<Shared>,
+    shared: Arc<MeshShared>,
     handle: Handle,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -31,10 +31,10 @@ pub struct Mesh {
 
 /// What all tasks share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct MeshShared {
     links: Mutex<Links>,
     nodes: Mutex<BTreeMap<u16, Node>>,
-    queue: Mutex<Queue>,
+    queue: Mutex<DatagramQueue>,
     /// Something was queued.
     pub(crate) queued: Notify,
     /// Counts changes of the weather, for connections that wait out a cut.
@@ -56,7 +56,7 @@ impl Mesh {
     /// A proxy without ports; `seed` decides what is lost and how long things take.
     pub fn new(seed: u64) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(MeshShared {
             links: Mutex::new(Links::new(seed)),
             nodes: Mutex::default(),
             queue: Mutex::default(),
@@ -114,12 +114,12 @@ impl Mesh {
     }
 
     /// Gives every link that weather. Cuts stay.
-    pub fn set_all(&self, weather: Weather) {
+    pub fn set_all(&self, weather: DatagramConditions) {
         self.change(|links| links.set_all(weather));
     }
 
     /// Gives one direction between two nodes that weather.
-    pub fn set(&self, from: u16, to: u16, weather: Weather) {
+    pub fn set(&self, from: u16, to: u16, weather: DatagramConditions) {
         self.change(|links| links.set(from, to, weather));
     }
 
@@ -142,23 +142,23 @@ impl Mesh {
     }
 
     /// Does what a step of a script says; what it says of processes is for the caller.
-    pub fn apply(&self, change: &Change) -> Option<Process> {
+    pub fn apply(&self, change: &Change) -> Option<ProcessFault> {
         let usual = self.shared.links().usual();
         match change {
-            Change::Delay { base, jitter } => self.set_all(Weather {
+            Change::Delay { base, jitter } => self.set_all(DatagramConditions {
                 delay: *base,
                 jitter: *jitter,
                 ..usual
             }),
-            Change::Loss(loss) => self.set_all(Weather {
+            Change::Loss(loss) => self.set_all(DatagramConditions {
                 loss: *loss,
                 ..usual
             }),
-            Change::Duplication(duplication) => self.set_all(Weather {
+            Change::Duplication(duplication) => self.set_all(DatagramConditions {
                 duplication: *duplication,
                 ..usual
             }),
-            Change::Reordering { odds, hold } => self.set_all(Weather {
+            Change::Reordering { odds, hold } => self.set_all(DatagramConditions {
                 reordering: *odds,
                 hold: *hold,
                 ..usual
@@ -172,7 +172,7 @@ impl Mesh {
     }
 
     /// What happened so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> DatagramCounts {
         self.shared.links().counts
     }
 
@@ -192,12 +192,12 @@ impl Drop for Mesh {
     }
 }
 
-impl Shared {
+impl MeshShared {
     pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn queue(&self) -> MutexGuard<'_, Queue> {
+    pub(crate) fn queue(&self) -> MutexGuard<'_, DatagramQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -211,7 +211,7 @@ impl Shared {
     }
 
     /// The node that sends from that address.
-    pub(crate) fn sender(&self, source: SocketAddr) -> Sender {
+    pub(crate) fn sender(&self, source: SocketAddr) -> DatagramSender {
         let nodes = self.nodes();
         let found = nodes.iter().find(|(_, node)| node.real == Some(source));
         found.map(|(number, _)| *number)

@@ -20,12 +20,12 @@ pub(crate) struct Parcel {
 
 /// Datagrams on their way.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct DatagramQueue {
     heap: BinaryHeap<Reverse<(Instant, u64, Parcel)>>,
     count: u64,
 }
 
-impl Queue {
+impl DatagramQueue {
     /// Adds one; whether there was room.
     pub(crate) fn add(&mut self, due: Instant, parcel: Parcel) -> bool {
         if self.heap.len() >= UNDER_WAY_MAX {

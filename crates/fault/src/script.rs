@@ -44,12 +44,12 @@ pub enum Change {
     /// The end of all cuts.
     MendAll,
     /// Something happens to a process.
-    Process(Process),
+    Process(ProcessFault),
 }
 
 /// Something that happens to a node's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Process {
+pub enum ProcessFault {
     /// It is killed, and can say nothing.
     Kill(u16),
     /// It is asked to end.
@@ -69,7 +69,7 @@ pub enum Process {
 
 /// A change and when it comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ScriptStep {
     /// When, since the start.
     pub at: Duration,
     /// What.
@@ -79,7 +79,7 @@ pub struct Step {
 /// Steps in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    steps: Vec<Step>,
+    steps: Vec<ScriptStep>,
 }
 
 /// A line of a script that says nothing.
@@ -104,18 +104,18 @@ const STEPS_MAX: usize = 10_000;
 
 impl Script {
     /// The same steps in order of time; those of one time stay as they were.
-    pub fn new(mut steps: Vec<Step>) -> Self {
+    pub fn new(mut steps: Vec<ScriptStep>) -> Self {
         steps.sort_by_key(|step| step.at);
         Self { steps }
     }
 
     /// The steps, in order.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[ScriptStep] {
         &self.steps
     }
 
     /// Waits for each step from `begun` on, and hands it over.
-    pub fn play(&self, begun: Instant, mut apply: impl FnMut(&Step)) {
+    pub fn play(&self, begun: Instant, mut apply: impl FnMut(&ScriptStep)) {
         for step in &self.steps {
             let wait = (begun + step.at).saturating_duration_since(Instant::now());
             std::thread::sleep(wait);
@@ -149,13 +149,13 @@ impl FromStr for Script {
 }
 
 /// Reads one line; a cut with an end is two steps.
-fn parse(words: &[&str], steps: &mut Vec<Step>) -> Result<(), String> {
+fn parse(words: &[&str], steps: &mut Vec<ScriptStep>) -> Result<(), String> {
     let ["at", at, what @ ..] = words else {
         return Err("a line begins with `at TIME`".to_owned());
     };
     let at = time(at)?;
     let mut add = |after: Duration, change| {
-        steps.push(Step {
+        steps.push(ScriptStep {
             at: at + after,
             change,
         });
@@ -216,12 +216,12 @@ fn simple(words: &[&str]) -> Result<Change, String> {
             hold: time(hold)?,
         },
         ["mend"] => Change::MendAll,
-        ["kill", which] => Change::Process(Process::Kill(node(which)?)),
-        ["stop", which] => Change::Process(Process::Stop(node(which)?)),
-        ["pause", which] => Change::Process(Process::Pause(node(which)?)),
-        ["resume", which] => Change::Process(Process::Resume(node(which)?)),
+        ["kill", which] => Change::Process(ProcessFault::Kill(node(which)?)),
+        ["stop", which] => Change::Process(ProcessFault::Stop(node(which)?)),
+        ["pause", which] => Change::Process(ProcessFault::Pause(node(which)?)),
+        ["resume", which] => Change::Process(ProcessFault::Resume(node(which)?)),
         ["start", which, rest @ ..] if rest.is_empty() || rest == ["empty"] => {
-            Change::Process(Process::Start {
+            Change::Process(ProcessFault::Start {
                 node: node(which)?,
                 is_empty: !rest.is_empty(),
             })
@@ -322,7 +322,7 @@ mod tests {
                 },
                 &Change::Loss(50_000),
                 &Change::Mend { from, to },
-                &Change::Process(Process::Kill(4)),
+                &Change::Process(ProcessFault::Kill(4)),
             ]
         );
     }
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(script.steps().len(), 6);
         let both = |a: &Change, b: &Change| matches!((a, b), (Change::Cut { from, .. }, Change::Cut { to, .. }) if from == to);
         assert!(both(&script.steps()[0].change, &script.steps()[1].change));
-        let start = Change::Process(Process::Start {
+        let start = Change::Process(ProcessFault::Start {
             node: 1,
             is_empty: true,
         });

@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
-use crate::links::Sender;
-use crate::mesh::Shared;
+use crate::links::DatagramSender;
+use crate::mesh::MeshShared;
 use crate::whose;
 
 /// Connections to one node at once.
@@ -29,8 +29,8 @@ const BREATH: Duration = Duration::from_millis(20);
 /// Who is at the two ends.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
-    from: Sender,
-    to: Sender,
+    from: DatagramSender,
+    to: DatagramSender,
 }
 
 impl Ends {
@@ -42,14 +42,14 @@ impl Ends {
     }
 
     /// Whether either direction is cut: without the one, nothing is acknowledged on the other.
-    fn are_cut(self, shared: &Shared) -> bool {
+    fn are_cut(self, shared: &MeshShared) -> bool {
         let links = shared.links();
         let is_cut = |ends: Self| ends.to.is_some_and(|to| links.is_cut(ends.from, to));
         is_cut(self) || is_cut(self.back())
     }
 
     /// Waits until neither direction is cut.
-    async fn meet(self, shared: &Shared) {
+    async fn meet(self, shared: &MeshShared) {
         let mut changes = shared.changes.subscribe();
         while self.are_cut(shared) {
             if changes.changed().await.is_err() {
@@ -60,7 +60,7 @@ impl Ends {
 }
 
 /// Takes connections to a node.
-pub(crate) async fn accept(shared: Arc<Shared>, to: u16, listener: TcpListener) {
+pub(crate) async fn accept(shared: Arc<MeshShared>, to: u16, listener: TcpListener) {
     let room = Arc::new(Semaphore::new(STREAMS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
@@ -79,7 +79,12 @@ pub(crate) async fn accept(shared: Arc<Shared>, to: u16, listener: TcpListener) 
     }
 }
 
-async fn pass(shared: &Arc<Shared>, to: u16, near: TcpStream, peer: SocketAddr) -> io::Result<()> {
+async fn pass(
+    shared: &Arc<MeshShared>,
+    to: u16,
+    near: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<()> {
     let (pids, here) = (shared.pids(), near.local_addr()?);
     let from = tokio::task::spawn_blocking(move || whose::node_of(peer, here, &pids)).await;
     let from = from.unwrap_or_default();
@@ -105,7 +110,7 @@ async fn pass(shared: &Arc<Shared>, to: u16, near: TcpStream, peer: SocketAddr) 
 
 /// Carries one direction until its end.
 async fn one_way(
-    shared: &Shared,
+    shared: &MeshShared,
     ends: Ends,
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
@@ -122,7 +127,7 @@ async fn one_way(
 type Chunk = (Instant, Vec<u8>);
 
 async fn take(
-    shared: &Shared,
+    shared: &MeshShared,
     ends: Ends,
     mut reader: OwnedReadHalf,
     chunks: mpsc::Sender<Chunk>,
@@ -141,7 +146,7 @@ async fn take(
 }
 
 async fn give(
-    shared: &Shared,
+    shared: &MeshShared,
     ends: Ends,
     mut writer: OwnedWriteHalf,
     mut chunks: mpsc::Receiver<Chunk>,

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use tollgate_fault::{Change, Mesh, Weather};
+use tollgate_fault::{Change, DatagramConditions, Mesh};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How long nothing must come for it to be believed that nothing will.
@@ -92,9 +92,9 @@ fn a_cut_is_one_way_until_it_is_mended() {
 fn delay_is_kept_and_keeps_the_order() {
     let mesh = Mesh::new(1).unwrap();
     let nodes = nodes(&mesh, 2);
-    mesh.set_all(Weather {
+    mesh.set_all(DatagramConditions {
         delay: Duration::from_millis(30),
-        ..Weather::default()
+        ..DatagramConditions::default()
     });
     let begun = Instant::now();
     for number in 0..20_u8 {
@@ -184,9 +184,9 @@ fn connections_pass_late_and_end_when_they_end() {
     let mesh = Mesh::new(1).unwrap();
     let told = mesh.add(1).unwrap();
     mesh.place(1, echo(), None);
-    mesh.set_all(Weather {
+    mesh.set_all(DatagramConditions {
         delay: Duration::from_millis(20),
-        ..Weather::default()
+        ..DatagramConditions::default()
     });
     let mut stream = TcpStream::connect(told).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::stream::Source;
+use crate::stream::ByteSource;
 
 /// Bytes asked for at once.
 pub(crate) const CHUNK: usize = 1 << 14;
@@ -30,7 +30,7 @@ impl Buffer {
     }
 
     /// Reads more; says how many bytes there were, zero at the end. Nothing is lost where it is given up.
-    pub(crate) async fn fill(&mut self, from: &mut Source) -> io::Result<usize> {
+    pub(crate) async fn fill(&mut self, from: &mut ByteSource) -> io::Result<usize> {
         from.read_some(&mut self.0, CHUNK).await
     }
 }
@@ -40,25 +40,25 @@ pub(crate) async fn write(
     to: &mut (impl AsyncWrite + Unpin),
     mut bytes: &[u8],
     stall: Duration,
-) -> Result<(), Broken> {
+) -> Result<(), BufferError> {
     while !bytes.is_empty() {
         match timeout(stall, to.write(bytes)).await {
-            Err(_) => return Err(Broken::Stalled),
-            Ok(Err(_) | Ok(0)) => return Err(Broken::Gone),
+            Err(_) => return Err(BufferError::Stalled),
+            Ok(Err(_) | Ok(0)) => return Err(BufferError::Gone),
             Ok(Ok(count)) => bytes = &bytes[count..],
         }
     }
     // What was taken may have been sealed and not sent.
     match timeout(stall, to.flush()).await {
-        Err(_) => Err(Broken::Stalled),
-        Ok(Err(_)) => Err(Broken::Gone),
+        Err(_) => Err(BufferError::Stalled),
+        Ok(Err(_)) => Err(BufferError::Gone),
         Ok(Ok(())) => Ok(()),
     }
 }
 
 /// Why nothing can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(crate) enum BufferError {
     /// Nobody is there.
     Gone,
     /// Nothing was taken for too long.

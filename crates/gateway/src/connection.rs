@@ -12,19 +12,19 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
 use tollgate_limit::Instant;
-use tollgate_mqtt::{Connect, Header, Kind, Malformed, Version, reason, write};
+use tollgate_mqtt::{Connect, Header, Malformed, PacketKind, Version, reason, write};
 use tollgate_serve::shared::Shared as Server;
 
-use crate::buffer::{Broken, Buffer, write as put};
+use crate::buffer::{Buffer, BufferError, write as put};
 use crate::down::{self, Greeting};
-use crate::judge::{Judge, Sender};
-use crate::log::Log;
-use crate::meter::{Count, Meter};
-use crate::outbox::Outbox;
-use crate::places::{Guest, Places};
-use crate::probe::Probe;
-use crate::settings::{Arrival, Settings};
-use crate::stream::{Halves, Source};
+use crate::judge::{MessageJudge, MessageSender};
+use crate::log::GatewayLog;
+use crate::meter::{Count, GatewayMeter};
+use crate::outbox::ClientOutbox;
+use crate::places::{CurrentPlacement, Guest};
+use crate::probe::UnansweredMessages;
+use crate::settings::{ArrivalTime, GatewaySettings};
+use crate::stream::{ByteSource, Halves};
 use crate::tls::Seals;
 use crate::up;
 
@@ -32,17 +32,17 @@ use crate::up;
 const CONNECT_MAX: usize = 1 << 19;
 
 /// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
+pub(crate) struct GatewayShared {
+    pub(crate) settings: GatewaySettings,
     pub(crate) server: Arc<Server>,
-    pub(crate) judge: Judge,
-    pub(crate) meter: Arc<Meter>,
+    pub(crate) judge: MessageJudge,
+    pub(crate) meter: Arc<GatewayMeter>,
     pub(crate) seals: Arc<Seals>,
-    pub(crate) places: Arc<Places>,
-    pub(crate) log: Log,
+    pub(crate) places: Arc<CurrentPlacement>,
+    pub(crate) log: GatewayLog,
 }
 
-impl Shared {
+impl GatewayShared {
     /// When it was that long ago, by the engine's clock.
     pub(crate) fn ago(&self, age: Duration) -> Instant {
         let nanos = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
@@ -71,14 +71,14 @@ impl Shared {
 }
 
 /// What both directions of one connection share.
-pub(crate) struct Link<'s> {
-    pub(crate) shared: &'s Shared,
+pub(crate) struct ClientLink<'s> {
+    pub(crate) shared: &'s GatewayShared,
     pub(crate) version: Version,
-    pub(crate) outbox: Outbox,
+    pub(crate) outbox: ClientOutbox,
     /// Whether the client was told to go to another gateway.
     pub(crate) is_moved: AtomicBool,
     /// Messages that the broker has not answered.
-    pub(crate) probe: Probe,
+    pub(crate) probe: UnansweredMessages,
     /// What the broker said when it let the client in.
     pub(crate) greeting: watch::Sender<Option<Greeting>>,
 }
@@ -102,11 +102,11 @@ pub(crate) enum End {
     Said,
 }
 
-impl From<Broken> for End {
-    fn from(broken: Broken) -> Self {
+impl From<BufferError> for End {
+    fn from(broken: BufferError) -> Self {
         match broken {
-            Broken::Gone => Self::Gone,
-            Broken::Stalled => Self::Stalled,
+            BufferError::Gone => Self::Gone,
+            BufferError::Stalled => Self::Stalled,
         }
     }
 }
@@ -114,7 +114,7 @@ impl From<Broken> for End {
 /// Who came, and what was read of it so far.
 struct Hello {
     version: Version,
-    sender: Sender,
+    sender: MessageSender,
     keep_alive: u16,
     buffer: Buffer,
     /// Bytes of the CONNECT at the front.
@@ -124,7 +124,7 @@ struct Hello {
 
 /// Serves one client until either side goes, or the gateway stops.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
+    shared: Arc<GatewayShared>,
     client: TcpStream,
     peer: SocketAddr,
     stop: watch::Receiver<bool>,
@@ -138,7 +138,7 @@ pub(crate) async fn serve(
         Ok(Err(_)) => return shared.turn_away(Count::Unsealed, peer),
         Err(_) => return shared.turn_away(Count::Slow, peer),
     };
-    if shared.settings.arrival == Arrival::Kernel {
+    if shared.settings.arrival == ArrivalTime::Kernel {
         client.from = client.from.stamped();
     }
     let hello = match timeout_at(by, hello(&shared, &mut client.from, peer)).await {
@@ -169,18 +169,18 @@ pub(crate) async fn serve(
 
 /// Carries bytes both ways.
 async fn carry(
-    shared: &Shared,
+    shared: &GatewayShared,
     hello: Hello,
     mut client: Halves,
     mut broker: Halves,
     mut stop: watch::Receiver<bool>,
 ) {
-    let link = Link {
+    let link = ClientLink {
         shared,
         version: hello.version,
-        outbox: Outbox::default(),
+        outbox: ClientOutbox::default(),
         is_moved: AtomicBool::new(false),
-        probe: Probe::default(),
+        probe: UnansweredMessages::default(),
         greeting: watch::Sender::new(None),
     };
     let start = up::Start {
@@ -229,7 +229,7 @@ async fn carry(
 }
 
 /// Waits until a client that the broker let in belongs elsewhere; what it is told.
-async fn moved(link: &Link<'_>, guest: &Guest) -> Vec<u8> {
+async fn moved(link: &ClientLink<'_>, guest: &Guest) -> Vec<u8> {
     let mut greeting = link.greeting.subscribe();
     if greeting.wait_for(Option::is_some).await.is_err() {
         return std::future::pending().await;
@@ -263,7 +263,7 @@ pub(crate) async fn told(stop: &mut watch::Receiver<bool>) {
 }
 
 /// What a client hears when the gateway ends its connection.
-fn last_words(link: &Link<'_>, end: End) {
+fn last_words(link: &ClientLink<'_>, end: End) {
     let reason = match end {
         End::Quota => reason::QUOTA_EXCEEDED,
         End::Malformed(malformed) => malformed.reason(),
@@ -273,14 +273,14 @@ fn last_words(link: &Link<'_>, end: End) {
     goodbye(link, reason);
 }
 
-fn goodbye(link: &Link<'_>, reason: u8) {
+fn goodbye(link: &ClientLink<'_>, reason: u8) {
     // A client that was not let in is not told.
     let is_in = link.greeting.borrow().is_some();
     let words = is_in.then(|| write::disconnect(reason, link.version));
     link.outbox.end(&words.unwrap_or_default());
 }
 
-fn count(meter: &Meter, end: End, malformed: Count) {
+fn count(meter: &GatewayMeter, end: End, malformed: Count) {
     match end {
         End::Malformed(_) => meter.one(malformed),
         End::Stalled => meter.one(Count::Stalled),
@@ -291,14 +291,14 @@ fn count(meter: &Meter, end: End, malformed: Count) {
 
 /// Reads a CONNECT; `None` where the client goes without one.
 async fn hello(
-    shared: &Shared,
-    from: &mut Source,
+    shared: &GatewayShared,
+    from: &mut ByteSource,
     peer: SocketAddr,
 ) -> Result<Hello, Option<Malformed>> {
     let mut buffer = Buffer::default();
     loop {
         if let Some(header) = Header::read(buffer.bytes())? {
-            if header.kind != Kind::Connect {
+            if header.kind != PacketKind::Connect {
                 return Err(Some(Malformed::OutOfTurn));
             }
             let connect = header.packet() as usize;
@@ -309,7 +309,7 @@ async fn hello(
                 let read = Connect::read(body)?;
                 return Ok(Hello {
                     version: read.version,
-                    sender: Sender::new(read.client, read.user, peer.ip()),
+                    sender: MessageSender::new(read.client, read.user, peer.ip()),
                     keep_alive: read.keep_alive,
                     guest: shared.places.guest(&read),
                     buffer,

@@ -8,25 +8,25 @@ use parking_lot::Mutex;
 
 /// The addresses that clients have connected from; no more of them than clients.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ConnectedAddresses {
     most: usize,
     open: Mutex<BTreeMap<IpAddr, usize>>,
 }
 
 /// A client's place, until it is dropped.
-pub(crate) struct Place {
-    crowd: Arc<Crowd>,
+pub(crate) struct ClientSlot {
+    crowd: Arc<ConnectedAddresses>,
     network: IpAddr,
 }
 
-impl Crowd {
+impl ConnectedAddresses {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         let open = Mutex::default();
         Arc::new(Self { most, open })
     }
 
     /// A place for one more from that address; `None` where there are as many as may be.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<ClientSlot> {
         let network = network(address);
         let mut all = self.open.lock();
         let open = all.entry(network).or_default();
@@ -34,14 +34,14 @@ impl Crowd {
             return None;
         }
         *open += 1;
-        Some(Place {
+        Some(ClientSlot {
             crowd: Arc::clone(self),
             network,
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         let mut all = self.crowd.open.lock();
         if let Some(open) = all.get_mut(&self.network) {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_address_has_its_places_and_gets_them_back() {
-        let crowd = Crowd::new(2);
+        let crowd = ConnectedAddresses::new(2);
         let enter = |text: &str| crowd.enter(text.parse().unwrap());
         let (one, two) = (enter("10.0.0.1"), enter("::ffff:10.0.0.1"));
         assert!(one.is_some() && two.is_some() && enter("10.0.0.1").is_none());

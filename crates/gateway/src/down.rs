@@ -3,12 +3,12 @@
 //! Nothing is read from the broker while the client does not take what was read before.
 
 use tokio::time::{Instant, timeout_at};
-use tollgate_mqtt::{Connack, Frames, Header, Kind, Malformed, Piece};
+use tollgate_mqtt::{Connack, Frames, Header, Malformed, PacketKind, Piece};
 
-use crate::buffer::{Broken, Buffer, write};
-use crate::connection::{End, Link};
+use crate::buffer::{Buffer, BufferError, write};
+use crate::connection::{ClientLink, End};
 use crate::meter::Count;
-use crate::stream::{Sink, Source};
+use crate::stream::{ByteSource, Sink};
 use crate::uplink::HEAD_MAX;
 
 /// What the broker said when it let a client in.
@@ -21,7 +21,7 @@ pub(crate) struct Greeting {
 }
 
 /// Carries what the broker sends until there is no more, or the gateway's last words are said.
-pub(crate) async fn carry(link: &Link<'_>, mut from: Source, to: &mut Sink) -> End {
+pub(crate) async fn carry(link: &ClientLink<'_>, mut from: ByteSource, to: &mut Sink) -> End {
     let mut carrier = Carrier {
         link,
         to,
@@ -58,7 +58,7 @@ pub(crate) async fn carry(link: &Link<'_>, mut from: Source, to: &mut Sink) -> E
 }
 
 struct Carrier<'l> {
-    link: &'l Link<'l>,
+    link: &'l ClientLink<'l>,
     to: &'l mut Sink,
     frames: Frames,
     /// Whether the client was let in.
@@ -98,8 +98,8 @@ impl Carrier<'_> {
     /// Looks at the first packets, until one lets the client in; whether there is enough of this one.
     fn greet(&mut self, header: Header, bytes: &[u8]) -> Result<bool, End> {
         match header.kind {
-            Kind::Auth => return Ok(true),
-            Kind::Connack => {}
+            PacketKind::Auth => return Ok(true),
+            PacketKind::Connack => {}
             _ => return Err(End::Malformed(Malformed::OutOfTurn)),
         }
         let Some(body) = header.body(bytes) else {
@@ -123,7 +123,7 @@ impl Carrier<'_> {
 
     /// Counts how long the broker took for a message that it answers. An answer that comes in pieces is not waited for.
     fn note(&self, header: Header, bytes: &[u8]) {
-        if !matches!(header.kind, Kind::Puback | Kind::Pubrec) {
+        if !matches!(header.kind, PacketKind::Puback | PacketKind::Pubrec) {
             return;
         }
         let Some(id) = bytes[usize::from(header.length)..].first_chunk() else {
@@ -136,7 +136,7 @@ impl Carrier<'_> {
         }
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), BufferError> {
         let shared = self.link.shared;
         write(self.to, bytes, shared.settings.patience.stall).await?;
         shared.meter.add(Count::BytesDown, bytes.len() as u64);

@@ -32,5 +32,5 @@ mod uplink;
 pub use judge::{Idle, JudgeError, check};
 pub use placement::{BadPlacement, Placement, WEIGHT_MAX};
 pub use run::{Running, StartError, start};
-pub use settings::{Arrival, OnQuietRefusal, PlacementList, Settings, UpstreamTls};
+pub use settings::{ArrivalTime, GatewaySettings, OnQuietRefusal, PlacementList, UpstreamTls};
 pub use tls::SealError;

@@ -11,7 +11,7 @@ use crate::judge::Idle;
 use crate::meter::Count;
 
 /// The log of one gateway.
-pub(crate) struct Log {
+pub(crate) struct GatewayLog {
     upstream: String,
     /// Whether the broker was not reached when that was tried last.
     is_down: AtomicBool,
@@ -19,7 +19,7 @@ pub(crate) struct Log {
     not_accepted: Rarely,
 }
 
-impl Log {
+impl GatewayLog {
     pub(crate) fn new(upstream: &str) -> Self {
         Self {
             upstream: upstream.to_owned(),

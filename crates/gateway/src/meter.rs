@@ -165,7 +165,7 @@ const ROWS: &[(Count, &str, &str, &str)] = &[
 
 /// The counts of one gateway.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct GatewayMeter {
     counts: [AtomicU64; ROWS.len()],
     open: AtomicU64,
     /// Clients that are in and belong elsewhere.
@@ -183,7 +183,7 @@ pub(crate) struct Meter {
 /// Contracts whose refusals are counted by name, and policies of each; the rest have no name.
 const NAMED_MAX: usize = 1024;
 
-impl Meter {
+impl GatewayMeter {
     pub(crate) fn new() -> Self {
         Self {
             counts: [const { AtomicU64::new(0) }; ROWS.len()],
@@ -358,7 +358,7 @@ fn entry<'r, V: Default>(rows: &'r mut BTreeMap<String, V>, name: &str) -> Optio
 const NANOS: u64 = 1_000_000_000;
 
 /// A connection, counted while it is open.
-pub(crate) struct Open<'m>(&'m Meter, &'m Engine);
+pub(crate) struct Open<'m>(&'m GatewayMeter, &'m Engine);
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
@@ -369,7 +369,7 @@ impl Drop for Open<'_> {
 
 /// Whether a client that is in belongs elsewhere, counted while it does.
 pub(crate) struct Stray<'m> {
-    meter: &'m Meter,
+    meter: &'m GatewayMeter,
     is_one: bool,
 }
 

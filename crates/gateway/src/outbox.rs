@@ -10,8 +10,8 @@ const BYTES_MAX: usize = 4096;
 
 /// Bytes to say, and whether they are the last.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
-    words: Mutex<Words>,
+pub(crate) struct ClientOutbox {
+    words: Mutex<OutboxBytes>,
     /// There is something to say.
     filled: Notify,
     /// There is room.
@@ -19,12 +19,12 @@ pub(crate) struct Outbox {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct OutboxBytes {
     pub(crate) bytes: Vec<u8>,
     pub(crate) are_last: bool,
 }
 
-impl Outbox {
+impl ClientOutbox {
     /// Says something as soon as there is room for it.
     pub(crate) async fn say(&self, bytes: &[u8]) {
         loop {
@@ -56,7 +56,7 @@ impl Outbox {
     }
 
     /// What is to be said now.
-    pub(crate) fn take(&self) -> Words {
+    pub(crate) fn take(&self) -> OutboxBytes {
         let mut words = self.words();
         let bytes = mem::take(&mut words.bytes);
         let are_last = words.are_last;
@@ -64,7 +64,7 @@ impl Outbox {
         if !bytes.is_empty() {
             self.taken.notify_one();
         }
-        Words { bytes, are_last }
+        OutboxBytes { bytes, are_last }
     }
 
     /// Waits until there is something to say.
@@ -72,7 +72,7 @@ impl Outbox {
         self.filled.notified().await;
     }
 
-    fn words(&self) -> MutexGuard<'_, Words> {
+    fn words(&self) -> MutexGuard<'_, OutboxBytes> {
         // Nothing panics while it is held.
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }

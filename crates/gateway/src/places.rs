@@ -11,13 +11,13 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tollgate_mqtt::{Connect, Version, write};
 
-use crate::meter::{Count, Meter};
+use crate::meter::{Count, GatewayMeter};
 use crate::placement::{BadPlacement, Placement, Recent, hash};
 use crate::settings::PlacementList;
 
 /// The list in force, where there is one.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct CurrentPlacement {
     told: Option<PlacementList>,
     list: ArcSwap<Placement>,
     recent: Recent,
@@ -36,7 +36,7 @@ pub(crate) struct Guest {
     lists: watch::Receiver<u64>,
 }
 
-impl Places {
+impl CurrentPlacement {
     pub(crate) fn read(told: Option<PlacementList>) -> Result<Self, BadPlacement> {
         let places = Self {
             told,
@@ -110,7 +110,7 @@ impl Places {
 
     /// Another gateway that a client is to be told; none where it stays: it belongs here or nowhere, cannot be told
     /// (MQTT 3.1.1), or was told by this list lately and came back.
-    fn sends(&self, guest: &Guest, meter: &Meter) -> Option<String> {
+    fn sends(&self, guest: &Guest, meter: &GatewayMeter) -> Option<String> {
         let address = self.elsewhere(guest)?;
         let is_sent =
             guest.version == Version::V5 && self.recent.sends(&guest.client, Instant::now());
@@ -121,14 +121,14 @@ impl Places {
     }
 
     /// What a client is told that connects and belongs elsewhere.
-    pub(crate) fn refer(&self, guest: &Guest, meter: &Meter) -> Option<Vec<u8>> {
+    pub(crate) fn refer(&self, guest: &Guest, meter: &GatewayMeter) -> Option<Vec<u8>> {
         let words = write::refer(&self.sends(guest, meter)?);
         meter.one(Count::Referred);
         words
     }
 
     /// Waits until a client that is in belongs elsewhere by another list than it came by, and says what it is told.
-    pub(crate) async fn moved(&self, guest: &Guest, meter: &Meter) -> Vec<u8> {
+    pub(crate) async fn moved(&self, guest: &Guest, meter: &GatewayMeter) -> Vec<u8> {
         if self.told.is_none() {
             return pending().await;
         }

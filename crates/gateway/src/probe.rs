@@ -12,7 +12,7 @@ const FOLLOWED_MAX: usize = 32;
 
 /// Messages of one client that the broker has not answered.
 #[derive(Debug, Default)]
-pub(crate) struct Probe(Mutex<Followed>);
+pub(crate) struct UnansweredMessages(Mutex<Followed>);
 
 #[derive(Debug, Default)]
 struct Followed {
@@ -23,7 +23,7 @@ struct Followed {
     waiting: usize,
 }
 
-impl Probe {
+impl UnansweredMessages {
     /// A message passes; it is handed over with what is written next.
     pub(crate) fn follow(&self, id: u16) {
         let mut followed = self.0.lock();
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_answer_tells_how_long_ago_its_message_was_handed_over() {
-        let probe = Probe::default();
+        let probe = UnansweredMessages::default();
         probe.follow(7);
         assert_eq!(probe.answer(7, at(5)), None, "not handed over");
         probe.follow(8);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn an_identifier_that_is_used_again_begins_anew() {
-        let probe = Probe::default();
+        let probe = UnansweredMessages::default();
         probe.follow(7);
         probe.hand_over(at(10));
         probe.follow(7);
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_not_followed() {
-        let probe = Probe::default();
+        let probe = UnansweredMessages::default();
         let most = u16::try_from(FOLLOWED_MAX).unwrap();
         for id in 1..=most + 3 {
             probe.follow(id);

@@ -16,14 +16,14 @@ use tollgate_serve::annex::{Annex, GatewayView};
 use tollgate_serve::meter::Exposition;
 use tollgate_serve::shared::Shared as Server;
 
-use crate::connection::{self, Shared};
-use crate::crowd::Crowd;
-use crate::judge::{self, Idle, Judge, JudgeError};
-use crate::log::Log;
-use crate::meter::{Count, Meter};
+use crate::connection::{self, GatewayShared};
+use crate::crowd::ConnectedAddresses;
+use crate::judge::{self, Idle, JudgeError, MessageJudge};
+use crate::log::GatewayLog;
+use crate::meter::{Count, GatewayMeter};
 use crate::placement::BadPlacement;
-use crate::places::Places;
-use crate::settings::Settings;
+use crate::places::CurrentPlacement;
+use crate::settings::GatewaySettings;
 use crate::tls::{SealError, Seals};
 
 /// Why a gateway does not start.
@@ -41,17 +41,18 @@ pub enum StartError {
 
 /// A gateway that runs. Dropping it cuts everybody off.
 pub struct Running {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayShared>,
     listen: SocketAddr,
     stop: watch::Sender<bool>,
     clients: JoinHandle<()>,
 }
 
 /// Starts a gateway in the runtime that this is called in, as a door of that server. There is one for each server.
-pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, StartError> {
-    let meter = Arc::new(Meter::new());
+pub async fn start(settings: GatewaySettings, server: &Arc<Server>) -> Result<Running, StartError> {
+    let meter = Arc::new(GatewayMeter::new());
     let seals = Arc::new(Seals::read(&settings).map_err(StartError::Tls)?);
-    let places = Places::read(settings.placement.clone()).map_err(StartError::Placement)?;
+    let places =
+        CurrentPlacement::read(settings.placement.clone()).map_err(StartError::Placement)?;
     let places = Arc::new(places);
     // From here on contracts come that can be kept; whether those in force can, is still to be seen.
     let beside = Arc::new(Beside {
@@ -68,13 +69,13 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
     let (listener, listen) = bind(settings.listen).await?;
     let _ = beside.listen.set(listen);
     tracing::info!(%listen, upstream = settings.upstream, "the gateway takes clients in");
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(GatewayShared {
         server: Arc::clone(server),
-        judge: Judge::new(Arc::clone(server)),
+        judge: MessageJudge::new(Arc::clone(server)),
         meter,
         seals,
         places,
-        log: Log::new(&settings.upstream),
+        log: GatewayLog::new(&settings.upstream),
         settings,
     });
     let stop = watch::Sender::new(false);
@@ -89,9 +90,9 @@ pub async fn start(settings: Settings, server: &Arc<Server>) -> Result<Running, 
 
 /// What the server knows of its gateway.
 struct Beside {
-    meter: Arc<Meter>,
+    meter: Arc<GatewayMeter>,
     seals: Arc<Seals>,
-    places: Arc<Places>,
+    places: Arc<CurrentPlacement>,
     upstream: String,
     listen: OnceLock<SocketAddr>,
 }
@@ -99,7 +100,7 @@ struct Beside {
 impl Annex for Beside {
     fn check(&self, contracts: &Contracts) -> Result<(), String> {
         judge::check(contracts).map_err(|error| error.to_string())?;
-        Log::idle(&judge::idle(contracts));
+        GatewayLog::idle(&judge::idle(contracts));
         Ok(())
     }
 
@@ -185,9 +186,13 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
 }
 
 /// Takes clients in until it is told to stop, and then waits for them to go.
-async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<GatewayShared>,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut clients = JoinSet::new();
-    let crowd = Crowd::new(shared.settings.connections_per_address);
+    let crowd = ConnectedAddresses::new(shared.settings.connections_per_address);
     let told = stop.clone();
     loop {
         tokio::select! {

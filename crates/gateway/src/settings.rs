@@ -9,7 +9,7 @@ use tollgate_serve::settings::Tls;
 
 /// How a gateway is set up.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct GatewaySettings {
     /// Where clients connect.
     pub listen: SocketAddr,
     /// The broker, as `host:port`.
@@ -29,11 +29,11 @@ pub struct Settings {
     /// How the broker proves who it is; in clear without.
     pub upstream_tls: Option<UpstreamTls>,
     /// As of when messages are decided.
-    pub arrival: Arrival,
+    pub arrival: ArrivalTime,
     /// Which clients belong to which gateway; all stay where they are without.
     pub placement: Option<PlacementList>,
     /// How long things may take that should not.
-    pub patience: Patience,
+    pub patience: GatewayTimeouts,
 }
 
 /// A list of which clients belong to which gateway.
@@ -58,7 +58,7 @@ pub struct UpstreamTls {
 
 /// As of when a message is decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arrival {
+pub enum ArrivalTime {
     /// As of when the system received it, so that it does not matter when the gateway gets to run.
     #[default]
     Kernel,
@@ -78,7 +78,7 @@ pub enum OnQuietRefusal {
 
 /// How long things may take that should not.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct GatewayTimeouts {
     /// Until a client has sent its CONNECT.
     pub hello: Duration,
     /// Until the broker is reached.
@@ -93,7 +93,7 @@ pub struct Patience {
     pub linger: Duration,
 }
 
-impl Default for Settings {
+impl Default for GatewaySettings {
     /// Loopback only, in front of a broker on its usual port.
     fn default() -> Self {
         Self {
@@ -107,14 +107,14 @@ impl Default for Settings {
             connections_per_address: usize::MAX,
             tls: None,
             upstream_tls: None,
-            arrival: Arrival::default(),
+            arrival: ArrivalTime::default(),
             placement: None,
-            patience: Patience::default(),
+            patience: GatewayTimeouts::default(),
         }
     }
 }
 
-impl Default for Patience {
+impl Default for GatewayTimeouts {
     fn default() -> Self {
         Self {
             hello: Duration::from_secs(10),

@@ -18,7 +18,7 @@ use tokio_rustls::TlsStream;
 use crate::stamps::Stamps;
 
 /// A connection.
-pub(crate) enum Stream {
+pub(crate) enum GatewayStream {
     /// In clear.
     Plain(TcpStream),
     /// Over TLS.
@@ -26,7 +26,7 @@ pub(crate) enum Stream {
 }
 
 /// Where bytes are read.
-pub(crate) enum Source {
+pub(crate) enum ByteSource {
     Plain(OwnedReadHalf),
     /// In clear, and the system says when bytes came.
     Stamped(OwnedReadHalf, Stamps),
@@ -41,24 +41,24 @@ pub(crate) enum Sink {
 
 /// Both directions of a connection.
 pub(crate) struct Halves {
-    pub(crate) from: Source,
+    pub(crate) from: ByteSource,
     pub(crate) to: Sink,
 }
 
-impl Stream {
+impl GatewayStream {
     pub(crate) fn split(self) -> Halves {
         match self {
             Self::Plain(stream) => {
                 let (from, to) = stream.into_split();
                 Halves {
-                    from: Source::Plain(from),
+                    from: ByteSource::Plain(from),
                     to: Sink::Plain(to),
                 }
             }
             Self::Sealed(stream) => {
                 let (from, to) = split(stream);
                 Halves {
-                    from: Source::Sealed(from),
+                    from: ByteSource::Sealed(from),
                     to: Sink::Sealed(to),
                 }
             }
@@ -66,7 +66,7 @@ impl Stream {
     }
 }
 
-impl Source {
+impl ByteSource {
     /// From here on the system says when bytes came, where it can.
     #[must_use]
     pub(crate) fn stamped(self) -> Self {
@@ -112,7 +112,7 @@ impl Source {
     }
 }
 
-impl AsyncRead for Source {
+impl AsyncRead for ByteSource {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

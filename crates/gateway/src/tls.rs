@@ -15,8 +15,8 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tollgate_serve::listen::{TlsError, certificates, key, server_config};
 use tollgate_serve::settings::Tls;
 
-use crate::settings::{Settings, UpstreamTls};
-use crate::stream::Stream;
+use crate::settings::{GatewaySettings, UpstreamTls};
+use crate::stream::GatewayStream;
 
 /// How hands are shaken on both sides.
 pub(crate) struct Seals {
@@ -31,7 +31,7 @@ struct Broker {
 }
 
 impl Seals {
-    pub(crate) fn read(settings: &Settings) -> Result<Self, SealError> {
+    pub(crate) fn read(settings: &GatewaySettings) -> Result<Self, SealError> {
         let clients = settings.tls.clone().map(|files| {
             let config = ArcSwap::from_pointee(server_config(&files)?);
             Ok::<_, TlsError>((files, config))
@@ -64,22 +64,22 @@ impl Seals {
     }
 
     /// Shakes hands with a client, where that is asked for.
-    pub(crate) async fn accept(&self, client: TcpStream) -> io::Result<Stream> {
+    pub(crate) async fn accept(&self, client: TcpStream) -> io::Result<GatewayStream> {
         let Some((_, config)) = &self.clients else {
-            return Ok(Stream::Plain(client));
+            return Ok(GatewayStream::Plain(client));
         };
         let shaken = TlsAcceptor::from(config.load_full()).accept(client).await?;
-        Ok(Stream::Sealed(Box::new(shaken.into())))
+        Ok(GatewayStream::Sealed(Box::new(shaken.into())))
     }
 
     /// Shakes hands with the broker, where that is asked for.
-    pub(crate) async fn dial(&self, broker: TcpStream) -> io::Result<Stream> {
+    pub(crate) async fn dial(&self, broker: TcpStream) -> io::Result<GatewayStream> {
         let Some(Broker { name, config, .. }) = &self.broker else {
-            return Ok(Stream::Plain(broker));
+            return Ok(GatewayStream::Plain(broker));
         };
         let connector = TlsConnector::from(config.load_full());
         let shaken = connector.connect(name.clone(), broker).await?;
-        Ok(Stream::Sealed(Box::new(shaken.into())))
+        Ok(GatewayStream::Sealed(Box::new(shaken.into())))
     }
 }
 

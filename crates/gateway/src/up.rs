@@ -10,17 +10,17 @@ use tokio::time::sleep;
 use tollgate_limit::Instant;
 use tollgate_mqtt::{PublishHead, Qos};
 
-use crate::buffer::{Broken, Buffer, write};
-use crate::connection::{End, Link};
+use crate::buffer::{Buffer, BufferError, write};
+use crate::connection::{ClientLink, End};
 use crate::down::Greeting;
-use crate::judge::{Message, Ruling, Sender};
+use crate::judge::{JudgedMessage, MessageRuling, MessageSender};
 use crate::meter::Count;
-use crate::stream::{Sink, Source};
-use crate::uplink::{Admitted, Reply, Step, Uplink};
+use crate::stream::{ByteSource, Sink};
+use crate::uplink::{AdmittedMessage, MqttReply, Uplink, UplinkStep};
 
 /// A client as its CONNECT says.
 pub(crate) struct Start {
-    pub(crate) sender: Sender,
+    pub(crate) sender: MessageSender,
     pub(crate) keep_alive: u16,
     pub(crate) buffer: Buffer,
     /// Bytes of the CONNECT at the front of the buffer.
@@ -29,9 +29,9 @@ pub(crate) struct Start {
 
 /// Carries what a client sends until there is no more.
 pub(crate) async fn carry<'l>(
-    link: &'l Link<'l>,
+    link: &'l ClientLink<'l>,
     start: Start,
-    from: &'l mut Source,
+    from: &'l mut ByteSource,
     to: &'l mut Sink,
 ) -> End {
     let settings = &link.shared.settings;
@@ -72,11 +72,11 @@ pub(crate) async fn carry<'l>(
 }
 
 struct Carrier<'l> {
-    link: &'l Link<'l>,
+    link: &'l ClientLink<'l>,
     uplink: Uplink,
     outlet: Outlet<'l>,
-    from: &'l mut Source,
-    sender: Sender,
+    from: &'l mut ByteSource,
+    sender: MessageSender,
     keep_alive: u16,
     /// Whether the broker is known to have let the client in.
     is_in: bool,
@@ -152,17 +152,17 @@ impl Carrier<'_> {
         };
         loop {
             match self.uplink.next(&bytes[ready.to..]).map_err(End::Malformed) {
-                Ok(Step::Pass(count)) => ready.to += count,
-                Ok(Step::Publish(head)) => ready = self.publish(head, bytes, ready).await?,
-                Ok(Step::More) => {
+                Ok(UplinkStep::Pass(count)) => ready.to += count,
+                Ok(UplinkStep::Publish(head)) => ready = self.publish(head, bytes, ready).await?,
+                Ok(UplinkStep::More) => {
                     self.outlet.flush(bytes, &mut ready).await?;
                     return Ok(ready.from);
                 }
-                Ok(Step::Skip(count)) => {
+                Ok(UplinkStep::Skip(count)) => {
                     self.outlet.flush(bytes, &mut ready).await?;
                     ready.skip(count);
                 }
-                Ok(Step::Released(count, words)) => {
+                Ok(UplinkStep::Released(count, words)) => {
                     self.outlet.flush(bytes, &mut ready).await?;
                     ready.skip(count);
                     self.link.outbox.say(&words).await;
@@ -196,22 +196,22 @@ impl Carrier<'_> {
         }
         let link = self.link;
         let (judge, meter) = (&link.shared.judge, &*link.shared.meter);
-        let message = Message {
+        let message = JudgedMessage {
             sender: &self.sender,
             topic: self.uplink.topic(&head).map_err(End::Malformed)?,
             head: &head,
             came: self.came.map(|came| came.max(self.free)),
         };
         match judge.rule(message, self.wait_max(), meter).await {
-            Ruling::Pass => {
+            MessageRuling::Pass => {
                 meter.passed(self.stood());
                 self.admit(&head, bytes, &mut ready).await?;
             }
             // What it was charged is given back.
-            Ruling::Wait(due, _) if self.is_left_behind(due) => {
+            MessageRuling::Wait(due, _) if self.is_left_behind(due) => {
                 self.leave_behind(&head, bytes, &mut ready).await?;
             }
-            Ruling::Wait(due, charge) => {
+            MessageRuling::Wait(due, charge) => {
                 self.outlet.flush(bytes, &mut ready).await?;
                 let now = link.shared.server.engine.now();
                 let wait = Duration::from_nanos(due.nanos_since(now));
@@ -221,7 +221,7 @@ impl Carrier<'_> {
                 meter.delayed(wait, self.stood());
                 self.admit(&head, bytes, &mut ready).await?;
             }
-            Ruling::Refuse => self.refuse(&head, bytes, &mut ready).await?,
+            MessageRuling::Refuse => self.refuse(&head, bytes, &mut ready).await?,
         }
         Ok(ready)
     }
@@ -272,8 +272,8 @@ impl Carrier<'_> {
     ) -> Result<(), End> {
         let start = ready.to;
         match self.uplink.admit(head).map_err(End::Malformed)? {
-            Admitted::AsItIs => {}
-            Admitted::Changed(words, length) => {
+            AdmittedMessage::AsItIs => {}
+            AdmittedMessage::Changed(words, length) => {
                 self.outlet.flush(bytes, ready).await?;
                 self.link.shared.meter.one(Count::AliasRestored);
                 self.outlet.write(&words).await?;
@@ -297,16 +297,16 @@ impl Carrier<'_> {
         let reply = self.uplink.refuse(head).map_err(End::Malformed)?;
         let meter = &self.link.shared.meter;
         match reply {
-            Reply::Silence => meter.one(Count::DeniedInSilence),
-            Reply::Reason(words) => {
+            MqttReply::Silence => meter.one(Count::DeniedInSilence),
+            MqttReply::Reason(words) => {
                 meter.one(Count::DeniedWithReason);
                 self.link.outbox.say(&words).await;
             }
-            Reply::Taken(words) => {
+            MqttReply::Taken(words) => {
                 meter.one(Count::DeniedAsTaken);
                 self.link.outbox.say(&words).await;
             }
-            Reply::Leave => {
+            MqttReply::Leave => {
                 meter.one(Count::DeniedAndLeft);
                 return Err(End::Quota);
             }
@@ -328,19 +328,19 @@ impl Ready {
 
 /// The way to the broker.
 struct Outlet<'l> {
-    link: &'l Link<'l>,
+    link: &'l ClientLink<'l>,
     to: &'l mut Sink,
 }
 
 impl Outlet<'_> {
     /// Writes what is ready.
-    async fn flush(&mut self, bytes: &[u8], ready: &mut Ready) -> Result<(), Broken> {
+    async fn flush(&mut self, bytes: &[u8], ready: &mut Ready) -> Result<(), BufferError> {
         self.write(&bytes[ready.from..ready.to]).await?;
         ready.from = ready.to;
         Ok(())
     }
 
-    async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), BufferError> {
         let shared = self.link.shared;
         if !bytes.is_empty() {
             self.link.probe.hand_over(|| shared.server.engine.now());

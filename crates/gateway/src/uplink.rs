@@ -2,9 +2,10 @@
 //! message.
 //!
 //! The machine has no socket and no clock. Ask [`Uplink::next`] with whatever has arrived and was not consumed; after a
-//! [`Step::Publish`] say [`Uplink::admit`] or [`Uplink::refuse`] before asking again. Not here: who decides (`judge`).
+//! [`UplinkStep::Publish`] say [`Uplink::admit`] or [`Uplink::refuse`] before asking again. Not here: who decides
+//! (`judge`).
 
-use tollgate_mqtt::{Ack, Frames, Header, Kind, Malformed, Piece, PublishHead, Qos, Version};
+use tollgate_mqtt::{Ack, Frames, Header, Malformed, PacketKind, Piece, PublishHead, Qos, Version};
 use tollgate_mqtt::{reason, write};
 
 use crate::aliases::Aliases;
@@ -29,7 +30,7 @@ pub(crate) struct Uplink {
 
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step<'b> {
+pub(crate) enum UplinkStep<'b> {
     /// Wait for more bytes.
     More,
     /// Pass so many bytes on.
@@ -44,7 +45,7 @@ pub(crate) enum Step<'b> {
 
 /// How an admitted message goes on.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Admitted {
+pub(crate) enum AdmittedMessage {
     /// As it is.
     AsItIs,
     /// With this head in place of the first so many bytes.
@@ -53,7 +54,7 @@ pub(crate) enum Admitted {
 
 /// What a client hears of a refused message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum MqttReply {
     /// Nothing.
     Silence,
     /// That it was refused.
@@ -77,44 +78,50 @@ impl Uplink {
     }
 
     /// What is at the front of these bytes?
-    pub(crate) fn next<'b>(&mut self, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+    pub(crate) fn next<'b>(&mut self, bytes: &'b [u8]) -> Result<UplinkStep<'b>, Malformed> {
         match self.frames.next(bytes)? {
-            Piece::More => Ok(Step::More),
-            Piece::Part(count) if self.is_dropping => Ok(Step::Skip(count)),
-            Piece::Part(count) => Ok(Step::Pass(count)),
+            Piece::More => Ok(UplinkStep::More),
+            Piece::Part(count) if self.is_dropping => Ok(UplinkStep::Skip(count)),
+            Piece::Part(count) => Ok(UplinkStep::Pass(count)),
             Piece::Start(header) => self.start(header, bytes),
         }
     }
 
-    fn start<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+    fn start<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<UplinkStep<'b>, Malformed> {
         match header.kind {
-            Kind::Publish => match PublishHead::read(header, bytes, self.version)? {
-                Some(head) => Ok(Step::Publish(head)),
+            PacketKind::Publish => match PublishHead::read(header, bytes, self.version)? {
+                Some(head) => Ok(UplinkStep::Publish(head)),
                 None => more(bytes),
             },
-            Kind::Pubrel if !self.dropped.is_empty() => self.release(header, bytes),
-            Kind::Connect | Kind::Connack | Kind::Suback | Kind::Unsuback | Kind::Pingresp => {
-                Err(Malformed::OutOfTurn)
-            }
-            Kind::Puback
-            | Kind::Pubrec
-            | Kind::Pubrel
-            | Kind::Pubcomp
-            | Kind::Subscribe
-            | Kind::Unsubscribe
-            | Kind::Pingreq
-            | Kind::Disconnect
-            | Kind::Auth => self.pass(header, bytes),
+            PacketKind::Pubrel if !self.dropped.is_empty() => self.release(header, bytes),
+            PacketKind::Connect
+            | PacketKind::Connack
+            | PacketKind::Suback
+            | PacketKind::Unsuback
+            | PacketKind::Pingresp => Err(Malformed::OutOfTurn),
+            PacketKind::Puback
+            | PacketKind::Pubrec
+            | PacketKind::Pubrel
+            | PacketKind::Pubcomp
+            | PacketKind::Subscribe
+            | PacketKind::Unsubscribe
+            | PacketKind::Pingreq
+            | PacketKind::Disconnect
+            | PacketKind::Auth => self.pass(header, bytes),
         }
     }
 
-    fn pass<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+    fn pass<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<UplinkStep<'b>, Malformed> {
         self.is_dropping = false;
         self.frames.enter(header.packet());
         self.next(bytes)
     }
 
-    fn release<'b>(&mut self, header: Header, bytes: &'b [u8]) -> Result<Step<'b>, Malformed> {
+    fn release<'b>(
+        &mut self,
+        header: Header,
+        bytes: &'b [u8],
+    ) -> Result<UplinkStep<'b>, Malformed> {
         let Some(body) = header.body(bytes) else {
             return more(bytes);
         };
@@ -122,9 +129,9 @@ impl Uplink {
         if !self.dropped.remove(id) {
             return self.pass(header, bytes);
         }
-        let done = write::ack(Kind::Pubcomp, id, reason::SUCCESS, self.version);
+        let done = write::ack(PacketKind::Pubcomp, id, reason::SUCCESS, self.version);
         let packet = usize::from(header.length) + body.len();
-        Ok(Step::Released(packet, done))
+        Ok(UplinkStep::Released(packet, done))
     }
 
     /// The topic of a message, by its name or by its alias.
@@ -141,7 +148,7 @@ impl Uplink {
     }
 
     /// The message at the front passes.
-    pub(crate) fn admit(&mut self, head: &PublishHead<'_>) -> Result<Admitted, Malformed> {
+    pub(crate) fn admit(&mut self, head: &PublishHead<'_>) -> Result<AdmittedMessage, Malformed> {
         self.is_dropping = false;
         let unknown = match head.alias {
             Some(alias) if head.topic.is_empty() => self.aliases.tell(alias),
@@ -153,15 +160,15 @@ impl Uplink {
         };
         let Some(topic) = unknown else {
             self.frames.enter(head.header.packet());
-            return Ok(Admitted::AsItIs);
+            return Ok(AdmittedMessage::AsItIs);
         };
         let changed = head.with_topic(topic).ok_or(Malformed::TooLarge)?;
         self.frames.enter(head.payload());
-        Ok(Admitted::Changed(changed, head.length))
+        Ok(AdmittedMessage::Changed(changed, head.length))
     }
 
     /// The message at the front does not pass.
-    pub(crate) fn refuse(&mut self, head: &PublishHead<'_>) -> Result<Reply, Malformed> {
+    pub(crate) fn refuse(&mut self, head: &PublishHead<'_>) -> Result<MqttReply, Malformed> {
         self.drop(head)?;
         Ok(self.reply(head))
     }
@@ -181,37 +188,39 @@ impl Uplink {
         Ok(())
     }
 
-    fn reply(&mut self, head: &PublishHead<'_>) -> Reply {
+    fn reply(&mut self, head: &PublishHead<'_>) -> MqttReply {
         let version = self.version;
         let ack = |kind, reason| write::ack(kind, head.id, reason, version);
         let is_quiet = version == Version::V311 || head.qos() == Qos::AtMostOnce;
         if is_quiet && self.on_quiet == OnQuietRefusal::Disconnect {
-            return Reply::Leave;
+            return MqttReply::Leave;
         }
         match (head.qos(), version) {
-            (Qos::AtMostOnce, _) => Reply::Silence,
+            (Qos::AtMostOnce, _) => MqttReply::Silence,
             (Qos::AtLeastOnce, Version::V5) => {
-                Reply::Reason(ack(Kind::Puback, reason::QUOTA_EXCEEDED))
+                MqttReply::Reason(ack(PacketKind::Puback, reason::QUOTA_EXCEEDED))
             }
-            (Qos::AtLeastOnce, Version::V311) => Reply::Taken(ack(Kind::Puback, reason::SUCCESS)),
+            (Qos::AtLeastOnce, Version::V311) => {
+                MqttReply::Taken(ack(PacketKind::Puback, reason::SUCCESS))
+            }
             // The broker may have this message from an earlier connection and wait for its release: whoever answers in
             // its place would make it mistake another message for this one.
-            (Qos::ExactlyOnce, _) if head.is_dup() && !self.was_dropped(head) => Reply::Leave,
+            (Qos::ExactlyOnce, _) if head.is_dup() && !self.was_dropped(head) => MqttReply::Leave,
             (Qos::ExactlyOnce, Version::V5) => {
-                Reply::Reason(ack(Kind::Pubrec, reason::QUOTA_EXCEEDED))
+                MqttReply::Reason(ack(PacketKind::Pubrec, reason::QUOTA_EXCEEDED))
             }
             (Qos::ExactlyOnce, Version::V311) => {
                 self.dropped.insert(head.id);
-                Reply::Taken(ack(Kind::Pubrec, reason::SUCCESS))
+                MqttReply::Taken(ack(PacketKind::Pubrec, reason::SUCCESS))
             }
         }
     }
 }
 
 /// A part that must be kept goes on behind these bytes.
-fn more<'b>(bytes: &[u8]) -> Result<Step<'b>, Malformed> {
+fn more<'b>(bytes: &[u8]) -> Result<UplinkStep<'b>, Malformed> {
     if bytes.len() < HEAD_MAX {
-        Ok(Step::More)
+        Ok(UplinkStep::More)
     } else {
         Err(Malformed::TooLarge)
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use tollgate_limit::Instant;
 use tollgate_mode::Writer;
 
-use super::wire::Hello;
+use super::wire::LinkHello;
 
 /// Former boots of a node that are remembered.
 const FORMER_MAX: usize = 8;
@@ -36,7 +36,7 @@ pub(super) enum Met {
 impl Boots {
     /// Hears from a boot; `None` where it is not the one that is there. A boot takes the place of another by a
     /// greeting: other frames of unknown boots are late.
-    pub(super) fn meet(&mut self, writer: Writer, hello: Option<Hello>) -> Option<Met> {
+    pub(super) fn meet(&mut self, writer: Writer, hello: Option<LinkHello>) -> Option<Met> {
         let Some(before) = self.now else {
             self.now = Some(writer);
             self.start = hello.map_or(self.start, |hello| hello.start);

@@ -3,13 +3,13 @@
 //! Not here: what a key is made of, and how its level follows from that (`level`).
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Probe, Standing, Verdict, planted};
+use tollgate_mode::{ModeProbe, ModeVerdict, Standing, planted};
 
 use crate::bucket::Mark;
 
-use super::cell::{Cell, add};
+use super::cell::{BucketCell, add};
 use super::interval::{Interval, Intervals};
-use super::law::{Age, Law, Marks, Seg, Told};
+use super::law::{Age, CellMarks, Law, RestoredLevel, Seg};
 use super::level::{Buckets, newest};
 
 /// News of an idle key makes nodes report what they were silent about, but no more often than that.
@@ -18,7 +18,7 @@ const CUE_EVERY: Span = Span::from_nanos(1_000_000_000);
 const LOOK_EVERY: Span = Span::from_nanos(1_000_000_000);
 
 impl Law for Buckets {
-    type Cell = Cell;
+    type Cell = BucketCell;
 
     fn set_nodes(&mut self, nodes: u64) {
         self.nodes = nodes.max(1);
@@ -28,44 +28,44 @@ impl Law for Buckets {
         self.wait_max = wait_max;
     }
 
-    fn probe(&self, cell: &Cell, cost: u64, now: Instant) -> Probe {
+    fn probe(&self, cell: &BucketCell, cost: u64, now: Instant) -> ModeProbe {
         let asked = cost.max(1);
         let level = self.level(cell, now);
         let capacity = self.bucket.capacity();
         let left = |level: u128| self.bucket.tokens(capacity.saturating_sub(level));
         let wanted = level.saturating_add(self.bucket.grains(asked));
         let verdict = if asked > self.bucket.burst() {
-            Verdict::Never
+            ModeVerdict::Never
         } else {
             match self.wait(level, wanted.saturating_sub(capacity)) {
-                Ok(wait) => Verdict::Allow {
+                Ok(wait) => ModeVerdict::Allow {
                     remaining: left(level.saturating_add(self.bucket.grains(cost))),
                     wait,
                 },
-                Err(retry_after) => Verdict::Deny { retry_after },
+                Err(retry_after) => ModeVerdict::Deny { retry_after },
             }
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining: left(level),
             over: self.bucket.tokens(level.saturating_sub(capacity)),
         }
     }
 
-    fn standing(&self, cell: &Cell, now: Instant) -> Standing {
+    fn standing(&self, cell: &BucketCell, now: Instant) -> Standing {
         Standing {
             remaining: self.left(cell, now),
             reset_after: self.bucket.time_for(self.level(cell, now)),
         }
     }
 
-    fn left(&self, cell: &Cell, now: Instant) -> u64 {
+    fn left(&self, cell: &BucketCell, now: Instant) -> u64 {
         let level = self.level(cell, now);
         self.bucket
             .tokens(self.bucket.capacity().saturating_sub(level))
     }
 
-    fn chargeable(&self, cell: &Cell, debt: u64, now: Instant) -> u64 {
+    fn chargeable(&self, cell: &BucketCell, debt: u64, now: Instant) -> u64 {
         let bound = self.bucket.capacity() + self.bucket.grains(debt);
         let room = bound.saturating_sub(self.level(cell, now));
         self.bucket.tokens(room)
@@ -75,8 +75,8 @@ impl Law for Buckets {
         true
     }
 
-    fn accept(&self, cell: &mut Cell, cost: u64, now: Instant) {
-        if let Cell::Silent {
+    fn accept(&self, cell: &mut BucketCell, cost: u64, now: Instant) {
+        if let BucketCell::Silent {
             at,
             faded,
             tokens,
@@ -92,7 +92,7 @@ impl Law for Buckets {
                 _ => None,
             };
             if let Some((at, tokens)) = all {
-                *cell = Cell::Silent {
+                *cell = BucketCell::Silent {
                     at,
                     faded: self.faded(faded.max(now), self.tokens(cost)),
                     tokens,
@@ -105,11 +105,11 @@ impl Law for Buckets {
         self.accept_busy(record, cost, now);
     }
 
-    fn is_over_share(&self, cell: &mut Cell, now: Instant) -> bool {
+    fn is_over_share(&self, cell: &mut BucketCell, now: Instant) -> bool {
         let secret = match cell {
-            Cell::Told { .. } | Cell::Silent { tokens: 0, .. } => 0,
-            Cell::Silent { tokens, faded, .. } => self.secret(*tokens, *faded, now),
-            Cell::Busy(record) => {
+            BucketCell::Told { .. } | BucketCell::Silent { tokens: 0, .. } => 0,
+            BucketCell::Silent { tokens, faded, .. } => self.secret(*tokens, *faded, now),
+            BucketCell::Busy(record) => {
                 self.refresh(record, now);
                 record.secret
             }
@@ -117,8 +117,11 @@ impl Law for Buckets {
         secret > 0 && secret > self.share(self.level(cell, now))
     }
 
-    fn report(&self, cell: &mut Cell, now: Instant) -> Vec<Seg> {
-        if matches!(cell, Cell::Told { .. } | Cell::Silent { tokens: 0, .. }) {
+    fn report(&self, cell: &mut BucketCell, now: Instant) -> Vec<Seg> {
+        if matches!(
+            cell,
+            BucketCell::Told { .. } | BucketCell::Silent { tokens: 0, .. }
+        ) {
             return Vec::new();
         }
         let record = self.record(cell, now);
@@ -143,7 +146,7 @@ impl Law for Buckets {
         segs
     }
 
-    fn learn(&self, cell: &mut Cell, segs: &[Seg], age: Age, now: Instant) -> bool {
+    fn learn(&self, cell: &mut BucketCell, segs: &[Seg], age: Age, now: Instant) -> bool {
         let cap = self.cap(age, now);
         if let &[seg] = segs
             && self.learn_calm(cell, seg, cap, now)
@@ -165,23 +168,23 @@ impl Law for Buckets {
         planted!("links-no-flush", wakes, false)
     }
 
-    fn silent(&self, cell: &mut Cell, now: Instant) -> Vec<Seg> {
+    fn silent(&self, cell: &mut BucketCell, now: Instant) -> Vec<Seg> {
         match cell {
-            Cell::Busy(record) => {
+            BucketCell::Busy(record) => {
                 self.refresh(record, now);
                 newest(&record.own, self.rounded(record.secret))
             }
-            Cell::Silent {
+            BucketCell::Silent {
                 at, faded, tokens, ..
             } if *tokens > 0 && *faded > now => {
                 let all = [Seg::new(*at, u64::from(*tokens))];
                 newest(&all, self.rounded(self.secret(*tokens, *faded, now)))
             }
-            Cell::Silent { .. } | Cell::Told { .. } => Vec::new(),
+            BucketCell::Silent { .. } | BucketCell::Told { .. } => Vec::new(),
         }
     }
 
-    fn recall(&self, cell: &mut Cell, segs: &[Seg], now: Instant) {
+    fn recall(&self, cell: &mut BucketCell, segs: &[Seg], now: Instant) {
         let record = self.record(cell, now);
         let reset = record.reset;
         for seg in segs.iter().filter(|seg| seg.at >= reset) {
@@ -195,7 +198,7 @@ impl Law for Buckets {
         }
     }
 
-    fn refund(&self, cell: &mut Cell, cost: u64, now: Instant) -> u64 {
+    fn refund(&self, cell: &mut BucketCell, cost: u64, now: Instant) -> u64 {
         let mark = self.mark(now);
         let record = self.record(cell, now);
         let Some(view) = record.view.filter(|view| view.end > mark) else {
@@ -221,14 +224,14 @@ impl Law for Buckets {
         told
     }
 
-    fn give_back(&self, cell: &mut Cell, refund: Seg, now: Instant) {
+    fn give_back(&self, cell: &mut BucketCell, refund: Seg, now: Instant) {
         let record = self.record(cell, now);
         if refund.at >= record.reset {
             self.lower(record, refund.n, now);
         }
     }
 
-    fn reset(&self, cell: &mut Cell, at: Instant, now: Instant) {
+    fn reset(&self, cell: &mut BucketCell, at: Instant, now: Instant) {
         let record = self.record(cell, now);
         let at = at.min(now);
         record
@@ -241,13 +244,13 @@ impl Law for Buckets {
         record.look(self.bucket);
     }
 
-    fn told(&self, cell: &Cell, now: Instant) -> Vec<Told> {
+    fn told(&self, cell: &BucketCell, now: Instant) -> Vec<RestoredLevel> {
         let last = match cell {
-            Cell::Silent { .. } | Cell::Told { .. } => self.interval(cell),
-            Cell::Busy(record) => record.told.last(),
+            BucketCell::Silent { .. } | BucketCell::Told { .. } => self.interval(cell),
+            BucketCell::Busy(record) => record.told.last(),
         };
         let running = last.filter(|last| last.end > self.mark(now));
-        let told = running.map(|last| Told {
+        let told = running.map(|last| RestoredLevel {
             at: last.start,
             amount: last.end.since(self.mark(last.start)),
             is_loose: last.is_loose,
@@ -255,7 +258,7 @@ impl Law for Buckets {
         told.into_iter().collect()
     }
 
-    fn raise(&self, cell: &mut Cell, told: &[Told], age: Age, now: Instant) {
+    fn raise(&self, cell: &mut BucketCell, told: &[RestoredLevel], age: Age, now: Instant) {
         let cap = self.cap(age, now);
         for known in told {
             let start = known.at.min(now);
@@ -281,15 +284,15 @@ impl Law for Buckets {
         }
     }
 
-    fn shift(&self, cell: &mut Cell, from: Instant, to: Instant) {
+    fn shift(&self, cell: &mut BucketCell, from: Instant, to: Instant) {
         let moved = |at: Instant| match at {
             Instant::LAST => at,
             at => at.shifted(from, to),
         };
         match cell {
-            Cell::Silent { at, faded, .. } => (*at, *faded) = (moved(*at), moved(*faded)),
-            Cell::Told { start, end, .. } => (*start, *end) = (moved(*start), moved(*end)),
-            Cell::Busy(record) => {
+            BucketCell::Silent { at, faded, .. } => (*at, *faded) = (moved(*at), moved(*faded)),
+            BucketCell::Told { start, end, .. } => (*start, *end) = (moved(*start), moved(*end)),
+            BucketCell::Busy(record) => {
                 let (ahead, back) = (self.mark(to), self.mark(from));
                 record.told.each(|it| {
                     it.start = moved(it.start);
@@ -304,18 +307,18 @@ impl Law for Buckets {
         }
     }
 
-    fn settle(&self, cell: &mut Cell, now: Instant) -> Option<Instant> {
-        if let Cell::Busy(record) = cell {
+    fn settle(&self, cell: &mut BucketCell, now: Instant) -> Option<Instant> {
+        if let BucketCell::Busy(record) = cell {
             self.refresh(record, now);
             if let Some(calm) = self.calm(record, now) {
                 *cell = calm;
             }
         }
         let next = match cell {
-            Cell::Silent { tokens: 0, .. } => return None,
-            Cell::Silent { faded, .. } => *faded,
-            Cell::Told { end, .. } => end.saturating_add(self.grace),
-            Cell::Busy(_) => now.saturating_add(LOOK_EVERY),
+            BucketCell::Silent { tokens: 0, .. } => return None,
+            BucketCell::Silent { faded, .. } => *faded,
+            BucketCell::Told { end, .. } => end.saturating_add(self.grace),
+            BucketCell::Busy(_) => now.saturating_add(LOOK_EVERY),
         };
         (next > now).then_some(next)
     }
@@ -337,16 +340,16 @@ impl Law for Buckets {
         }
     }
 
-    fn marks<'a>(&self, cell: &'a mut Cell) -> Option<&'a mut Marks> {
+    fn marks<'a>(&self, cell: &'a mut BucketCell) -> Option<&'a mut CellMarks> {
         match cell {
-            Cell::Silent { tokens: 0, .. } | Cell::Told { .. } => None,
-            Cell::Silent { marks, .. } => Some(marks),
-            Cell::Busy(record) => Some(&mut record.marks),
+            BucketCell::Silent { tokens: 0, .. } | BucketCell::Told { .. } => None,
+            BucketCell::Silent { marks, .. } => Some(marks),
+            BucketCell::Busy(record) => Some(&mut record.marks),
         }
     }
 
-    fn bytes(&self, cell: &Cell) -> u64 {
-        let Cell::Busy(record) = cell else {
+    fn bytes(&self, cell: &BucketCell) -> u64 {
+        let BucketCell::Busy(record) = cell else {
             return CELL_BYTES;
         };
         let further = record.told.len().saturating_sub(1) as u64;

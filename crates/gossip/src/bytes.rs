@@ -5,7 +5,7 @@
 //! begin with and contain, which each protocol says.
 
 use tollgate_kit::{Reader, put_varint};
-use tollgate_mode::{Key, Malformed};
+use tollgate_mode::{Malformed, ModeKey};
 
 /// Appends numbers to a frame.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Encoder {
     }
 
     /// Sixteen bytes.
-    pub fn key(&mut self, key: Key) {
+    pub fn key(&mut self, key: ModeKey) {
         self.raw(&key.0.to_le_bytes());
     }
 
@@ -131,8 +131,8 @@ impl<'a> Decoder<'a> {
     }
 
     /// Sixteen bytes.
-    pub fn key(&mut self) -> Result<Key, Malformed> {
-        self.rest.u128().map(Key).ok_or(Malformed::Truncated)
+    pub fn key(&mut self) -> Result<ModeKey, Malformed> {
+        self.rest.u128().map(ModeKey).ok_or(Malformed::Truncated)
     }
 
     /// The length of a list whose members take at least `each` bytes; refused if the frame cannot hold them.

@@ -8,18 +8,18 @@ use tollgate_mode::Weigh;
 use crate::bucket::Bucket;
 
 use super::interval::{Interval, Intervals};
-use super::law::{Marks, Seg};
+use super::law::{CellMarks, Seg};
 
 /// What is kept of one key.
 #[derive(Debug)]
-pub(super) enum Cell {
+pub(super) enum BucketCell {
     /// Nothing is told, and what is silent began in one busy interval.
     Silent {
         at: Instant,
         /// From then on the silent tokens are forgotten.
         faded: Instant,
         tokens: u32,
-        marks: Marks,
+        marks: CellMarks,
     },
     /// One interval is told, which has not drained since anything was heard; nothing is silent.
     Told {
@@ -30,12 +30,12 @@ pub(super) enum Cell {
         is_loose: bool,
     },
     /// Anything else.
-    Busy(Box<Record>),
+    Busy(Box<BucketRecord>),
 }
 
 /// What is kept of a key on which more happens than fits into a cell.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct BucketRecord {
     pub(super) told: Intervals,
     /// Tokens admitted here and not reported, ascending by their first instants. What this node sees busy is truly
     /// busy, so the tokens of one segment lie in one busy interval of the true bucket.
@@ -49,10 +49,10 @@ pub(super) struct Record {
     pub(super) heard: Instant,
     /// What came before then was given back.
     pub(super) reset: Instant,
-    pub(super) marks: Marks,
+    pub(super) marks: CellMarks,
 }
 
-impl Default for Cell {
+impl Default for BucketCell {
     fn default() -> Self {
         Self::Silent {
             at: Instant::default(),
@@ -63,17 +63,17 @@ impl Default for Cell {
     }
 }
 
-impl Weigh for Cell {
+impl Weigh for BucketCell {
     fn heap_bytes(&self) -> u64 {
         let Self::Busy(record) = self else {
             return 0;
         };
         let own = record.own.capacity() * size_of::<Seg>();
-        record.told.heap_bytes() + (own + size_of::<Record>()) as u64
+        record.told.heap_bytes() + (own + size_of::<BucketRecord>()) as u64
     }
 }
 
-impl Record {
+impl BucketRecord {
     /// Recomputes the view after anything but an admission changed.
     pub(super) fn look(&mut self, bucket: Bucket) {
         if self.own.is_empty() {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_calm_key_takes_24_bytes() {
-        assert_eq!(size_of::<Cell>(), 24);
-        assert_eq!(Cell::default().heap_bytes(), 0);
+        assert_eq!(size_of::<BucketCell>(), 24);
+        assert_eq!(BucketCell::default().heap_bytes(), 0);
     }
 }

@@ -24,7 +24,7 @@ const PARTS_MAX: usize = 1 << 16;
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
+pub(super) enum JoinMessage {
     Hello(NodeId),
     Ask(NodeId, u32),
 }
@@ -123,14 +123,14 @@ impl Join {
     }
 
     /// Does what is due: what is to be sent, and whether this node has just caught up.
-    pub(super) fn handle_timeout(&mut self, now: Instant) -> (Vec<Call>, bool) {
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> (Vec<JoinMessage>, bool) {
         let mut calls = Vec::new();
         let is_over = |since: Instant| since.saturating_add(JOIN_MAX) <= now;
         if self.since.is_some_and(is_over) {
             self.asks.clear();
         }
         if !self.unnamed.is_empty() && self.hello_at <= now {
-            calls.extend(self.unnamed.iter().copied().map(Call::Hello));
+            calls.extend(self.unnamed.iter().copied().map(JoinMessage::Hello));
             self.hello_at = now.saturating_add(HELLO_EVERY);
         }
         while self.ask_at <= now
@@ -141,7 +141,7 @@ impl Join {
                 self.asks.pop_front();
                 continue;
             }
-            calls.push(Call::Ask(asked.node, asked.place));
+            calls.push(JoinMessage::Ask(asked.node, asked.place));
             self.ask_at = now.saturating_add(PAGE_WITHIN);
         }
         let is_done = self.asks.is_empty() && self.since.take().is_some();

@@ -6,26 +6,26 @@
 use std::collections::BTreeMap;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, Keyed, NodeId, Writer};
+use tollgate_mode::{Keyed, ModeKey, NodeId, Writer};
 
-use super::law::{Entry, Law, What};
+use super::law::{Law, LinkEntry, What};
 
 /// Copies in both directions.
 #[derive(Debug)]
-pub(super) struct Keep<L: Law> {
+pub(super) struct StandbyCopies<L: Law> {
     /// Time between two deliveries; `None` where there are no copies.
     every: Option<Span>,
     next: Instant,
     /// Whether there is a node that takes copies.
     has_taker: bool,
     /// Keys whose silent tokens have changed.
-    unkept: Vec<Key>,
+    unkept: Vec<ModeKey>,
     wards: BTreeMap<NodeId, Ward<L::Cell>>,
 }
 
 /// A boot of a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sender {
+pub(super) struct NodeBoot {
     pub(super) node: NodeId,
     pub(super) writer: Writer,
 }
@@ -44,7 +44,7 @@ const SWEPT: usize = 256;
 /// What a key takes on paper.
 pub(super) const KEY_BYTES: u64 = 16;
 
-impl<L: Law> Keep<L> {
+impl<L: Law> StandbyCopies<L> {
     pub(super) const fn new(every: Option<Span>, next: Instant) -> Self {
         Self {
             every,
@@ -66,7 +66,7 @@ impl<L: Law> Keep<L> {
     }
 
     /// The silent tokens of a key have changed.
-    pub(super) fn note(&mut self, key: Key) {
+    pub(super) fn note(&mut self, key: ModeKey) {
         self.unkept.push(key);
     }
 
@@ -76,7 +76,7 @@ impl<L: Law> Keep<L> {
     }
 
     /// The keys to deliver, if it is time.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Key> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<ModeKey> {
         let Some(every) = self.every.filter(|_| self.next <= now) else {
             return Vec::new();
         };
@@ -88,10 +88,16 @@ impl<L: Law> Keep<L> {
     }
 
     /// Keeps copies for a node.
-    pub(super) fn store(&mut self, law: &L, sender: Sender, entries: Vec<Entry>, now: Instant) {
-        let Sender { node, writer } = sender;
+    pub(super) fn store(
+        &mut self,
+        law: &L,
+        sender: NodeBoot,
+        entries: Vec<LinkEntry>,
+        now: Instant,
+    ) {
+        let NodeBoot { node, writer } = sender;
         self.end_others(sender);
-        for Entry { key, what } in entries {
+        for LinkEntry { key, what } in entries {
             let What::Report(segs) = what else { continue };
             self.erase(law, sender, key);
             let mut cell = L::Cell::default();
@@ -107,8 +113,8 @@ impl<L: Law> Keep<L> {
     }
 
     /// A node reported a key.
-    pub(super) fn erase(&mut self, law: &L, sender: Sender, key: Key) {
-        let Sender { node, writer } = sender;
+    pub(super) fn erase(&mut self, law: &L, sender: NodeBoot, key: ModeKey) {
+        let NodeBoot { node, writer } = sender;
         let ward = self.wards.get_mut(&node);
         if let Some(ward) = ward.filter(|ward| ward.writer == writer)
             && let Some(cell) = ward.cells.remove(key)
@@ -118,8 +124,8 @@ impl<L: Law> Keep<L> {
     }
 
     /// A boot of a node says something: copies of its other boots are its own business from now on.
-    pub(super) fn end_others(&mut self, sender: Sender) {
-        let Sender { node, writer } = sender;
+    pub(super) fn end_others(&mut self, sender: NodeBoot) {
+        let NodeBoot { node, writer } = sender;
         let ward = self.wards.get(&node);
         if ward.is_some_and(|ward| ward.writer != writer) {
             self.wards.remove(&node);
@@ -127,8 +133,8 @@ impl<L: Law> Keep<L> {
     }
 
     /// What is kept for a node of another boot than this one.
-    pub(super) fn of(&mut self, law: &L, sender: Sender, now: Instant) -> Vec<Entry> {
-        let Sender { node, writer } = sender;
+    pub(super) fn of(&mut self, law: &L, sender: NodeBoot, now: Instant) -> Vec<LinkEntry> {
+        let NodeBoot { node, writer } = sender;
         let mut entries = Vec::new();
         let ward = self.wards.get_mut(&node);
         if let Some(ward) = ward.filter(|ward| ward.writer != writer) {
@@ -136,7 +142,7 @@ impl<L: Law> Keep<L> {
                 let segs = law.silent(cell, now);
                 if !segs.is_empty() {
                     let what = What::Report(segs);
-                    entries.push(Entry { key, what });
+                    entries.push(LinkEntry { key, what });
                 }
             });
         }
@@ -198,7 +204,7 @@ impl<L: Law> Keep<L> {
 
     /// Bytes of memory of it.
     pub(super) fn held(&self) -> u64 {
-        let lists = self.unkept.capacity() * size_of::<Key>();
+        let lists = self.unkept.capacity() * size_of::<ModeKey>();
         let wards = self.wards.values().map(|ward| ward.cells.held());
         wards.sum::<u64>() + lists as u64
     }

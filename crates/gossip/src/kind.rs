@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Algorithm, Calendar, Instant, Period, PolicyConfig, Span};
-use tollgate_mode::{Build, Event, Mode, ModeKind, Tag, wait_max};
+use tollgate_mode::{Build, Mode, ModeEvent, ModeKind, Tag, wait_max};
 
 use crate::bucket::Bucket;
 use crate::level::Buckets;
-use crate::machine::{Machine, Plan};
+use crate::machine::{Machine, MachinePlan};
 use crate::setup::Knobs;
 use crate::slices::Windows;
 use crate::window::{Bounds, Shape, Window};
@@ -59,7 +59,7 @@ impl ModeKind for Gossip {
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
         let config = build.policy.policy.config();
         let (numbers, knobs) = (build.numbers, &self.knobs);
-        let plan = Plan {
+        let plan = MachinePlan {
             me: numbers.me,
             writer: numbers.writer,
             was: numbers.was,
@@ -94,7 +94,7 @@ impl ModeKind for Gossip {
                 Box::new(Machine::new(law, &plan))
             }
         };
-        part.handle_event(&Event::Join, build.start);
+        part.handle_event(&ModeEvent::Join, build.start);
         Ok(part)
     }
 }

@@ -6,7 +6,7 @@
 use core::fmt;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, Probe, Standing, Weigh};
+use tollgate_mode::{ModeKey, ModeProbe, Standing, Weigh};
 
 /// Tokens, and the instant of the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Seg {
 
 /// What was told of a key, for a node that starts: an interval of a bucket in grains, a slice of a window in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct RestoredLevel {
     pub(super) at: Instant,
     pub(super) amount: u128,
     /// As with tokens.
@@ -40,8 +40,8 @@ pub(super) struct Told {
 
 /// What a frame says of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) key: Key,
+pub(super) struct LinkEntry {
+    pub(super) key: ModeKey,
     pub(super) what: What,
 }
 
@@ -66,11 +66,11 @@ pub(super) enum Age {
 }
 
 /// Something is to be done with the silent tokens of a key, and the key is on a list for that.
-pub(super) type Marks = u8;
+pub(super) type CellMarks = u8;
 /// They are not yet copied to the successor.
-pub(super) const UNKEPT: Marks = 1;
+pub(super) const UNKEPT: CellMarks = 1;
 /// They go out with the next frame.
-pub(super) const DUE: Marks = 2;
+pub(super) const DUE: CellMarks = 2;
 
 /// How keys are counted.
 pub(super) trait Law: fmt::Debug + Send {
@@ -84,7 +84,7 @@ pub(super) trait Law: fmt::Debug + Send {
     fn set_wait(&mut self, wait_max: Span);
 
     /// What a request would be answered.
-    fn probe(&self, cell: &Self::Cell, cost: u64, now: Instant) -> Probe;
+    fn probe(&self, cell: &Self::Cell, cost: u64, now: Instant) -> ModeProbe;
 
     /// How a key stands.
     fn standing(&self, cell: &Self::Cell, now: Instant) -> Standing;
@@ -126,10 +126,10 @@ pub(super) trait Law: fmt::Debug + Send {
     fn reset(&self, cell: &mut Self::Cell, at: Instant, now: Instant);
 
     /// What is told, as far as it still counts.
-    fn told(&self, cell: &Self::Cell, now: Instant) -> Vec<Told>;
+    fn told(&self, cell: &Self::Cell, now: Instant) -> Vec<RestoredLevel>;
 
     /// Takes the greater of what is told here and elsewhere.
-    fn raise(&self, cell: &mut Self::Cell, told: &[Told], age: Age, now: Instant);
+    fn raise(&self, cell: &mut Self::Cell, told: &[RestoredLevel], age: Age, now: Instant);
 
     /// The clock was set: what is used up at `from` is used up at `to`.
     fn shift(&self, cell: &mut Self::Cell, from: Instant, to: Instant);
@@ -142,7 +142,7 @@ pub(super) trait Law: fmt::Debug + Send {
     fn merge(&self, waiting: &mut Vec<Seg>, more: &[Seg]);
 
     /// Which lists the key is on; `None` where no token is silent.
-    fn marks<'a>(&self, cell: &'a mut Self::Cell) -> Option<&'a mut Marks>;
+    fn marks<'a>(&self, cell: &'a mut Self::Cell) -> Option<&'a mut CellMarks>;
 
     /// Bytes of a cell without its key, by the encoding in the documentation.
     fn bytes(&self, cell: &Self::Cell) -> u64;

@@ -10,7 +10,7 @@ use tollgate_mode::planted;
 use crate::bucket::{Bucket, Mark};
 use crate::setup::Ratio;
 
-use super::cell::{Cell, Record, add};
+use super::cell::{BucketCell, BucketRecord, add};
 use super::interval::{Interval, Intervals};
 use super::law::{Age, Seg};
 
@@ -34,16 +34,16 @@ pub(super) struct Buckets {
 
 impl Buckets {
     /// Where the backlog ends, as known here.
-    pub(super) fn end(&self, cell: &Cell) -> Mark {
+    pub(super) fn end(&self, cell: &BucketCell) -> Mark {
         match cell {
-            Cell::Silent { tokens: 0, .. } => Mark(0),
-            Cell::Silent { at, tokens, .. } => self.mark(*at).plus(self.tokens(*tokens)),
-            Cell::Told { end, rest, .. } => self.mark(*end).plus(u128::from(*rest)),
-            Cell::Busy(record) => record.view.map_or(Mark(0), |view| view.end),
+            BucketCell::Silent { tokens: 0, .. } => Mark(0),
+            BucketCell::Silent { at, tokens, .. } => self.mark(*at).plus(self.tokens(*tokens)),
+            BucketCell::Told { end, rest, .. } => self.mark(*end).plus(u128::from(*rest)),
+            BucketCell::Busy(record) => record.view.map_or(Mark(0), |view| view.end),
         }
     }
 
-    pub(super) fn level(&self, cell: &Cell, now: Instant) -> u128 {
+    pub(super) fn level(&self, cell: &BucketCell, now: Instant) -> u128 {
         self.end(cell).since(self.mark(now))
     }
 
@@ -52,8 +52,8 @@ impl Buckets {
     }
 
     /// What a calm key is told of.
-    pub(super) fn interval(&self, cell: &Cell) -> Option<Interval> {
-        let Cell::Told {
+    pub(super) fn interval(&self, cell: &BucketCell) -> Option<Interval> {
+        let BucketCell::Told {
             start, is_loose, ..
         } = *cell
         else {
@@ -66,7 +66,7 @@ impl Buckets {
         })
     }
 
-    fn intervals(&self, cell: &Cell) -> Intervals {
+    fn intervals(&self, cell: &BucketCell) -> Intervals {
         self.interval(cell)
             .map_or_else(Intervals::default, Intervals::of)
     }
@@ -151,12 +151,16 @@ impl Buckets {
     }
 
     /// The record of a key, which is opened where there is none, as of now.
-    pub(super) fn record<'a>(&self, cell: &'a mut Cell, now: Instant) -> &'a mut Record {
-        if !matches!(cell, Cell::Busy(_)) {
-            *cell = Cell::Busy(Box::new(self.open(cell, now)));
+    pub(super) fn record<'a>(
+        &self,
+        cell: &'a mut BucketCell,
+        now: Instant,
+    ) -> &'a mut BucketRecord {
+        if !matches!(cell, BucketCell::Busy(_)) {
+            *cell = BucketCell::Busy(Box::new(self.open(cell, now)));
         }
         match cell {
-            Cell::Busy(record) => {
+            BucketCell::Busy(record) => {
                 self.refresh(record, now);
                 record
             }
@@ -164,13 +168,13 @@ impl Buckets {
         }
     }
 
-    fn open(&self, cell: &Cell, now: Instant) -> Record {
-        let mut record = Record {
+    fn open(&self, cell: &BucketCell, now: Instant) -> BucketRecord {
+        let mut record = BucketRecord {
             secret_at: now,
-            ..Record::default()
+            ..BucketRecord::default()
         };
         match *cell {
-            Cell::Silent {
+            BucketCell::Silent {
                 at,
                 faded,
                 tokens,
@@ -180,15 +184,15 @@ impl Buckets {
                 record.secret = self.secret(tokens, faded, now);
                 record.marks = marks;
             }
-            Cell::Told { .. } => record.told = self.intervals(cell),
-            Cell::Silent { .. } | Cell::Busy(_) => {}
+            BucketCell::Told { .. } => record.told = self.intervals(cell),
+            BucketCell::Silent { .. } | BucketCell::Busy(_) => {}
         }
         record.look(self.bucket);
         record
     }
 
     /// Brings a record up to date: silence fades, what has drained is carried over and forgotten.
-    pub(super) fn refresh(&self, record: &mut Record, now: Instant) {
+    pub(super) fn refresh(&self, record: &mut BucketRecord, now: Instant) {
         let before = (record.own.len(), record.told.len());
         self.fade(record, now);
         let mut is_carried = false;
@@ -215,7 +219,7 @@ impl Buckets {
     }
 
     /// Silence fades while nothing told is draining; at zero it is forgotten.
-    fn fade(&self, record: &mut Record, now: Instant) {
+    fn fade(&self, record: &mut BucketRecord, now: Instant) {
         let told = record.told.last().map_or(Mark(0), |last| last.end);
         let from = self.mark(record.secret_at).max(told);
         let drained = self.mark(now).since(from);
@@ -226,7 +230,7 @@ impl Buckets {
         }
     }
 
-    pub(super) fn accept_busy(&self, record: &mut Record, cost: u64, now: Instant) {
+    pub(super) fn accept_busy(&self, record: &mut BucketRecord, cost: u64, now: Instant) {
         let (work, mark) = (self.bucket.grains(cost), self.mark(now));
         let running = record.view.as_mut().filter(|view| view.end >= mark);
         match (running, record.own.last_mut()) {
@@ -243,11 +247,11 @@ impl Buckets {
     }
 
     /// A key that is told of in one interval only.
-    pub(super) fn as_told(&self, told: &Intervals) -> Option<Cell> {
+    pub(super) fn as_told(&self, told: &Intervals) -> Option<BucketCell> {
         let last = told.last().filter(|_| told.len() == 1)?;
         let end = self.floor(last.end);
         let rest = u32::try_from(last.end.since(self.mark(end))).ok()?;
-        Some(Cell::Told {
+        Some(BucketCell::Told {
             start: last.start,
             end,
             rest,
@@ -277,10 +281,16 @@ impl Buckets {
     }
 
     /// Takes one report about a key of which at most one interval is told; `false` where that needs a record.
-    pub(super) fn learn_calm(&self, cell: &mut Cell, seg: Seg, cap: Mark, now: Instant) -> bool {
+    pub(super) fn learn_calm(
+        &self,
+        cell: &mut BucketCell,
+        seg: Seg,
+        cap: Mark,
+        now: Instant,
+    ) -> bool {
         let mut told = match *cell {
-            Cell::Silent { tokens: 0, .. } => Intervals::default(),
-            Cell::Told { .. } => self.intervals(cell),
+            BucketCell::Silent { tokens: 0, .. } => Intervals::default(),
+            BucketCell::Told { .. } => self.intervals(cell),
             _ => return false,
         };
         self.push(&mut told, seg, cap, now);
@@ -293,14 +303,14 @@ impl Buckets {
     }
 
     /// What a record of a key fits into, now that it is calm; `None` where it does not.
-    pub(super) fn calm(&self, record: &Record, now: Instant) -> Option<Cell> {
+    pub(super) fn calm(&self, record: &BucketRecord, now: Instant) -> Option<BucketCell> {
         let is_over = |since: Instant| since.saturating_add(self.grace) <= now;
         if !is_over(record.reset) {
             return None;
         }
         if record.own.is_empty() {
             if record.told.is_empty() && is_over(record.heard) {
-                return Some(Cell::default());
+                return Some(BucketCell::default());
             }
             let last = record.told.last()?;
             let is_enough = last.end >= self.mark(record.heard) || is_over(record.heard);
@@ -317,7 +327,7 @@ impl Buckets {
             return None;
         };
         let tokens = u32::try_from(n).ok().filter(|_| record.told.is_empty())?;
-        Some(Cell::Silent {
+        Some(BucketCell::Silent {
             at,
             faded: self.faded(now, record.secret),
             tokens,
@@ -326,7 +336,7 @@ impl Buckets {
     }
 
     /// Takes tokens off what is told, down to nothing.
-    pub(super) fn lower(&self, record: &mut Record, tokens: u64, now: Instant) {
+    pub(super) fn lower(&self, record: &mut BucketRecord, tokens: u64, now: Instant) {
         let (mark, work) = (self.mark(now), self.bucket.grains(tokens));
         if let Some(last) = record.told.last().filter(|last| last.end > mark) {
             let end = Mark(last.end.since(Mark(work))).max(mark);

@@ -44,5 +44,6 @@ pub use bytes::{Decoder, Encoder};
 pub use kind::Gossip;
 pub use setup::{Knobs, Ratio};
 pub use tollgate_mode::{
-    Footprint, Key, Malformed, NodeId, Probe, Saved, Send, Standing, Verdict, Writer, planted,
+    Footprint, Malformed, ModeKey, ModeProbe, ModeVerdict, NodeId, Saved, Send, Standing, Writer,
+    planted,
 };

@@ -10,11 +10,11 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Writer, planted};
 
 use super::boots::{Boots, Met};
-use super::law::Entry;
+use super::law::LinkEntry;
 use super::log::{Backlog, LOGGED_BYTES, Log, Logged};
-use super::ours::{Fate, Made, Ours, Pace};
+use super::ours::{Fate, LinkTiming, Made, Ours};
 use super::stream::Stream;
-use super::wire::{Ack, Hello, bodies};
+use super::wire::{Ack, LinkHello, bodies};
 
 /// A link is suspended after so long without an answer.
 const SUSPECT: Span = Span::from_nanos(1_000_000_000);
@@ -116,7 +116,7 @@ impl Link {
     pub(super) fn meet(
         &mut self,
         writer: Writer,
-        hello: Option<Hello>,
+        hello: Option<LinkHello>,
         number: u64,
         now: Instant,
     ) -> Option<bool> {
@@ -290,7 +290,7 @@ impl Link {
 
     /// Everything that waited goes out in one frame: what other nodes hear of this one's numbers is then true of it,
     /// too.
-    fn catch_up(&mut self, entries: &[Entry], number: u64, now: Instant) {
+    fn catch_up(&mut self, entries: &[LinkEntry], number: u64, now: Instant) {
         let lo = self.sent;
         let Some(entries) = bodies(entries, now, usize::MAX).pop() else {
             return self.skip(lo, number, now);
@@ -347,7 +347,7 @@ impl Link {
     }
 
     /// It has later frames and lacks earlier ones: those are sent again, but not more often than they can arrive.
-    fn fill_gaps(&mut self, log: &Log, pace: Pace, now: Instant) -> Vec<Logged> {
+    fn fill_gaps(&mut self, log: &Log, pace: LinkTiming, now: Instant) -> Vec<Logged> {
         if self.window == 0 {
             return Vec::new();
         }

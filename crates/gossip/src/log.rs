@@ -8,11 +8,11 @@ use std::sync::Arc;
 use tollgate_limit::Instant;
 use tollgate_mode::{Keyed, Weigh};
 
-use super::law::{Entry, Seg, What};
-use super::wire::Report;
+use super::law::{LinkEntry, Seg, What};
+use super::wire::LinkReport;
 
 /// A numbered frame as it is sent, but for its head.
-pub(super) type Logged = Report<Arc<[u8]>>;
+pub(super) type Logged = LinkReport<Arc<[u8]>>;
 
 /// Frames that were sent to everybody, by ascending numbers without gaps.
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl Weigh for Waiting {
 const WAITING_MAX: usize = 1 << 15;
 
 impl Backlog {
-    pub(super) fn merge(&mut self, entries: &[Entry], merge: Merge<'_>) {
+    pub(super) fn merge(&mut self, entries: &[LinkEntry], merge: Merge<'_>) {
         for entry in entries {
             if self.is_lost || self.keys.len() >= WAITING_MAX {
                 self.drop_all();
@@ -145,10 +145,10 @@ impl Backlog {
         };
     }
 
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<LinkEntry> {
         let mut entries = Vec::with_capacity(self.keys.len());
         for (key, waiting) in self.keys.iter() {
-            let mut add = |what: What| entries.push(Entry { key, what });
+            let mut add = |what: What| entries.push(LinkEntry { key, what });
             if let Some(at) = waiting.reset {
                 add(What::Reset(at));
             }

@@ -3,20 +3,22 @@
 //! Not here: what is known of a key (`law`), and how reports travel (`post`).
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, Keyed, Malformed, NodeId, Probe, Send, Standing, Writer, planted};
+use tollgate_mode::{
+    Keyed, Malformed, ModeKey, ModeProbe, NodeId, Send, Standing, Writer, planted,
+};
 
 use tollgate_kit::Dice;
 
 use super::join::Join;
-use super::keep::{KEY_BYTES, Keep, Sender};
-use super::law::{Age, DUE, Entry, Law, Marks, Seg, UNKEPT, What};
+use super::keep::{KEY_BYTES, NodeBoot, StandbyCopies};
+use super::law::{Age, CellMarks, DUE, Law, LinkEntry, Seg, UNKEPT, What};
 use super::log::Logged;
-use super::post::Post;
-use super::wire::{Frame, Hello, Message, Report, decode};
+use super::post::LinkSet;
+use super::wire::{Frame, LinkHello, LinkMessage, LinkReport, decode};
 
 /// What a machine is made of.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct MachinePlan {
     pub(super) me: NodeId,
     pub(super) writer: Writer,
     /// The writer of the boot before, where there was one.
@@ -40,9 +42,9 @@ pub(super) struct Machine<L: Law> {
     pub(super) bytes: u64,
     /// The latest time it heard of.
     pub(super) now: Instant,
-    pub(super) next: Next,
-    pub(super) post: Post,
-    pub(super) keep: Keep<L>,
+    pub(super) next: NextFrame,
+    pub(super) post: LinkSet,
+    pub(super) keep: StandbyCopies<L>,
     pub(super) join: Join,
     /// Whether it caught up once: then it knows what came from the others.
     pub(super) has_joined: bool,
@@ -50,16 +52,16 @@ pub(super) struct Machine<L: Law> {
     pub(super) uncopied: usize,
     pub(super) sweep_at: Option<Instant>,
     pub(super) dice: Dice,
-    pub(super) hello: Hello,
+    pub(super) hello: LinkHello,
     pub(super) nothing: L::Cell,
 }
 
 /// What goes out with the next frame.
 #[derive(Debug, Default)]
-pub(super) struct Next {
+pub(super) struct NextFrame {
     /// Keys of which silent tokens are reported, and what else is to be said.
-    due: Vec<Key>,
-    changes: Vec<Entry>,
+    due: Vec<ModeKey>,
+    changes: Vec<LinkEntry>,
     /// How long it waits for more, and until when.
     linger: Span,
     at: Option<Instant>,
@@ -71,7 +73,7 @@ const LATE: Span = Span::from_nanos(2_000_000_000);
 pub(super) const SWEEP_FEW: Span = Span::from_nanos(1_000_000_000);
 
 impl<L: Law> Machine<L> {
-    pub(super) fn new(law: L, plan: &Plan) -> Self {
+    pub(super) fn new(law: L, plan: &MachinePlan) -> Self {
         let mut dice = Dice::new(plan.seed);
         let phase = plan.keep.map_or(0, |every| {
             dice.below(u64::try_from(every.as_nanos()).unwrap_or(u64::MAX))
@@ -84,18 +86,18 @@ impl<L: Law> Machine<L> {
             keys: Keyed::default(),
             bytes: 0,
             now: plan.start,
-            next: Next {
+            next: NextFrame {
                 linger: plan.linger,
-                ..Next::default()
+                ..NextFrame::default()
             },
-            post: Post::new(plan.me, plan.writer, plan.delay),
-            keep: Keep::new(plan.keep, first),
+            post: LinkSet::new(plan.me, plan.writer, plan.delay),
+            keep: StandbyCopies::new(plan.keep, first),
             join: Join::default(),
             has_joined: false,
             uncopied: 0,
             sweep_at: None,
             dice,
-            hello: Hello {
+            hello: LinkHello {
                 start: plan.start,
                 was: plan.was,
             },
@@ -116,12 +118,16 @@ impl<L: Law> Machine<L> {
         self.now
     }
 
-    pub(super) fn cell(&self, key: Key) -> &L::Cell {
+    pub(super) fn cell(&self, key: ModeKey) -> &L::Cell {
         self.keys.get(key).unwrap_or(&self.nothing)
     }
 
     /// Changes what is known of a key, and keeps count of its bytes.
-    pub(super) fn change<T>(&mut self, key: Key, change: impl FnOnce(&L, &mut L::Cell) -> T) -> T {
+    pub(super) fn change<T>(
+        &mut self,
+        key: ModeKey,
+        change: impl FnOnce(&L, &mut L::Cell) -> T,
+    ) -> T {
         let mut is_new = false;
         let cell = self.keys.get_or_insert_with(key, || {
             is_new = true;
@@ -144,24 +150,24 @@ impl<L: Law> Machine<L> {
         self.sweep_at = self.sweep_at.into_iter().chain([soon]).min();
     }
 
-    pub(super) fn remove(&mut self, key: Key) {
+    pub(super) fn remove(&mut self, key: ModeKey) {
         if let Some(cell) = self.keys.remove(key) {
             self.bytes -= KEY_BYTES + self.law.bytes(&cell);
         }
     }
 
-    pub(super) fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    pub(super) fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         let now = self.wind(now);
         self.law.probe(self.cell(key), cost, now)
     }
 
-    pub(super) fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    pub(super) fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         let now = self.wind(now);
         self.law.standing(self.cell(key), now)
     }
 
     /// Counts tokens that were admitted here.
-    pub(super) fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    pub(super) fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         if cost == 0 {
             return;
         }
@@ -182,13 +188,13 @@ impl<L: Law> Machine<L> {
         }
     }
 
-    pub(super) fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    pub(super) fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         let now = self.wind(now);
         let most = debt_max.map_or(cost, |debt| self.law.chargeable(self.cell(key), debt, now));
         self.take(key, cost.min(most), now);
     }
 
-    pub(super) fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+    pub(super) fn refund(&mut self, key: ModeKey, cost: u64, now: Instant) {
         let now = self.wind(now);
         if cost == 0 || !self.keys.contains_key(key) {
             return;
@@ -196,23 +202,23 @@ impl<L: Law> Machine<L> {
         let n = self.change(key, |law, cell| law.refund(cell, cost, now));
         if n > 0 {
             let what = What::Refund(Seg::new(now, n));
-            self.say(Entry { key, what });
+            self.say(LinkEntry { key, what });
         }
     }
 
-    pub(super) fn reset(&mut self, key: Key, now: Instant) {
+    pub(super) fn reset(&mut self, key: ModeKey, now: Instant) {
         let now = self.wind(now);
         self.change(key, |law, cell| law.reset(cell, now, now));
         let what = What::Reset(now);
-        self.say(Entry { key, what });
+        self.say(LinkEntry { key, what });
     }
 
-    pub(super) fn report_soon(&mut self, key: Key) {
+    pub(super) fn report_soon(&mut self, key: ModeKey) {
         self.next.due.push(key);
         self.seal_soon();
     }
 
-    pub(super) fn say(&mut self, entry: Entry) {
+    pub(super) fn say(&mut self, entry: LinkEntry) {
         self.next.changes.push(entry);
         self.seal_soon();
     }
@@ -237,7 +243,7 @@ impl<L: Law> Machine<L> {
                 });
                 if !segs.is_empty() {
                     let what = What::Report(segs);
-                    entries.push(Entry { key, what });
+                    entries.push(LinkEntry { key, what });
                 }
             }
             entries.append(&mut self.next.changes);
@@ -275,11 +281,11 @@ impl<L: Law> Machine<L> {
         if ack.is_some_and(|ack| ack.writer == self.post.writer) {
             self.join.named(from);
         }
-        let sender = Sender { node: from, writer };
+        let sender = NodeBoot { node: from, writer };
         match message {
-            Message::Report(report) => self.take_report(sender, report, is_resent),
-            Message::Ack => {}
-            Message::Keep(copies) => {
+            LinkMessage::Report(report) => self.take_report(sender, report, is_resent),
+            LinkMessage::Ack => {}
+            LinkMessage::Keep(copies) => {
                 let is_whole = self.post.has_exactly(from, copies.number);
                 if planted!("links-keep-stale", is_whole, true) {
                     let law = &self.law;
@@ -287,15 +293,15 @@ impl<L: Law> Machine<L> {
                     self.sweep_soon();
                 }
             }
-            Message::Hello(_) => self.answer_hello(sender),
-            Message::Return(part) => self.take_back(from, part),
-            Message::Ask(place) => self.answer_ask(from, place),
-            Message::Page(page) => self.take_page(from, &page),
+            LinkMessage::Hello(_) => self.answer_hello(sender),
+            LinkMessage::Return(part) => self.take_back(from, part),
+            LinkMessage::Ask(place) => self.answer_ask(from, place),
+            LinkMessage::Page(page) => self.take_page(from, &page),
         }
         Ok(())
     }
 
-    fn take_report(&mut self, sender: Sender, report: Report, is_resent: bool) {
+    fn take_report(&mut self, sender: NodeBoot, report: LinkReport, is_resent: bool) {
         let (from, now) = (sender.node, self.now);
         let is_range = report.lo.is_some();
         let is_lost = is_range && report.entries.is_empty();
@@ -313,7 +319,7 @@ impl<L: Law> Machine<L> {
         }
     }
 
-    fn learn(&mut self, entry: &Entry, age: Age) {
+    fn learn(&mut self, entry: &LinkEntry, age: Age) {
         let (key, now) = (entry.key, self.now);
         if matches!(entry.what, What::Refund(_)) && !self.keys.contains_key(key) {
             return;
@@ -374,7 +380,7 @@ impl<L: Law> Machine<L> {
         now: Instant,
     ) {
         self.leave(now);
-        self.hello = Hello {
+        self.hello = LinkHello {
             start: self.now,
             was: Some(self.post.writer),
         };
@@ -450,7 +456,7 @@ pub(super) fn numbered(number: u64, time: Instant, entries: std::sync::Arc<[u8]>
 }
 
 /// Puts a key on a list; whether it was not there.
-pub(super) fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
+pub(super) fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: CellMarks) -> bool {
     let marks = law.marks(cell);
     marks.is_some_and(|marks| {
         let is_new = *marks & list == 0;
@@ -460,7 +466,7 @@ pub(super) fn mark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
 }
 
 /// Takes a key off a list; whether it was there.
-pub(super) fn unmark<L: Law>(law: &L, cell: &mut L::Cell, list: Marks) -> bool {
+pub(super) fn unmark<L: Law>(law: &L, cell: &mut L::Cell, list: CellMarks) -> bool {
     let marks = law.marks(cell);
     marks.is_some_and(|marks| {
         let was = *marks & list > 0;

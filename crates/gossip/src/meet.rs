@@ -5,18 +5,18 @@
 use tollgate_limit::Instant;
 use tollgate_mode::NodeId;
 
-use super::join::Call;
-use super::keep::Sender;
-use super::law::{Age, DUE, Entry, Law, What};
+use super::join::JoinMessage;
+use super::keep::NodeBoot;
+use super::law::{Age, DUE, Law, LinkEntry, What};
 use super::machine::{Machine, mark, numbered};
-use super::wire::{BODY_BYTES, Head, PAGE_BYTES, Page, Report, bodies};
+use super::wire::{BODY_BYTES, ExchangePage, FrameHead, LinkReport, PAGE_BYTES, bodies};
 
 /// Keys on a page.
 const PAGE_KEYS: usize = 1 << 11;
 
 impl<L: Law> Machine<L> {
     /// A node that starts is told that it is known, and gets what was kept for it.
-    pub(super) fn answer_hello(&mut self, sender: Sender) {
+    pub(super) fn answer_hello(&mut self, sender: NodeBoot) {
         let (from, now) = (sender.node, self.now);
         let entries = self.keep.of(&self.law, sender, now);
         for (body, number) in bodies(&entries, now, BODY_BYTES).into_iter().zip(0..) {
@@ -24,17 +24,17 @@ impl<L: Law> Machine<L> {
             self.post.send(from, |head| head.give_back(&part), now);
         }
         if entries.is_empty() {
-            self.post.send(from, Head::ack, now);
+            self.post.send(from, FrameHead::ack, now);
         }
     }
 
     /// Takes back what was silent before this node started.
-    pub(super) fn take_back(&mut self, from: NodeId, part: Report) {
+    pub(super) fn take_back(&mut self, from: NodeId, part: LinkReport) {
         if self.join.has_restored || !self.join.is_first(from, part.number) {
             return;
         }
         let now = self.now;
-        for Entry { key, what } in part.entries {
+        for LinkEntry { key, what } in part.entries {
             let What::Report(segs) = what else { continue };
             let is_due = self.change(key, |law, cell| {
                 law.recall(cell, &segs, now);
@@ -60,7 +60,7 @@ impl<L: Law> Machine<L> {
                 break;
             }
         }
-        let page = Page {
+        let page = ExchangePage {
             time: now,
             next,
             vector: self.post.vector(),
@@ -69,7 +69,7 @@ impl<L: Law> Machine<L> {
         self.post.send(from, |head| head.page(&page), now);
     }
 
-    pub(super) fn take_page(&mut self, from: NodeId, page: &Page) {
+    pub(super) fn take_page(&mut self, from: NodeId, page: &ExchangePage) {
         let now = self.now;
         let is_new = self.join.is_joining();
         let age = if is_new { Age::Fresh } else { Age::Late };
@@ -98,8 +98,8 @@ impl<L: Law> Machine<L> {
         let hello = self.hello;
         for call in calls {
             match call {
-                Call::Hello(node) => self.post.send(node, |head| head.hello(hello), now),
-                Call::Ask(node, place) => self.post.send(node, |head| head.ask(place), now),
+                JoinMessage::Hello(node) => self.post.send(node, |head| head.hello(hello), now),
+                JoinMessage::Ask(node, place) => self.post.send(node, |head| head.ask(place), now),
             }
         }
         if is_done {

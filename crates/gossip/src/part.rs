@@ -5,8 +5,8 @@
 use tollgate_contract::NamedPolicy;
 use tollgate_limit::Instant;
 use tollgate_mode::{
-    Event, Figure, Footprint, Key, Malformed, Mode, NodeId, Probe, Saved, Send, Settlement,
-    Standing, counter, gauge, wait_max,
+    Figure, Footprint, Malformed, Mode, ModeEvent, ModeKey, ModeProbe, NodeId, Saved, Send,
+    Settlement, Standing, counter, gauge, wait_max,
 };
 
 use super::law::Law;
@@ -27,23 +27,23 @@ impl<L: Law> Mode for Machine<L> {
         self.law.set_wait(wait_max(policy.policy.config()));
     }
 
-    fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         self.probe(key, cost, now)
     }
 
-    fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.take(key, cost, now);
     }
 
-    fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         self.charge(key, cost, debt_max, now);
     }
 
-    fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+    fn refund(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.refund(key, cost, now);
     }
 
-    fn settle(&mut self, key: Key, due: &Settlement<'_>, now: Instant) {
+    fn settle(&mut self, key: ModeKey, due: &Settlement<'_>, now: Instant) {
         match due.difference() {
             Ok(more) => self.charge(key, more, due.debt_max, now),
             Err(less) if self.law.counts(due.receipt.at, now) => self.refund(key, less, now),
@@ -51,11 +51,11 @@ impl<L: Law> Mode for Machine<L> {
         }
     }
 
-    fn reset(&mut self, key: Key, now: Instant) {
+    fn reset(&mut self, key: ModeKey, now: Instant) {
         self.reset(key, now);
     }
 
-    fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         self.standing(key, now)
     }
 
@@ -63,16 +63,19 @@ impl<L: Law> Mode for Machine<L> {
         self.handle_frame(from, frame, now)
     }
 
-    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+    fn handle_event(&mut self, event: &ModeEvent<'_>, now: Instant) {
         match event {
-            Event::Members(alive) => self.set_members(alive, now),
-            Event::Delay(delay) => self.post.set_delay(*delay),
-            Event::Join => self.join(now),
-            Event::Leave => self.leave(now),
-            Event::Renumber(new) => self.renumber(new.me, new.writer, &new.members, now),
+            ModeEvent::Members(alive) => self.set_members(alive, now),
+            ModeEvent::Delay(delay) => self.post.set_delay(*delay),
+            ModeEvent::Join => self.join(now),
+            ModeEvent::Leave => self.leave(now),
+            ModeEvent::Renumber(new) => self.renumber(new.me, new.writer, &new.members, now),
             // What a key has used up moves with the clock, whichever way that was set.
-            Event::ClockSet { from, to, .. } => self.shift(*from, *to),
-            Event::Roster { .. } | Event::Kept(_) | Event::GiveUp | Event::Day { .. } => {}
+            ModeEvent::ClockSet { from, to, .. } => self.shift(*from, *to),
+            ModeEvent::Roster { .. }
+            | ModeEvent::Kept(_)
+            | ModeEvent::GiveUp
+            | ModeEvent::Day { .. } => {}
         }
     }
 
@@ -96,20 +99,20 @@ impl<L: Law> Mode for Machine<L> {
         self.is_quiet()
     }
 
-    fn save(&mut self, key: Key, now: Instant) -> Option<Saved> {
+    fn save(&mut self, key: ModeKey, now: Instant) -> Option<Saved> {
         let bytes = self.saved(key, now)?.encode();
         let left = self.standing(key, now).reset_after;
         let fresh_at = self.now.saturating_add(left);
         Some(Saved { bytes, fresh_at })
     }
 
-    fn restore(&mut self, key: Key, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
-        let saved = saved::Saved::decode(bytes, now)?;
+    fn restore(&mut self, key: ModeKey, bytes: &[u8], now: Instant) -> Result<(), Malformed> {
+        let saved = saved::SavedKey::decode(bytes, now)?;
         self.restore(key, &saved, now);
         Ok(())
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<ModeKey> {
         self.keys().keys()
     }
 
@@ -117,7 +120,7 @@ impl<L: Law> Mode for Machine<L> {
         self.keys().len()
     }
 
-    fn knows(&self, key: Key) -> bool {
+    fn knows(&self, key: ModeKey) -> bool {
         self.keys().contains_key(key)
     }
 
@@ -140,7 +143,7 @@ impl<L: Law> Mode for Machine<L> {
         self.keys().held() + self.keep.held() + self.post.held()
     }
 
-    fn status(&mut self, _: Option<Key>, _: Instant) -> Vec<Figure> {
+    fn status(&mut self, _: Option<ModeKey>, _: Instant) -> Vec<Figure> {
         let tally = self.post.tally;
         let suspended = self.post.links().filter(|link| link.is_suspended());
         let suspended = suspended.count() as u64;

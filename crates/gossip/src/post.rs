@@ -9,16 +9,16 @@ use std::sync::Arc;
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Malformed, NodeId, Send, Writer};
 
-use super::law::Entry;
+use super::law::LinkEntry;
 use super::link::Link;
 use super::log::{Log, Logged, Merge};
-use super::ours::{Fate, Made, Ours, Pace};
-use super::stream::Arrival;
-use super::wire::{Ack, BODY_BYTES, Frame, Head, Message, Report, bodies};
+use super::ours::{Fate, LinkTiming, Made, Ours};
+use super::stream::StreamArrival;
+use super::wire::{Ack, BODY_BYTES, Frame, FrameHead, LinkMessage, LinkReport, bodies};
 
 /// What happened on all links.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct LinkCounts {
     pub(super) reported: u64,
     pub(super) resent: u64,
     pub(super) repeats: u64,
@@ -30,7 +30,7 @@ pub(super) struct Tally {
 
 /// A node among others.
 #[derive(Debug)]
-pub(super) struct Post {
+pub(super) struct LinkSet {
     pub(super) me: NodeId,
     pub(super) writer: Writer,
     number: u64,
@@ -41,12 +41,12 @@ pub(super) struct Post {
     pub(super) is_mute: bool,
     /// Who is to be acknowledged to now.
     acks: Vec<NodeId>,
-    pace: Pace,
+    pace: LinkTiming,
     /// No link has anything to do before then.
     next: Option<Instant>,
     /// Bytes of memory that links took when the time last came.
     held: u64,
-    pub(super) tally: Tally,
+    pub(super) tally: LinkCounts,
 }
 
 /// An acknowledgement may wait that long for another frame.
@@ -62,7 +62,7 @@ const OUT_MAX: usize = 1 << 16;
 /// Nodes that are listened to at most.
 const LINKS_MAX: usize = 1 << 12;
 
-impl Post {
+impl LinkSet {
     pub(super) fn new(me: NodeId, writer: Writer, delay: Span) -> Self {
         let mut post = Self {
             me,
@@ -73,13 +73,13 @@ impl Post {
             out: VecDeque::new(),
             is_mute: false,
             acks: Vec::new(),
-            pace: Pace {
+            pace: LinkTiming {
                 ack: ACK,
                 trip: Span::ZERO,
             },
             next: None,
             held: 0,
-            tally: Tally::default(),
+            tally: LinkCounts::default(),
         };
         post.set_delay(delay);
         post
@@ -149,7 +149,7 @@ impl Post {
     }
 
     /// Reports to everybody.
-    pub(super) fn report(&mut self, entries: &[Entry], merge: Merge<'_>, now: Instant) {
+    pub(super) fn report(&mut self, entries: &[LinkEntry], merge: Merge<'_>, now: Instant) {
         if self.links.is_empty() {
             return;
         }
@@ -171,7 +171,7 @@ impl Post {
         }
     }
 
-    fn spread(&mut self, frame: &Logged, entries: &[Entry], merge: Merge<'_>, now: Instant) {
+    fn spread(&mut self, frame: &Logged, entries: &[LinkEntry], merge: Merge<'_>, now: Instant) {
         let (pace, writer) = (self.pace, self.writer);
         let mut plain: Option<Arc<[u8]>> = None;
         let mut next = self.next;
@@ -189,7 +189,7 @@ impl Post {
             }
             let ack = take_ack(link, now).filter(|_| !self.is_mute);
             next = next.into_iter().chain(link.due()).min();
-            let head = Head {
+            let head = FrameHead {
                 writer,
                 ack,
                 is_resent: false,
@@ -208,12 +208,17 @@ impl Post {
     }
 
     /// Sends something that has no number.
-    pub(super) fn send(&mut self, to: NodeId, make: impl FnOnce(Head) -> Arc<[u8]>, now: Instant) {
+    pub(super) fn send(
+        &mut self,
+        to: NodeId,
+        make: impl FnOnce(FrameHead) -> Arc<[u8]>,
+        now: Instant,
+    ) {
         let Some(link) = self.links.get_mut(&to) else {
             return;
         };
         let _ = take_ack(link, now);
-        let head = Head {
+        let head = FrameHead {
             writer: self.writer,
             ack: link.receipt().filter(|_| !self.is_mute),
             is_resent: false,
@@ -234,7 +239,7 @@ impl Post {
                 to,
                 |head| {
                     let is_resent = true;
-                    Head { is_resent, ..head }.report(frame)
+                    FrameHead { is_resent, ..head }.report(frame)
                 },
                 now,
             );
@@ -263,7 +268,7 @@ impl Post {
             link
         });
         let hello = match frame.message {
-            Message::Hello(hello) => Some(hello),
+            LinkMessage::Hello(hello) => Some(hello),
             _ => None,
         };
         let Some(is_new) = link.meet(frame.writer, hello, ours.number, now) else {
@@ -285,17 +290,17 @@ impl Post {
     pub(super) fn arrive(
         &mut self,
         from: NodeId,
-        report: Report,
+        report: LinkReport,
         is_resent: bool,
         now: Instant,
-    ) -> Option<Vec<Entry>> {
+    ) -> Option<Vec<LinkEntry>> {
         let link = self.links.get_mut(&from)?;
         let stream = link.stream()?;
         let (arrival, entries) = stream.take(report);
-        let is_gap = arrival != Arrival::New || is_resent || stream.has_gap();
-        self.tally.repeats += u64::from(arrival == Arrival::Repeat);
+        let is_gap = arrival != StreamArrival::New || is_resent || stream.has_gap();
+        self.tally.repeats += u64::from(arrival == StreamArrival::Repeat);
         if self.is_mute {
-            return (arrival == Arrival::New).then_some(entries);
+            return (arrival == StreamArrival::New).then_some(entries);
         }
         link.acks.count += 1;
         let at = if is_gap || link.acks.count >= UNACKED_MAX {
@@ -308,7 +313,7 @@ impl Post {
             self.acks.push(from);
         }
         self.wake(from);
-        (arrival == Arrival::New).then_some(entries)
+        (arrival == StreamArrival::New).then_some(entries)
     }
 
     /// Whether everything that a boot had sent by a number has come, and nothing after.
@@ -367,7 +372,7 @@ impl Post {
                 .is_some_and(|at| at <= now)
             {
                 self.tally.acks += 1;
-                self.send(node, Head::ack, now);
+                self.send(node, FrameHead::ack, now);
             }
         }
     }

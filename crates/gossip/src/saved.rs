@@ -8,13 +8,13 @@ use tollgate_mode::Malformed;
 
 use crate::bytes::{Decoder, Encoder};
 
-use super::law::{Seg, Told};
+use super::law::{RestoredLevel, Seg};
 
 /// What is saved of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Saved {
+pub(super) struct SavedKey {
     pub(super) silent: Vec<Seg>,
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<RestoredLevel>,
 }
 
 /// The version of these bytes.
@@ -22,7 +22,7 @@ const SAVED: u8 = 0x21;
 /// Clocks may differ by a day.
 const AHEAD: Span = Span::from_nanos(86_400_000_000_000);
 
-impl Saved {
+impl SavedKey {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::default();
         encoder.u8(SAVED);
@@ -57,7 +57,7 @@ impl Saved {
         for _ in 0..rest.count()? {
             let at = instant(&mut rest, latest)?;
             let amount = rest.varint()?;
-            saved.told.push(Told {
+            saved.told.push(RestoredLevel {
                 at,
                 amount: amount / 2,
                 is_loose: amount % 2 > 0,

@@ -9,7 +9,7 @@ use tollgate_mode::{Weigh, planted};
 use crate::setup::Ratio;
 use crate::window::{Shape, Window};
 
-use super::law::Marks;
+use super::law::CellMarks;
 
 /// A window shared by silent nodes.
 #[derive(Debug)]
@@ -24,26 +24,26 @@ pub(super) struct Windows {
 
 /// What is kept of one key.
 #[derive(Debug)]
-pub(super) enum Cell {
+pub(super) enum SliceCell {
     /// One slice.
     One {
         /// In the slice: the instant of the first silent token, where there are any.
         at: Instant,
         own: u32,
         told: u32,
-        marks: Marks,
+        marks: CellMarks,
     },
     /// Several slices, large counts, or a reset.
-    Many(Box<Record>),
+    Many(Box<SliceRecord>),
 }
 
 /// Slices of a key, ascending.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Record {
+pub(super) struct SliceRecord {
     pub(super) slices: Vec<Slice>,
     /// What came before then was given back.
     pub(super) reset: Instant,
-    pub(super) marks: Marks,
+    pub(super) marks: CellMarks,
 }
 
 /// What is counted in one slice.
@@ -64,7 +64,7 @@ impl Slice {
 /// Slices of a key beyond those that count: of peers whose clocks are ahead.
 pub(super) const AHEAD_MAX: usize = 8;
 
-impl Default for Cell {
+impl Default for SliceCell {
     fn default() -> Self {
         Self::One {
             at: Instant::default(),
@@ -75,13 +75,13 @@ impl Default for Cell {
     }
 }
 
-impl Weigh for Cell {
+impl Weigh for SliceCell {
     fn heap_bytes(&self) -> u64 {
         let Self::Many(record) = self else {
             return 0;
         };
         let slices = record.slices.capacity() * size_of::<Slice>();
-        (slices + size_of::<Record>()) as u64
+        (slices + size_of::<SliceRecord>()) as u64
     }
 }
 
@@ -104,18 +104,18 @@ impl Windows {
     }
 
     /// The slices that count now: begun by now, and not over.
-    pub(super) fn live(&self, cell: &Cell, now: Instant) -> Vec<Slice> {
+    pub(super) fn live(&self, cell: &SliceCell, now: Instant) -> Vec<Slice> {
         let (first, current) = (self.first(now), self.start(now));
         let is_live = |slice: &Slice| slice.start >= first && slice.start <= current;
         match cell {
-            Cell::One {
+            SliceCell::One {
                 own: 0, told: 0, ..
             } => Vec::new(),
-            Cell::One { at, own, told, .. } => {
+            SliceCell::One { at, own, told, .. } => {
                 let slice = self.slice(*at, *own, *told);
                 Some(slice).filter(is_live).into_iter().collect()
             }
-            Cell::Many(record) => {
+            SliceCell::Many(record) => {
                 let live = record.slices.iter().filter(|slice| is_live(slice));
                 live.copied().collect()
             }
@@ -132,7 +132,7 @@ impl Windows {
     }
 
     /// Tokens that may still be admitted, as known here, rounded down.
-    pub(super) fn room(&self, cell: &Cell, now: Instant) -> u64 {
+    pub(super) fn room(&self, cell: &SliceCell, now: Instant) -> u64 {
         self.room_of(&self.live(cell, now), self.window.limit(), now)
     }
 
@@ -190,8 +190,8 @@ impl Windows {
     }
 
     /// The record of a key, which is opened where there is none, without what is over.
-    pub(super) fn record<'a>(&self, cell: &'a mut Cell, now: Instant) -> &'a mut Record {
-        if let Cell::One {
+    pub(super) fn record<'a>(&self, cell: &'a mut SliceCell, now: Instant) -> &'a mut SliceRecord {
+        if let SliceCell::One {
             at,
             own,
             told,
@@ -204,26 +204,26 @@ impl Windows {
             } else {
                 Vec::new()
             };
-            *cell = Cell::Many(Box::new(Record {
+            *cell = SliceCell::Many(Box::new(SliceRecord {
                 slices,
                 marks,
-                ..Record::default()
+                ..SliceRecord::default()
             }));
         }
         let first = self.first(now);
         match cell {
-            Cell::Many(record) => {
+            SliceCell::Many(record) => {
                 record.slices.retain(|it| it.start >= first && it.all() > 0);
                 record
             }
-            Cell::One { .. } => unreachable!("it was opened just now"),
+            SliceCell::One { .. } => unreachable!("it was opened just now"),
         }
     }
 
     /// The slice that holds an instant; `None` where there are too many, or what came then was given back.
     pub(super) fn at<'a>(
         &self,
-        record: &'a mut Record,
+        record: &'a mut SliceRecord,
         at: Instant,
         now: Instant,
     ) -> Option<&'a mut Slice> {
@@ -248,18 +248,20 @@ impl Windows {
     }
 
     /// Puts a record that fits back into a cell.
-    pub(super) fn close(&self, cell: &mut Cell, now: Instant) {
-        let Cell::Many(record) = cell else { return };
+    pub(super) fn close(&self, cell: &mut SliceCell, now: Instant) {
+        let SliceCell::Many(record) = cell else {
+            return;
+        };
         if record.reset.saturating_add(self.grace) > now {
             return;
         }
         let marks = record.marks;
         let calm = match record.slices.as_slice() {
-            [] => Some(Cell::default()),
+            [] => Some(SliceCell::default()),
             [one] => {
                 let own = u32::try_from(one.own).ok();
                 let told = u32::try_from(one.told).ok();
-                own.zip(told).map(|(own, told)| Cell::One {
+                own.zip(told).map(|(own, told)| SliceCell::One {
                     at: one.at,
                     own,
                     told,

@@ -4,8 +4,8 @@
 
 use tollgate_mode::{Writer, planted};
 
-use super::law::{Entry, What};
-use super::wire::{Ack, Report};
+use super::law::{LinkEntry, What};
+use super::wire::{Ack, LinkReport};
 
 /// The receiving end of a stream.
 #[derive(Debug)]
@@ -16,12 +16,12 @@ pub(super) struct Stream {
     /// and `cum + 1 + i` for every bit `i`.
     window: u64,
     /// Refunds, which are applied in the order of the stream, with their numbers.
-    held: Vec<(u64, Entry)>,
+    held: Vec<(u64, LinkEntry)>,
 }
 
 /// What a number is to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(super) enum StreamArrival {
     /// It is applied now, for the first time.
     New,
     /// It was applied before.
@@ -57,12 +57,12 @@ impl Stream {
     }
 
     /// What of a frame is to be applied now: its entries if it is new, and refunds that waited for it.
-    pub(super) fn take(&mut self, report: Report) -> (Arrival, Vec<Entry>) {
+    pub(super) fn take(&mut self, report: LinkReport) -> (StreamArrival, Vec<LinkEntry>) {
         let arrival = match report.lo {
             Some(lo) => self.arrive_range(lo, report.number, report.entries.is_empty()),
             None => self.arrive(report.number),
         };
-        if arrival != Arrival::New {
+        if arrival != StreamArrival::New {
             return (arrival, Vec::new());
         }
         let mut now = Vec::with_capacity(report.entries.len());
@@ -94,35 +94,35 @@ impl Stream {
         self.advance(self.cum);
     }
 
-    fn arrive(&mut self, number: u64) -> Arrival {
+    fn arrive(&mut self, number: u64) -> StreamArrival {
         let Some(ahead) = number.checked_sub(self.cum + 1) else {
-            return Arrival::Repeat;
+            return StreamArrival::Repeat;
         };
         if ahead >= u64::from(u64::BITS) {
-            return Arrival::Beyond;
+            return StreamArrival::Beyond;
         }
         let bit = 1 << ahead;
         if planted!("links-apply-twice", self.window & bit > 0, false) {
-            return Arrival::Repeat;
+            return StreamArrival::Repeat;
         }
         self.window |= bit;
         self.advance(self.cum);
-        Arrival::New
+        StreamArrival::New
     }
 
     /// A range comes in the place of numbers that were never sent; an empty one says that they never will be.
-    fn arrive_range(&mut self, lo: u64, number: u64, is_empty: bool) -> Arrival {
+    fn arrive_range(&mut self, lo: u64, number: u64, is_empty: bool) -> StreamArrival {
         if number <= self.cum {
-            return Arrival::Repeat;
+            return StreamArrival::Repeat;
         }
         let inside = u32::try_from(number - self.cum).unwrap_or(u32::MAX);
         let beyond = u64::MAX.checked_shl(inside).unwrap_or(0);
         let fits = self.cum == lo && self.window & !beyond == 0;
         if !planted!("links-range-anywhere", fits || is_empty, true) {
-            return Arrival::Beyond;
+            return StreamArrival::Beyond;
         }
         self.advance(number);
-        Arrival::New
+        StreamArrival::New
     }
 
     /// Everything up to a number is applied.

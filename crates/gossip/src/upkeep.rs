@@ -4,11 +4,11 @@
 //! Not here: what is worth keeping of a key (`law`).
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::Key;
+use tollgate_mode::ModeKey;
 
-use super::law::{Age, DUE, Entry, Law, UNKEPT, What};
+use super::law::{Age, DUE, Law, LinkEntry, UNKEPT, What};
 use super::machine::{Machine, SWEEP_FEW, mark, numbered, unmark};
-use super::saved::Saved;
+use super::saved::SavedKey;
 use super::wire::{BODY_BYTES, bodies};
 
 /// Keys are looked at so often,
@@ -42,7 +42,7 @@ impl<L: Law> Machine<L> {
             });
             if !segs.is_empty() {
                 let what = What::Report(segs);
-                entries.push(Entry { key, what });
+                entries.push(LinkEntry { key, what });
             }
         }
         let number = self.post.number();
@@ -94,7 +94,7 @@ impl<L: Law> Machine<L> {
     /// Forgets of a few keys the one that has most left, once the others are told what only this node knew of it.
     pub(super) fn evict(&mut self, now: Instant) -> bool {
         let now = self.wind(now);
-        let mut best: Option<(u64, Key)> = None;
+        let mut best: Option<(u64, ModeKey)> = None;
         for looked in 1..=LOOKED_MAX {
             let Some(key) = self.keys.by_chance(&mut self.dice) else {
                 continue;
@@ -111,7 +111,7 @@ impl<L: Law> Machine<L> {
         let segs = self.change(key, |law, cell| law.report(cell, now));
         if !segs.is_empty() {
             let what = What::Report(segs);
-            self.say(Entry { key, what });
+            self.say(LinkEntry { key, what });
         }
         self.remove(key);
         true
@@ -123,7 +123,7 @@ impl<L: Law> Machine<L> {
     }
 
     /// Takes what a former start saved of a key.
-    pub(super) fn restore(&mut self, key: Key, saved: &Saved, now: Instant) {
+    pub(super) fn restore(&mut self, key: ModeKey, saved: &SavedKey, now: Instant) {
         let now = self.wind(now);
         self.join.has_restored = true;
         let is_due = self.change(key, |law, cell| {
@@ -137,12 +137,12 @@ impl<L: Law> Machine<L> {
     }
 
     /// What a start after this one must know of a key.
-    pub(super) fn saved(&mut self, key: Key, now: Instant) -> Option<Saved> {
+    pub(super) fn saved(&mut self, key: ModeKey, now: Instant) -> Option<SavedKey> {
         let now = self.wind(now);
         if !self.keys.contains_key(key) {
             return None;
         }
-        Some(self.change(key, |law, cell| Saved {
+        Some(self.change(key, |law, cell| SavedKey {
             silent: law.silent(cell, now),
             told: law.told(cell, now),
         }))

@@ -3,13 +3,13 @@
 //! Not here: what a key is made of (`slices`).
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Probe, Standing, Verdict, planted};
+use tollgate_mode::{ModeProbe, ModeVerdict, Standing, planted};
 
-use super::law::{Age, Law, Marks, Seg, Told};
-use super::slices::{AHEAD_MAX, Cell, Record, Slice, Windows};
+use super::law::{Age, CellMarks, Law, RestoredLevel, Seg};
+use super::slices::{AHEAD_MAX, Slice, SliceCell, SliceRecord, Windows};
 
 impl Law for Windows {
-    type Cell = Cell;
+    type Cell = SliceCell;
 
     fn set_nodes(&mut self, nodes: u64) {
         self.nodes = nodes.max(1);
@@ -17,30 +17,30 @@ impl Law for Windows {
 
     fn set_wait(&mut self, _: Span) {}
 
-    fn probe(&self, cell: &Cell, cost: u64, now: Instant) -> Probe {
+    fn probe(&self, cell: &SliceCell, cost: u64, now: Instant) -> ModeProbe {
         let (asked, limit) = (cost.max(1), self.window.limit());
         let live = self.live(cell, now);
         let room = self.room_of(&live, limit, now);
         let verdict = if asked > limit {
-            Verdict::Never
+            ModeVerdict::Never
         } else if asked > room {
-            Verdict::Deny {
+            ModeVerdict::Deny {
                 retry_after: self.retry_after(&live, asked, now),
             }
         } else {
-            Verdict::Allow {
+            ModeVerdict::Allow {
                 remaining: room - cost,
                 wait: Span::ZERO,
             }
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining: room,
             over: self.taken(&live, now).saturating_sub(limit),
         }
     }
 
-    fn standing(&self, cell: &Cell, now: Instant) -> Standing {
+    fn standing(&self, cell: &SliceCell, now: Instant) -> Standing {
         let live = self.live(cell, now);
         let last = live.iter().rev().find(|slice| slice.all() > 0);
         let left = last.map_or(0, |last| self.over(last.start).nanos_since(now));
@@ -50,11 +50,11 @@ impl Law for Windows {
         }
     }
 
-    fn left(&self, cell: &Cell, now: Instant) -> u64 {
+    fn left(&self, cell: &SliceCell, now: Instant) -> u64 {
         self.room(cell, now)
     }
 
-    fn chargeable(&self, cell: &Cell, debt: u64, now: Instant) -> u64 {
+    fn chargeable(&self, cell: &SliceCell, debt: u64, now: Instant) -> u64 {
         let bound = self.window.limit().saturating_add(debt);
         bound.saturating_sub(self.taken(&self.live(cell, now), now))
     }
@@ -63,8 +63,8 @@ impl Law for Windows {
         then >= self.first(now)
     }
 
-    fn accept(&self, cell: &mut Cell, cost: u64, now: Instant) {
-        if let Cell::One { at, own, told, .. } = cell
+    fn accept(&self, cell: &mut SliceCell, cost: u64, now: Instant) {
+        if let SliceCell::One { at, own, told, .. } = cell
             && let Some(more) = u32::try_from(cost)
                 .ok()
                 .and_then(|cost| own.checked_add(cost))
@@ -84,14 +84,14 @@ impl Law for Windows {
         self.close(cell, now);
     }
 
-    fn is_over_share(&self, cell: &mut Cell, now: Instant) -> bool {
+    fn is_over_share(&self, cell: &mut SliceCell, now: Instant) -> bool {
         let live = self.live(cell, now);
         let silent = live.iter().map(|slice| slice.own);
         let silent = silent.fold(0, u64::saturating_add);
         silent > 0 && silent > self.share(self.room_of(&live, self.window.limit(), now))
     }
 
-    fn report(&self, cell: &mut Cell, now: Instant) -> Vec<Seg> {
+    fn report(&self, cell: &mut SliceCell, now: Instant) -> Vec<Seg> {
         let segs = self.silent(cell, now);
         let record = self.record(cell, now);
         for slice in &mut record.slices {
@@ -101,7 +101,7 @@ impl Law for Windows {
         segs
     }
 
-    fn learn(&self, cell: &mut Cell, segs: &[Seg], _: Age, now: Instant) -> bool {
+    fn learn(&self, cell: &mut SliceCell, segs: &[Seg], _: Age, now: Instant) -> bool {
         let record = self.record(cell, now);
         let was_idle = record.slices.iter().all(|slice| slice.told == 0);
         let is_silent = record.slices.iter().any(|slice| slice.own > 0);
@@ -114,13 +114,13 @@ impl Law for Windows {
         was_idle && is_silent
     }
 
-    fn silent(&self, cell: &mut Cell, now: Instant) -> Vec<Seg> {
+    fn silent(&self, cell: &mut SliceCell, now: Instant) -> Vec<Seg> {
         let live = self.live(cell, now).into_iter();
         let silent = live.filter(|slice| slice.own > 0);
         silent.map(|slice| Seg::new(slice.at, slice.own)).collect()
     }
 
-    fn recall(&self, cell: &mut Cell, segs: &[Seg], now: Instant) {
+    fn recall(&self, cell: &mut SliceCell, segs: &[Seg], now: Instant) {
         let record = self.record(cell, now);
         for seg in segs {
             if let Some(slice) = self.at(record, seg.at, now) {
@@ -131,7 +131,7 @@ impl Law for Windows {
     }
 
     /// What was admitted in slices before the current one is not given back.
-    fn refund(&self, cell: &mut Cell, cost: u64, now: Instant) -> u64 {
+    fn refund(&self, cell: &mut SliceCell, cost: u64, now: Instant) -> u64 {
         let start = self.start(now);
         let record = self.record(cell, now);
         let mut told = 0;
@@ -145,7 +145,7 @@ impl Law for Windows {
         told
     }
 
-    fn give_back(&self, cell: &mut Cell, refund: Seg, now: Instant) {
+    fn give_back(&self, cell: &mut SliceCell, refund: Seg, now: Instant) {
         let record = self.record(cell, now);
         if let Some(slice) = self.at(record, refund.at, now) {
             slice.told = slice.told.saturating_sub(refund.n);
@@ -153,7 +153,7 @@ impl Law for Windows {
         self.close(cell, now);
     }
 
-    fn reset(&self, cell: &mut Cell, at: Instant, now: Instant) {
+    fn reset(&self, cell: &mut SliceCell, at: Instant, now: Instant) {
         let record = self.record(cell, now);
         for slice in &mut record.slices {
             slice.told = 0;
@@ -162,10 +162,10 @@ impl Law for Windows {
         record.reset = record.reset.max(at.min(now));
     }
 
-    fn told(&self, cell: &Cell, now: Instant) -> Vec<Told> {
+    fn told(&self, cell: &SliceCell, now: Instant) -> Vec<RestoredLevel> {
         let live = self.live(cell, now).into_iter();
         let told = live.filter(|slice| slice.told > 0);
-        let told = told.map(|slice| Told {
+        let told = told.map(|slice| RestoredLevel {
             at: slice.at,
             amount: u128::from(slice.told),
             is_loose: false,
@@ -173,7 +173,7 @@ impl Law for Windows {
         told.collect()
     }
 
-    fn raise(&self, cell: &mut Cell, told: &[Told], _: Age, now: Instant) {
+    fn raise(&self, cell: &mut SliceCell, told: &[RestoredLevel], _: Age, now: Instant) {
         let record = self.record(cell, now);
         for known in told {
             if let Some(slice) = self.at(record, known.at, now) {
@@ -185,7 +185,7 @@ impl Law for Windows {
     }
 
     /// What is used up counts in the slice that holds the new time.
-    fn shift(&self, cell: &mut Cell, from: Instant, to: Instant) {
+    fn shift(&self, cell: &mut SliceCell, from: Instant, to: Instant) {
         let live = self.live(cell, from);
         let used = self.taken(&live, from);
         let silent = live.iter().map(|slice| slice.own);
@@ -198,7 +198,7 @@ impl Law for Windows {
             own,
             told: used - own,
         };
-        *cell = Cell::Many(Box::new(Record {
+        *cell = SliceCell::Many(Box::new(SliceRecord {
             slices: vec![slice],
             reset,
             marks,
@@ -206,14 +206,14 @@ impl Law for Windows {
         self.close(cell, to);
     }
 
-    fn settle(&self, cell: &mut Cell, now: Instant) -> Option<Instant> {
+    fn settle(&self, cell: &mut SliceCell, now: Instant) -> Option<Instant> {
         let first = self.first(now);
         let (oldest, reset) = match cell {
-            Cell::One {
+            SliceCell::One {
                 own: 0, told: 0, ..
             } => (None, Instant::default()),
-            Cell::One { at, .. } => (Some(self.start(*at)), Instant::default()),
-            Cell::Many(_) => {
+            SliceCell::One { at, .. } => (Some(self.start(*at)), Instant::default()),
+            SliceCell::Many(_) => {
                 let record = self.record(cell, now);
                 let oldest = record.slices.first().map(|slice| slice.start);
                 (oldest, record.reset)
@@ -243,18 +243,18 @@ impl Law for Windows {
         }
     }
 
-    fn marks<'a>(&self, cell: &'a mut Cell) -> Option<&'a mut Marks> {
+    fn marks<'a>(&self, cell: &'a mut SliceCell) -> Option<&'a mut CellMarks> {
         match cell {
-            Cell::One { own: 0, .. } => None,
-            Cell::One { marks, .. } => Some(marks),
-            Cell::Many(record) => Some(&mut record.marks),
+            SliceCell::One { own: 0, .. } => None,
+            SliceCell::One { marks, .. } => Some(marks),
+            SliceCell::Many(record) => Some(&mut record.marks),
         }
     }
 
-    fn bytes(&self, cell: &Cell) -> u64 {
+    fn bytes(&self, cell: &SliceCell) -> u64 {
         match cell {
-            Cell::One { .. } => SLICE_BYTES,
-            Cell::Many(record) => SLICE_BYTES * record.slices.len().max(1) as u64,
+            SliceCell::One { .. } => SLICE_BYTES,
+            SliceCell::Many(record) => SLICE_BYTES * record.slices.len().max(1) as u64,
         }
     }
 }

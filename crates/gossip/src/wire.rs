@@ -20,11 +20,11 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, Malformed, NodeId, VERSION, Writer};
+use tollgate_mode::{Malformed, ModeKey, NodeId, VERSION, Writer};
 
 use crate::bytes::{Decoder, Encoder};
 
-use super::law::{Entry, Seg, Told, What};
+use super::law::{LinkEntry, RestoredLevel, Seg, What};
 
 const REPORT: u8 = 1;
 const ACK: u8 = 2;
@@ -61,7 +61,7 @@ pub(super) struct Ack {
 
 /// A numbered frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Report<E = Vec<Entry>> {
+pub(super) struct LinkReport<E = Vec<LinkEntry>> {
     pub(super) number: u64,
     /// It stands for every number after this one.
     pub(super) lo: Option<u64>,
@@ -71,30 +71,30 @@ pub(super) struct Report<E = Vec<Entry>> {
 
 /// A page of what a node knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct ExchangePage {
     pub(super) time: Instant,
     /// Where the next page begins.
     pub(super) next: Option<u32>,
     /// Which frames of whom are in it.
     pub(super) vector: Vec<(NodeId, Ack)>,
-    pub(super) keys: Vec<(Key, Vec<Told>)>,
+    pub(super) keys: Vec<(ModeKey, Vec<RestoredLevel>)>,
 }
 
 /// What a frame says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Message {
-    Report(Report),
+pub(super) enum LinkMessage {
+    Report(LinkReport),
     Ack,
-    Keep(Report),
-    Hello(Hello),
-    Return(Report),
+    Keep(LinkReport),
+    Hello(LinkHello),
+    Return(LinkReport),
     Ask(u32),
-    Page(Page),
+    Page(ExchangePage),
 }
 
 /// A greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hello {
+pub(super) struct LinkHello {
     /// When the boot began.
     pub(super) start: Instant,
     /// The writer of the boot before, where there was one.
@@ -107,18 +107,18 @@ pub(super) struct Frame {
     pub(super) writer: Writer,
     pub(super) ack: Option<Ack>,
     pub(super) is_resent: bool,
-    pub(super) message: Message,
+    pub(super) message: LinkMessage,
 }
 
 /// What every frame begins with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) writer: Writer,
     pub(super) ack: Option<Ack>,
     pub(super) is_resent: bool,
 }
 
-impl Head {
+impl FrameHead {
     fn begin(self, kind: u8, flags: u8) -> Encoder {
         let mut encoder = Encoder::default();
         encoder.u8(VERSION << 4 | kind);
@@ -133,7 +133,7 @@ impl Head {
     }
 
     /// A numbered frame.
-    pub(super) fn report(self, report: &Report<Arc<[u8]>>) -> Arc<[u8]> {
+    pub(super) fn report(self, report: &LinkReport<Arc<[u8]>>) -> Arc<[u8]> {
         let range = if report.lo.is_some() { IS_RANGE } else { 0 };
         let mut encoder = self.begin(REPORT, range);
         put_report(&mut encoder, report);
@@ -141,7 +141,7 @@ impl Head {
     }
 
     /// Copies of silent tokens, as of the report of that number.
-    pub(super) fn keep(self, copies: &Report<Arc<[u8]>>) -> Arc<[u8]> {
+    pub(super) fn keep(self, copies: &LinkReport<Arc<[u8]>>) -> Arc<[u8]> {
         let mut encoder = self.begin(KEEP, 0);
         put_report(&mut encoder, copies);
         encoder.finish()
@@ -153,7 +153,7 @@ impl Head {
     }
 
     /// A greeting under a new writer.
-    pub(super) fn hello(self, hello: Hello) -> Arc<[u8]> {
+    pub(super) fn hello(self, hello: LinkHello) -> Arc<[u8]> {
         let mut encoder = self.begin(HELLO, 0);
         encoder.u64(hello.start.as_nanos());
         encoder.u8(u8::from(hello.was.is_some()));
@@ -164,7 +164,7 @@ impl Head {
     }
 
     /// One of several parts of the copies that were kept for a node, by its number.
-    pub(super) fn give_back(self, part: &Report<Arc<[u8]>>) -> Arc<[u8]> {
+    pub(super) fn give_back(self, part: &LinkReport<Arc<[u8]>>) -> Arc<[u8]> {
         let mut encoder = self.begin(RETURN, 0);
         put_report(&mut encoder, part);
         encoder.finish()
@@ -178,7 +178,7 @@ impl Head {
     }
 
     /// A page.
-    pub(super) fn page(self, page: &Page) -> Arc<[u8]> {
+    pub(super) fn page(self, page: &ExchangePage) -> Arc<[u8]> {
         let mut encoder = self.begin(PAGE, 0);
         encoder.u64(page.time.as_nanos());
         encoder.count(page.next.map_or(0, |next| u64::from(next) + 1));
@@ -205,7 +205,7 @@ fn put_ack(encoder: &mut Encoder, ack: Ack) {
     encoder.count(ack.window);
 }
 
-fn put_report(encoder: &mut Encoder, report: &Report<Arc<[u8]>>) {
+fn put_report(encoder: &mut Encoder, report: &LinkReport<Arc<[u8]>>) {
     encoder.count(report.number);
     encoder.u64(report.time.as_nanos());
     if let Some(lo) = report.lo {
@@ -215,7 +215,7 @@ fn put_report(encoder: &mut Encoder, report: &Report<Arc<[u8]>>) {
 }
 
 /// Packs entries into as many bodies as they need.
-pub(super) fn bodies(entries: &[Entry], time: Instant, bytes: usize) -> Vec<Arc<[u8]>> {
+pub(super) fn bodies(entries: &[LinkEntry], time: Instant, bytes: usize) -> Vec<Arc<[u8]>> {
     let mut bodies = Vec::new();
     let mut encoder = Encoder::default();
     for entry in entries {
@@ -230,7 +230,7 @@ pub(super) fn bodies(entries: &[Entry], time: Instant, bytes: usize) -> Vec<Arc<
     bodies
 }
 
-fn put_entry(encoder: &mut Encoder, entry: &Entry, time: Instant) {
+fn put_entry(encoder: &mut Encoder, entry: &LinkEntry, time: Instant) {
     encoder.key(entry.key);
     let seg = |encoder: &mut Encoder, seg: &Seg| {
         encoder.count(time.nanos_since(seg.at));
@@ -278,13 +278,13 @@ pub(super) fn decode(bytes: &[u8], now: Instant) -> Result<Frame, Malformed> {
     let ack = has_ack.then(|| take_ack(&mut rest)).transpose()?;
     let latest = now.saturating_add(AHEAD);
     let message = match first & 0x0f {
-        REPORT => Message::Report(take_report(&mut rest, flags, latest)?),
-        ACK => Message::Ack,
-        KEEP => Message::Keep(take_report(&mut rest, 0, latest)?),
-        HELLO => Message::Hello(take_hello(&mut rest, latest)?),
-        RETURN => Message::Return(take_report(&mut rest, 0, latest)?),
-        ASK => Message::Ask(take_place(&mut rest)?),
-        PAGE => Message::Page(take_page(&mut rest, latest)?),
+        REPORT => LinkMessage::Report(take_report(&mut rest, flags, latest)?),
+        ACK => LinkMessage::Ack,
+        KEEP => LinkMessage::Keep(take_report(&mut rest, 0, latest)?),
+        HELLO => LinkMessage::Hello(take_hello(&mut rest, latest)?),
+        RETURN => LinkMessage::Return(take_report(&mut rest, 0, latest)?),
+        ASK => LinkMessage::Ask(take_place(&mut rest)?),
+        PAGE => LinkMessage::Page(take_page(&mut rest, latest)?),
         kind => return Err(Malformed::Kind(kind)),
     };
     if !rest.is_empty() {
@@ -320,17 +320,21 @@ fn take_time(rest: &mut Decoder<'_>, latest: Instant) -> Result<Instant, Malform
     Ok(time)
 }
 
-fn take_hello(rest: &mut Decoder<'_>, latest: Instant) -> Result<Hello, Malformed> {
+fn take_hello(rest: &mut Decoder<'_>, latest: Instant) -> Result<LinkHello, Malformed> {
     let start = take_time(rest, latest)?;
     let was = match rest.u8()? {
         0 => None,
         1 => Some(Writer(rest.u16()?)),
         _ => return Err(Malformed::Value),
     };
-    Ok(Hello { start, was })
+    Ok(LinkHello { start, was })
 }
 
-fn take_report(rest: &mut Decoder<'_>, flags: u8, latest: Instant) -> Result<Report, Malformed> {
+fn take_report(
+    rest: &mut Decoder<'_>,
+    flags: u8,
+    latest: Instant,
+) -> Result<LinkReport, Malformed> {
     let number = rest.count()?;
     let time = take_time(rest, latest)?;
     let is_range = flags & IS_RANGE > 0;
@@ -339,7 +343,7 @@ fn take_report(rest: &mut Decoder<'_>, flags: u8, latest: Instant) -> Result<Rep
         return Err(Malformed::Value);
     }
     let entries = take_entries(rest, time)?;
-    Ok(Report {
+    Ok(LinkReport {
         number,
         lo,
         time,
@@ -347,7 +351,7 @@ fn take_report(rest: &mut Decoder<'_>, flags: u8, latest: Instant) -> Result<Rep
     })
 }
 
-fn take_entries(rest: &mut Decoder<'_>, time: Instant) -> Result<Vec<Entry>, Malformed> {
+fn take_entries(rest: &mut Decoder<'_>, time: Instant) -> Result<Vec<LinkEntry>, Malformed> {
     let mut entries = Vec::new();
     while !rest.is_empty() {
         let key = rest.key()?;
@@ -362,7 +366,7 @@ fn take_entries(rest: &mut Decoder<'_>, time: Instant) -> Result<Vec<Entry>, Mal
             (2, 0) => What::Reset(take_age(rest, time)?),
             _ => return Err(Malformed::Value),
         };
-        entries.push(Entry { key, what });
+        entries.push(LinkEntry { key, what });
     }
     Ok(entries)
 }
@@ -395,7 +399,7 @@ fn take_place(rest: &mut Decoder<'_>) -> Result<u32, Malformed> {
     u32::try_from(rest.count()?).map_err(|_| Malformed::Value)
 }
 
-fn take_page(rest: &mut Decoder<'_>, latest: Instant) -> Result<Page, Malformed> {
+fn take_page(rest: &mut Decoder<'_>, latest: Instant) -> Result<ExchangePage, Malformed> {
     let time = take_time(rest, latest)?;
     let next = take_place(rest)?.checked_sub(1);
     let count = rest.count()?;
@@ -411,7 +415,7 @@ fn take_page(rest: &mut Decoder<'_>, latest: Instant) -> Result<Page, Malformed>
         for _ in 0..length(rest, count)? {
             let at = take_age(rest, time)?;
             let amount = rest.varint()?;
-            told.push(Told {
+            told.push(RestoredLevel {
                 at,
                 amount: amount / 2,
                 is_loose: amount % 2 > 0,
@@ -419,7 +423,7 @@ fn take_page(rest: &mut Decoder<'_>, latest: Instant) -> Result<Page, Malformed>
         }
         keys.push((key, told));
     }
-    Ok(Page {
+    Ok(ExchangePage {
         time,
         next,
         vector,

@@ -6,10 +6,10 @@
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate_contract::{Dialect, Reset};
 
-use crate::report::{Line, Refusal, Report};
-use crate::value::Value;
+use crate::report::{LimitReport, PolicyReport, RefusalReason};
+use crate::value::FieldValue;
 
-impl Report<'_> {
+impl LimitReport<'_> {
     /// Hands over the header fields of a response, one by one: names in small letters, values of printable ASCII.
     ///
     /// `dialect` is for contracts that do not name one themselves. Nothing is allocated unless names or many policies
@@ -27,10 +27,11 @@ impl Report<'_> {
             put(MATCHED, b"false");
         }
         match self.refusal {
-            Some(Refusal::Later(after) | Refusal::Full(after)) => {
+            Some(RefusalReason::Later(after) | RefusalReason::Full(after)) => {
                 put(RETRY_AFTER, itoa::Buffer::new().format(after).as_bytes());
             }
-            Some(Refusal::Never | Refusal::Banned | Refusal::Unmatched) | None => {}
+            Some(RefusalReason::Never | RefusalReason::Banned | RefusalReason::Unmatched)
+            | None => {}
         }
     }
 
@@ -50,7 +51,7 @@ impl Report<'_> {
         if self.lines.is_empty() {
             return;
         }
-        let mut value = Value::new();
+        let mut value = FieldValue::new();
         for line in &self.lines {
             separate(&mut value);
             line.label.quote(&mut value);
@@ -91,7 +92,7 @@ impl Report<'_> {
     }
 
     fn envoy(&self, put: &mut impl FnMut(&'static str, &[u8])) {
-        let mut value = Value::new();
+        let mut value = FieldValue::new();
         if let Some(line) = self.tightest() {
             parameter(&mut value, b"", Some(line.quota));
         }
@@ -130,7 +131,7 @@ impl Report<'_> {
         }
     }
 
-    fn reset(&self, line: &Line<'_>, form: Reset) -> u64 {
+    fn reset(&self, line: &PolicyReport<'_>, form: Reset) -> u64 {
         let after = line.more_after.unwrap_or(0);
         match form {
             Reset::Seconds => after,
@@ -150,13 +151,13 @@ pub fn merge(ours: &HeaderMap, into: &mut HeaderMap) {
     }
 }
 
-fn separate(value: &mut Value) {
+fn separate(value: &mut FieldValue) {
     if !value.as_bytes().is_empty() {
         value.put(b", ");
     }
 }
 
-fn parameter(value: &mut Value, name: &[u8], is: Option<u64>) {
+fn parameter(value: &mut FieldValue, name: &[u8], is: Option<u64>) {
     if let Some(is) = is {
         value.put(name);
         value.number(is);

@@ -1,6 +1,6 @@
 //! Names of policies as header fields and JSON can carry them: printable ASCII, whatever a contract file has.
 
-use crate::value::Value;
+use crate::value::FieldValue;
 
 /// A policy's name, with the contract's where two share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl<'c> Label<'c> {
     }
 
     /// The name between quotes, as structured fields and JSON both write it.
-    pub(crate) fn quote(self, out: &mut Value) {
+    pub(crate) fn quote(self, out: &mut FieldValue) {
         out.put(b"\"");
         if let Some(contract) = self.contract {
             escape(contract, out);
@@ -54,7 +54,7 @@ fn printable(name: &str) -> String {
     each.map(char::from).collect()
 }
 
-fn escape(name: &str, out: &mut Value) {
+fn escape(name: &str, out: &mut FieldValue) {
     // Nearly every name is plain, and copied in one go.
     let is_plain = |byte: &u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
     if name.as_bytes().iter().all(is_plain) {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn quotes_in_names_are_escaped() {
-        let mut out = Value::new();
+        let mut out = FieldValue::new();
         Label::full("é", "a\"b\\c\r").quote(&mut out);
         assert_eq!(out.as_bytes(), br#""%C3%A9/a\"b\\c%0D""#);
     }

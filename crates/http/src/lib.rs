@@ -1,9 +1,9 @@
 //! What HTTP clients are told about their quota, and who they are behind trusted proxies.
 //!
-//! The server, the gateway's management API and the layer of the library share this. A [`Report`] says how the policies
-//! stand after an answer; header fields and the problem document of a refusal are made of it. [`ClientAddress`] finds
-//! the client of a request by headers of proxies that are trusted. Deliberately not here: requests and responses,
-//! deciding, and clocks.
+//! The server, the gateway's management API and the layer of the library share this. A [`LimitReport`] says how the
+//! policies stand after an answer; header fields and the problem document of a refusal are made of it.
+//! [`ClientAddress`] finds the client of a request by headers of proxies that are trusted. Deliberately not here:
+//! requests and responses, deciding, and clocks.
 
 mod address;
 mod headers;
@@ -16,4 +16,4 @@ mod value;
 pub use address::{ClientAddress, ForwardingHeader, Trust};
 pub use headers::merge;
 pub use network::{Network, NetworkError};
-pub use report::{Decider, Report};
+pub use report::{Decider, LimitReport};

@@ -4,16 +4,18 @@
 
 use http::StatusCode;
 
-use crate::report::{Line, Refusal, Report};
+use crate::report::{LimitReport, PolicyReport, RefusalReason};
 
-impl Report<'_> {
+impl LimitReport<'_> {
     /// The status of the refusal, if it is one: 429, 503 where the limiter has no room for the key, or 403 where the
     /// key is banned without an end or bound by no contract.
     pub const fn status(&self) -> Option<StatusCode> {
         match self.refusal {
-            Some(Refusal::Later(_) | Refusal::Never) => Some(StatusCode::TOO_MANY_REQUESTS),
-            Some(Refusal::Full(_)) => Some(StatusCode::SERVICE_UNAVAILABLE),
-            Some(Refusal::Banned | Refusal::Unmatched) => Some(StatusCode::FORBIDDEN),
+            Some(RefusalReason::Later(_) | RefusalReason::Never) => {
+                Some(StatusCode::TOO_MANY_REQUESTS)
+            }
+            Some(RefusalReason::Full(_)) => Some(StatusCode::SERVICE_UNAVAILABLE),
+            Some(RefusalReason::Banned | RefusalReason::Unmatched) => Some(StatusCode::FORBIDDEN),
             None => None,
         }
     }
@@ -37,11 +39,11 @@ impl Report<'_> {
 
     const fn kind(&self) -> &'static str {
         match self.refusal {
-            Some(Refusal::Full(_)) => {
+            Some(RefusalReason::Full(_)) => {
                 "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
             }
-            Some(Refusal::Banned | Refusal::Unmatched) => "about:blank",
-            Some(Refusal::Later(_) | Refusal::Never) | None => {
+            Some(RefusalReason::Banned | RefusalReason::Unmatched) => "about:blank",
+            Some(RefusalReason::Later(_) | RefusalReason::Never) | None => {
                 "https://iana.org/assignments/http-problem-types#quota-exceeded"
             }
         }
@@ -49,9 +51,9 @@ impl Report<'_> {
 
     const fn title(&self) -> &'static str {
         match self.refusal {
-            Some(Refusal::Full(_)) => "Capacity is reduced for the moment",
-            Some(Refusal::Banned | Refusal::Unmatched) => "Forbidden",
-            Some(Refusal::Later(_) | Refusal::Never) | None => "Quota exceeded",
+            Some(RefusalReason::Full(_)) => "Capacity is reduced for the moment",
+            Some(RefusalReason::Banned | RefusalReason::Unmatched) => "Forbidden",
+            Some(RefusalReason::Later(_) | RefusalReason::Never) | None => "Quota exceeded",
         }
     }
 
@@ -59,20 +61,22 @@ impl Report<'_> {
         let by = self.tightest().filter(|line| line.refused);
         let by = by.map(describe).unwrap_or_default();
         match self.refusal {
-            Some(Refusal::Later(after)) => {
+            Some(RefusalReason::Later(after)) => {
                 format!("Too little is left{by}. Try again in {after} s.")
             }
-            Some(Refusal::Full(after)) => {
+            Some(RefusalReason::Full(after)) => {
                 format!("There is no room to count another client. Try again in {after} s.")
             }
-            Some(Refusal::Banned) => "This client is banned, and no end is set.".to_owned(),
-            Some(Refusal::Unmatched) => {
+            Some(RefusalReason::Banned) => "This client is banned, and no end is set.".to_owned(),
+            Some(RefusalReason::Unmatched) => {
                 "No contract binds this request, and such requests are refused.".to_owned()
             }
-            Some(Refusal::Never) if self.tightest().is_some_and(|line| line.quota == 0) => {
+            Some(RefusalReason::Never) if self.tightest().is_some_and(|line| line.quota == 0) => {
                 format!("Nothing is ever admitted{by}.").replacen(" of ", " by ", 1)
             }
-            Some(Refusal::Never) => format!("The request costs more than can ever be left{by}."),
+            Some(RefusalReason::Never) => {
+                format!("The request costs more than can ever be left{by}.")
+            }
             None => String::new(),
         }
     }
@@ -115,7 +119,7 @@ pub fn away() -> String {
     problem.to_json()
 }
 
-fn describe(line: &Line<'_>) -> String {
+fn describe(line: &PolicyReport<'_>) -> String {
     let name = line.label.printable();
     let rate = line.window();
     let rate = rate.map(|window| format!(" ({} in {window} s)", line.quota));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Dialect, NamedPolicy};
-use tollgate_limit::{Instant, Policy, Quota, Span, Status, Verdict};
+use tollgate_limit::{Instant, KeyStatus, Policy, Quota, Span, Verdict};
 use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Violation};
 
 use crate::label::Label;
@@ -37,9 +37,9 @@ impl<D: Decider> Decider for Arc<D> {
 ///
 /// Policies in shadow mode are left out: they refuse nobody. Of many policies the 16 with the least left are told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report<'c> {
-    pub(crate) lines: SmallVec<[Line<'c>; 1]>,
-    pub(crate) refusal: Option<Refusal>,
+pub struct LimitReport<'c> {
+    pub(crate) lines: SmallVec<[PolicyReport<'c>; 1]>,
+    pub(crate) refusal: Option<RefusalReason>,
     pub(crate) now: Instant,
     /// Whether a contract binds the request.
     pub(crate) is_matched: bool,
@@ -49,7 +49,7 @@ pub struct Report<'c> {
 
 /// How one policy stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'c> {
+pub(crate) struct PolicyReport<'c> {
     pub(crate) label: Label<'c>,
     /// As much as can ever be left, in the time in which that comes back.
     pub(crate) quota: u64,
@@ -68,7 +68,7 @@ pub(crate) struct Line<'c> {
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum RefusalReason {
     /// Too little is left; there will be enough in that many seconds.
     Later(u64),
     /// The request costs more than a policy can ever hold.
@@ -81,7 +81,7 @@ pub(crate) enum Refusal {
     Unmatched,
 }
 
-impl<'c> Report<'c> {
+impl<'c> LimitReport<'c> {
     /// The report of an answer that `limiter` gave.
     pub fn new(limiter: &'c impl Decider, answer: &'c Answer) -> Self {
         Self::of(limiter.node(), answer, limiter.now())
@@ -103,10 +103,10 @@ impl<'c> Report<'c> {
         let is_refused = !answer.verdict.is_allowed();
         let after = answer.verdict.retry_after();
         let after = after.or((!is_refused).then_some(answer.reset_after));
-        let line = Line {
+        let line = PolicyReport {
             more_after: after.and_then(seconds).filter(|after| *after > 0),
             refused: is_refused && answer.refused_by.is_none(),
-            ..Line::of(Label::short(name), policy, answer.remaining, answer.debt)
+            ..PolicyReport::of(Label::short(name), policy, answer.remaining, answer.debt)
         };
         Self::with(smallvec::smallvec![line], answer, now, None)
     }
@@ -165,7 +165,7 @@ impl<'c> Report<'c> {
     }
 
     fn with(
-        lines: SmallVec<[Line<'c>; 1]>,
+        lines: SmallVec<[PolicyReport<'c>; 1]>,
         answer: &Answer,
         now: Instant,
         dialect: Option<Dialect>,
@@ -186,8 +186,8 @@ impl<'c> Report<'c> {
     }
 
     /// The line of the policy that refuses longest, or has the least left.
-    pub(crate) fn tightest(&self) -> Option<&Line<'c>> {
-        let never = |line: &Line<'_>| (line.refused, line.more_after.unwrap_or(u64::MAX));
+    pub(crate) fn tightest(&self) -> Option<&PolicyReport<'c>> {
+        let never = |line: &PolicyReport<'_>| (line.refused, line.more_after.unwrap_or(u64::MAX));
         self.lines.iter().min_by_key(|line| {
             let lasts = line.refused.then(|| never(line));
             (Reverse(lasts), line.remaining)
@@ -195,7 +195,7 @@ impl<'c> Report<'c> {
     }
 }
 
-impl<'c> Line<'c> {
+impl<'c> PolicyReport<'c> {
     /// A policy with so much left, and so much owed.
     fn of(label: Label<'c>, policy: &Policy, remaining: u64, debt: u64) -> Self {
         let config = policy.config();
@@ -243,9 +243,9 @@ struct Standing {
     next_token_after: Span,
 }
 
-impl From<Status> for Standing {
-    fn from(status: Status) -> Self {
-        let Status {
+impl From<KeyStatus> for Standing {
+    fn from(status: KeyStatus) -> Self {
+        let KeyStatus {
             remaining,
             debt,
             reset_after,
@@ -366,14 +366,14 @@ impl<'c> Entry<'c> {
         }
     }
 
-    fn line(&self, label: Label<'c>, answer: &Answer) -> Line<'c> {
+    fn line(&self, label: Label<'c>, answer: &Answer) -> PolicyReport<'c> {
         let Standing {
             remaining, debt, ..
         } = self.standing;
-        Line {
+        PolicyReport {
             more_after: self.more_after(answer),
             refused: self.refused(answer),
-            ..Line::of(label, &self.named.policy, remaining, debt)
+            ..PolicyReport::of(label, &self.named.policy, remaining, debt)
         }
     }
 
@@ -400,24 +400,24 @@ impl<'c> Entry<'c> {
 }
 
 /// The refusal, which points no earlier than any line does.
-fn refusal(answer: &Answer, lines: &[Line<'_>]) -> Option<Refusal> {
+fn refusal(answer: &Answer, lines: &[PolicyReport<'_>]) -> Option<RefusalReason> {
     let retry_after = match answer.verdict {
         Verdict::Allow | Verdict::Delay { .. } => return None,
         Verdict::Never => {
             return Some(match answer.refused_by {
-                Some(RefusedBy::Ban { .. }) => Refusal::Banned,
-                Some(RefusedBy::Unmatched) => Refusal::Unmatched,
-                _ => Refusal::Never,
+                Some(RefusedBy::Ban { .. }) => RefusalReason::Banned,
+                Some(RefusedBy::Unmatched) => RefusalReason::Unmatched,
+                _ => RefusalReason::Never,
             });
         }
         Verdict::Deny { retry_after } => seconds(retry_after).unwrap_or(INTEGER_MAX),
     };
     if let Some(RefusedBy::FullTable | RefusedBy::Unread) = answer.refused_by {
-        return Some(Refusal::Full(retry_after));
+        return Some(RefusalReason::Full(retry_after));
     }
     let latest = lines.iter().filter_map(|line| line.more_after).max();
     let latest = latest.map_or(retry_after, |latest| latest.max(retry_after));
-    Some(Refusal::Later(latest.max(1)))
+    Some(RefusalReason::Later(latest.max(1)))
 }
 
 /// Whole seconds, where it is whole seconds.

@@ -1,14 +1,14 @@
 //! The value of a header field under way.
 
 /// Bytes that are put together on the stack as long as they are few.
-pub(crate) struct Value {
+pub(crate) struct FieldValue {
     few: [u8; FEW],
     length: usize,
     /// All bytes, once they are many.
     many: Vec<u8>,
 }
 
-impl Value {
+impl FieldValue {
     pub(crate) const fn new() -> Self {
         Self {
             few: [0; FEW],
@@ -64,7 +64,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_value_is_what_was_put(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..8)) {
-            let mut value = Value::new();
+            let mut value = FieldValue::new();
             for _ in 0..2 {
                 value.clear();
                 for part in &parts {

@@ -8,7 +8,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a tool that reads its arguments")]
 
-use tollgate_lab::{Contender, Weather, check, random_world};
+use tollgate_lab::{Contender, FaultLevel, check, random_world};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -18,7 +18,7 @@ fn main() {
     };
     let first: u64 = first.parse().unwrap_or(1);
     let count: u64 = count.parse().unwrap_or(1);
-    let weathers = Weather::ALL
+    let weathers = FaultLevel::ALL
         .into_iter()
         .filter(|it| weather == "all" || it.name() == weather);
     let mut bad = 0_u64;
@@ -39,7 +39,7 @@ fn main() {
     std::process::exit(i32::from(bad > 0));
 }
 
-fn look(weather: Weather, kind: Contender, seed: u64) -> bool {
+fn look(weather: FaultLevel, kind: Contender, seed: u64) -> bool {
     let (cluster, trace) = random_world(weather, seed);
     let found = match check(&cluster, kind, &trace, seed) {
         Ok(found) => found,

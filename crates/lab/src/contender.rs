@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::world::Lent;
+use crate::world::LendingMode;
 
 /// What is put to the test: a design, or the one bucket that sees everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Contender {
     /// Every node has the whole bucket, and tells the key's centre now and then what it spent.
     Sync,
     /// Somebody else decides or lends.
-    Lent(Lent),
+    Lent(LendingMode),
 }
 
 /// Nothing that is put to the test has that name.
@@ -54,11 +54,11 @@ impl Contender {
     /// What is put to the test only where it is named.
     pub const OTHERS: [Self; 6] = [
         Self::Sync,
-        Self::Lent(Lent::Lease),
-        Self::Lent(Lent::Owner),
-        Self::Lent(Lent::Store),
-        Self::Lent(Lent::Supply),
-        Self::Lent(Lent::Split),
+        Self::Lent(LendingMode::Lease),
+        Self::Lent(LendingMode::Owner),
+        Self::Lent(LendingMode::Store),
+        Self::Lent(LendingMode::Supply),
+        Self::Lent(LendingMode::Split),
     ];
 
     /// Every design, the central bucket first.

@@ -3,7 +3,7 @@
 //! Each purpose has its own stream, so that losing a message changes no arrival. Not here: the designs' own dice, which
 //! they get a seed for.
 
-use tollgate_sim::{Links, Weather};
+use tollgate_sim::{Conditions, Links};
 
 /// What a stream of numbers is for.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +24,11 @@ pub(crate) enum Purpose {
 
 /// A stream of numbers: xoshiro256++ by Blackman and Vigna, in the public domain.
 #[derive(Clone, Debug)]
-pub struct Dice {
+pub struct LabDice {
     state: [u64; 4],
 }
 
-impl Dice {
+impl LabDice {
     pub(crate) fn new(seed: u64, purpose: Purpose) -> Self {
         let base = scramble(seed ^ scramble(purpose as u64));
         Self {
@@ -56,16 +56,16 @@ impl Dice {
     }
 }
 
-impl tollgate_sim::Dice for Dice {
+impl tollgate_sim::RandomSource for LabDice {
     fn below(&mut self, bound: u64) -> u64 {
         Self::below(self, bound)
     }
 }
 
 /// Links whose accidents a seed decides.
-pub(crate) fn links(weather: Weather, seed: u64) -> Links<Dice> {
+pub(crate) fn links(weather: Conditions, seed: u64) -> Links<LabDice> {
     let purposes = [Purpose::Loss, Purpose::Copies, Purpose::Delays];
-    Links::new(weather, purposes.map(|purpose| Dice::new(seed, purpose)))
+    Links::new(weather, purposes.map(|purpose| LabDice::new(seed, purpose)))
 }
 
 /// Scrambles a number so that close ones end far apart.

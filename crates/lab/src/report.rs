@@ -10,7 +10,7 @@
 use crate::lease::LeaseRow;
 use crate::split::SplitRow;
 use crate::supply::SupplyRow;
-use crate::world::Outcome;
+use crate::world::RunOutcome;
 
 /// What one experiment found.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Report {
     /// Rows of experiments about leases.
     pub lease: Vec<LeaseRow>,
     /// What is drawn.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<PlotFigure>,
     /// What is found, in a few plain sentences.
     pub conclusion: String,
     /// What is to be read last, if anything is.
@@ -88,17 +88,17 @@ pub struct Row {
     /// What others report for the same row.
     pub reported: Vec<Reported>,
     /// The single runs.
-    pub runs: Vec<Outcome>,
+    pub runs: Vec<RunOutcome>,
 }
 
 impl Row {
     /// The spread of some runs; the caller names the set and the design.
-    pub fn of(runs: Vec<Outcome>) -> Self {
-        let spread = |pick: &dyn Fn(&Outcome) -> f64| {
+    pub fn of(runs: Vec<RunOutcome>) -> Self {
+        let spread = |pick: &dyn Fn(&RunOutcome) -> f64| {
             let values: Vec<f64> = runs.iter().map(pick).collect();
             Spread::of(&values).unwrap_or_default()
         };
-        let known = |pick: &dyn Fn(&Outcome) -> Option<f64>| {
+        let known = |pick: &dyn Fn(&RunOutcome) -> Option<f64>| {
             let values: Vec<f64> = runs.iter().filter_map(pick).collect();
             Spread::of(&values)
         };
@@ -200,12 +200,12 @@ pub struct Reported {
     /// The figure.
     pub value: f64,
     /// Who reports it.
-    pub source: Source,
+    pub source: FigureSource,
 }
 
 /// Who reports a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum FigureSource {
     /// Henriksson and Bennhage, Trading performance for precision in a CRDT-based rate-limiting system (2021).
     Thesis,
     /// An independent simulator of the same designs, written before this one.
@@ -244,7 +244,7 @@ impl Spread {
 
 /// A plot.
 #[derive(Clone, Debug, Default)]
-pub struct Figure {
+pub struct PlotFigure {
     /// A short name for links and files.
     pub name: String,
     /// The fact it shows.

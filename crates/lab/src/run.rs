@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::contender::Contender;
 use crate::report::Row;
-use crate::world::{BadWorld, Cluster, Curves, Outcome, Request, simulate};
+use crate::world::{BadWorld, Cluster, Curves, Request, RunOutcome, simulate};
 
 /// Curves are kept of that many seeds per job; memory would grow with the seeds otherwise.
 const CURVES_KEPT: u64 = 20;
@@ -25,7 +25,7 @@ pub struct Job<'a> {
 }
 
 /// Some jobs, each over the same seeds.
-pub struct Batch<'a> {
+pub struct RunBatch<'a> {
     /// What to run.
     pub jobs: Vec<Job<'a>>,
     /// Seeds, from `first` on.
@@ -39,14 +39,17 @@ pub struct Batch<'a> {
 /// Runs every job over every seed; one row per job, in order. `progress` hears of each finished run.
 ///
 /// The first bad world, in order of jobs and seeds, is the error.
-pub fn run_batch(batch: &Batch<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<Row>, BadWorld> {
+pub fn run_batch(
+    batch: &RunBatch<'_>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Vec<Row>, BadWorld> {
     let mut done = run_all(batch, progress).into_iter();
     let mut rows = Vec::with_capacity(batch.jobs.len());
     for job in &batch.jobs {
         let mine = done
             .by_ref()
             .take(usize::try_from(batch.seeds).unwrap_or(usize::MAX));
-        let outcomes: Result<Vec<Outcome>, BadWorld> = mine.flatten().collect();
+        let outcomes: Result<Vec<RunOutcome>, BadWorld> = mine.flatten().collect();
         rows.push(Row {
             set: job.set.clone(),
             design: job.contender.to_string(),
@@ -58,9 +61,9 @@ pub fn run_batch(batch: &Batch<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<V
 
 /// Every outcome: all seeds of the first job, then of the second, and so on.
 fn run_all(
-    batch: &Batch<'_>,
+    batch: &RunBatch<'_>,
     progress: &(dyn Fn(u64) + Sync),
-) -> Vec<Option<Result<Outcome, BadWorld>>> {
+) -> Vec<Option<Result<RunOutcome, BadWorld>>> {
     let tasks: Vec<(&Job<'_>, u64)> = batch
         .jobs
         .iter()
@@ -104,7 +107,7 @@ pub(crate) fn each<T: Sync, R: Send>(
         .collect()
 }
 
-fn run_one(job: &Job<'_>, first: u64, number: u64) -> Result<Outcome, BadWorld> {
+fn run_one(job: &Job<'_>, first: u64, number: u64) -> Result<RunOutcome, BadWorld> {
     let seed = first.wrapping_add(number);
     let mut outcome = simulate(&job.cluster, job.contender, &(job.trace)(seed), seed)?;
     if number >= CURVES_KEPT {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gossip::{Bucket, Key};
+use tollgate_gossip::{Bucket, ModeKey};
 
 use crate::world::Request;
 
@@ -78,7 +78,7 @@ struct Sides {
 
 /// What the central bucket answers to each request of a trace.
 pub fn central(bucket: Bucket, trace: &[Request]) -> Vec<bool> {
-    let mut levels: BTreeMap<Key, Leaky> = BTreeMap::new();
+    let mut levels: BTreeMap<ModeKey, Leaky> = BTreeMap::new();
     let decide = |request: &Request| {
         let level = levels.entry(request.key).or_default();
         level.leak(bucket, request.at.as_nanos());
@@ -92,8 +92,12 @@ pub fn central(bucket: Bucket, trace: &[Request]) -> Vec<bool> {
 }
 
 /// How full each key's bucket is after everything that was admitted.
-pub(crate) fn levels(bucket: Bucket, trace: &[Request], admitted: &[bool]) -> BTreeMap<Key, Leaky> {
-    let mut levels: BTreeMap<Key, Leaky> = BTreeMap::new();
+pub(crate) fn levels(
+    bucket: Bucket,
+    trace: &[Request],
+    admitted: &[bool],
+) -> BTreeMap<ModeKey, Leaky> {
+    let mut levels: BTreeMap<ModeKey, Leaky> = BTreeMap::new();
     for (request, _) in trace.iter().zip(admitted).filter(|(_, did)| **did) {
         let level = levels.entry(request.key).or_default();
         level.leak(bucket, request.at.as_nanos());
@@ -117,7 +121,7 @@ struct Judge {
     bucket: Bucket,
     start: u64,
     steps: u64,
-    keys: BTreeMap<Key, Sides>,
+    keys: BTreeMap<ModeKey, Sides>,
     over: i128,
     under: i128,
     area: u128,

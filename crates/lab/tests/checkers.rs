@@ -10,8 +10,8 @@
 )]
 
 use tollgate_lab::{
-    Cluster, Contender, Fault, Outcome, Watch, Weather, check, check_window, random_window,
-    random_world, set, simulate,
+    Cluster, Contender, FaultLevel, RecordingOptions, RunOutcome, WorldFault, check, check_window,
+    random_window, random_world, set, simulate,
 };
 use tollgate_limit::Span;
 
@@ -29,7 +29,7 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn runs(&self) -> Vec<Outcome> {
+    fn runs(&self) -> Vec<RunOutcome> {
         let set = set(self.set).unwrap();
         let mut cluster = Cluster::new(set.bucket());
         (self.change)(&mut cluster);
@@ -41,7 +41,7 @@ impl Cell<'_> {
     }
 
     /// The mean of a figure over the seeds.
-    fn mean(&self, pick: impl Fn(&Outcome) -> f64) -> f64 {
+    fn mean(&self, pick: impl Fn(&RunOutcome) -> f64) -> f64 {
         let runs = self.runs();
         runs.iter().map(pick).sum::<f64>() / runs.len() as f64
     }
@@ -56,23 +56,23 @@ fn cell(set: &str, kind: Contender) -> Cell<'_> {
     }
 }
 
-fn total(outcome: &Outcome) -> f64 {
+fn total(outcome: &RunOutcome) -> f64 {
     outcome.judged.total.unwrap_or(100.0)
 }
 
-fn area(outcome: &Outcome) -> f64 {
+fn area(outcome: &RunOutcome) -> f64 {
     outcome.judged.area.unwrap_or(100.0)
 }
 
-fn over(outcome: &Outcome) -> f64 {
+fn over(outcome: &RunOutcome) -> f64 {
     outcome.judged.over as f64
 }
 
-fn kilobytes(outcome: &Outcome) -> f64 {
+fn kilobytes(outcome: &RunOutcome) -> f64 {
     outcome.traffic.bytes as f64 / 1_000.0
 }
 
-fn messages(outcome: &Outcome) -> f64 {
+fn messages(outcome: &RunOutcome) -> f64 {
     outcome.traffic.messages as f64
 }
 
@@ -87,9 +87,9 @@ fn assert_within(cell: &Cell<'_>, what: &str, found: f64, low: f64, high: f64) {
     );
 }
 
-fn worlds(weather: Weather, kinds: &[Contender]) {
+fn worlds(weather: FaultLevel, kinds: &[Contender]) {
     for &kind in kinds {
-        let count = if weather == Weather::Rough {
+        let count = if weather == FaultLevel::Rough {
             ROUGH_WORLDS
         } else {
             CALM_WORLDS
@@ -108,22 +108,22 @@ fn worlds(weather: Weather, kinds: &[Contender]) {
 
 #[test]
 fn drawn_worlds_with_strict_shares() {
-    worlds(Weather::Strict, &Contender::DESIGNS);
+    worlds(FaultLevel::Strict, &Contender::DESIGNS);
 }
 
 #[test]
 fn drawn_worlds_with_instant_messages() {
-    worlds(Weather::Calm, &Contender::DESIGNS);
+    worlds(FaultLevel::Calm, &Contender::DESIGNS);
 }
 
 #[test]
 fn drawn_worlds_with_faults() {
-    worlds(Weather::Rough, &Contender::DESIGNS);
+    worlds(FaultLevel::Rough, &Contender::DESIGNS);
 }
 
 #[test]
 fn drawn_worlds_with_windows() {
-    for weather in Weather::ALL {
+    for weather in FaultLevel::ALL {
         for seed in 1..=CALM_WORLDS {
             let (cluster, trace) = random_world(weather, seed);
             let found = check_window(&cluster, random_window(seed), &trace, seed).unwrap();
@@ -233,9 +233,9 @@ fn a_clamped_counter_does_not_save_up() {
 #[test]
 fn counters_agree_once_all_is_said() {
     let change = |cluster: &mut Cluster| {
-        cluster.watch = Watch {
+        cluster.watch = RecordingOptions {
             probes: true,
-            ..Watch::default()
+            ..RecordingOptions::default()
         };
     };
     for kind in [Contender::CounterFixed, Contender::Queue] {
@@ -300,7 +300,7 @@ fn the_least_informed_come_first() {
     let linf = cell("b-extreme", Contender::QueueLinf);
     let quiet = linf.mean(|outcome| outcome.quiet_s.unwrap_or(300.0));
     assert_within(&linf, "seconds until quiet", quiet, 0.0, 10.0);
-    let extra = |outcome: &Outcome| outcome.state_bytes - outcome.local_bytes;
+    let extra = |outcome: &RunOutcome| outcome.state_bytes - outcome.local_bytes;
     let saved = linf.mean(extra) / plain.mean(extra);
     assert_within(&linf, "part of the delta states left", saved, 0.0, 0.85);
     assert_within(&linf, "area", linf.mean(area), 96.0, 98.0);
@@ -308,24 +308,28 @@ fn the_least_informed_come_first() {
 
 #[test]
 fn links_bear_faults() {
-    let reorder = Fault::Delay {
+    let reorder = WorldFault::Delay {
         base: millis(5),
         jitter: millis(40),
     };
-    let swift = Fault::Delay {
+    let swift = WorldFault::Delay {
         base: millis(5),
         jitter: Span::ZERO,
     };
-    let crash = |node, outage| Fault::Crash {
+    let crash = |node, outage| WorldFault::Crash {
         node,
         at: millis(30_000),
         outage: millis(outage),
         keeps_state: false,
     };
-    let skew = Fault::Skew(millis(50));
-    let trials: [(&str, Vec<Fault>, f64); 5] = [
-        ("loss", vec![swift.clone(), Fault::Loss(50_000)], 85.0),
-        ("copies", vec![reorder, Fault::Duplication(200_000)], 92.0),
+    let skew = WorldFault::Skew(millis(50));
+    let trials: [(&str, Vec<WorldFault>, f64); 5] = [
+        ("loss", vec![swift.clone(), WorldFault::Loss(50_000)], 85.0),
+        (
+            "copies",
+            vec![reorder, WorldFault::Duplication(200_000)],
+            92.0,
+        ),
         ("skew", vec![swift.clone(), skew], 92.0),
         ("crash", vec![swift.clone(), crash(7, 0)], 92.0),
         ("outage", vec![swift, crash(3, 10_000), crash(9, 0)], 92.0),

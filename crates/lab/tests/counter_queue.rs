@@ -8,13 +8,13 @@
 )]
 
 use proptest::prelude::*;
-use tollgate_gossip::{Bucket, Key, Malformed, NodeId, Verdict, Writer};
+use tollgate_gossip::{Bucket, Malformed, ModeKey, ModeVerdict, NodeId, Writer};
 use tollgate_lab::{Contender, Frequency, PaperPart, PaperSetup};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Mode;
 
 const SECOND: u64 = 1_000_000_000;
-const KEY: Key = Key(7);
+const KEY: ModeKey = ModeKey(7);
 const KINDS: [&str; 6] = [
     "counter",
     "counter+fixed",
@@ -79,7 +79,7 @@ impl Cluster {
         }
     }
 
-    fn request(&mut self, node: usize, cost: u64, now: Instant) -> Verdict {
+    fn request(&mut self, node: usize, cost: u64, now: Instant) -> ModeVerdict {
         let verdict = self.nodes[node].handle_request(KEY, cost, now);
         self.deliver(now);
         verdict
@@ -99,7 +99,7 @@ impl Cluster {
     }
 }
 
-fn allowed(verdict: Verdict) -> bool {
+fn allowed(verdict: ModeVerdict) -> bool {
     verdict.is_allowed()
 }
 
@@ -126,7 +126,7 @@ proptest! {
             for design in &mut designs {
                 let verdict = design.handle_request(KEY, cost, at(now as u64));
                 prop_assert_eq!(allowed(verdict), fits, "{:?}", design);
-                if let (Verdict::Deny { retry_after }, true) = (verdict, cost <= burst) {
+                if let (ModeVerdict::Deny { retry_after }, true) = (verdict, cost <= burst) {
                     let short = wanted - now * 3 - u128::from(burst) * 10_000_000_000;
                     prop_assert_eq!(retry_after.as_nanos(), short.div_ceil(3));
                 }
@@ -245,7 +245,7 @@ fn what_a_node_nobody_mentioned_admitted_counts_too() {
         // A neighbour may know of a newcomer first.
         let mut node = replica(name, bucket, 0, 2);
         assert_eq!(node.handle_frame(NodeId(1), frame, at(0)), Ok(()), "{name}");
-        let wanted = Verdict::Allow {
+        let wanted = ModeVerdict::Allow {
             remaining: 30,
             wait: Span::ZERO,
         };
@@ -275,7 +275,7 @@ fn elements_born_at_once_are_all_counted() {
     }
     cluster.run(at(SECOND - 1));
     for node in &mut cluster.nodes {
-        let Verdict::Allow { remaining, .. } = node.handle_request(KEY, 0, at(0)) else {
+        let ModeVerdict::Allow { remaining, .. } = node.handle_request(KEY, 0, at(0)) else {
             panic!("a peek at a bucket with room passes");
         };
         assert!(remaining <= 90);
@@ -284,7 +284,7 @@ fn elements_born_at_once_are_all_counted() {
     let peeks: Vec<_> = (0..3)
         .map(|node| cluster.nodes[node].handle_request(KEY, 0, at(20 * SECOND)))
         .collect();
-    let wanted = Verdict::Allow {
+    let wanted = ModeVerdict::Allow {
         remaining: 90,
         wait: Span::ZERO,
     };
@@ -331,7 +331,7 @@ fn a_restarted_node_hides_as_much_as_it_had_unless_boots_are_told_apart() {
         );
         assert!(allowed(cluster.request(0, 2, at(2 * SECOND))));
         cluster.run(at(9 * SECOND));
-        let Verdict::Allow { remaining, .. } = cluster.request(1, 0, at(9 * SECOND)) else {
+        let ModeVerdict::Allow { remaining, .. } = cluster.request(1, 0, at(9 * SECOND)) else {
             panic!("there is room");
         };
         assert_eq!(remaining, room, "{name}");
@@ -385,7 +385,7 @@ fn clocks_that_are_ahead_by_days_are_refused() {
         for ahead in [DAY + DAY / 24, 400 * DAY] {
             let told = node.handle_frame(NodeId(1), &frame(ahead), at(0));
             assert_eq!(told, Err(Malformed::Value), "{name}");
-            let full = Verdict::Allow {
+            let full = ModeVerdict::Allow {
                 remaining: 20,
                 wait: Span::ZERO,
             };

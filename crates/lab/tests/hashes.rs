@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use tollgate_lab::{Batch, Cluster, Contender, Fault, Job, Request, run_batch, set, simulate};
+use tollgate_lab::{
+    Cluster, Contender, Job, Request, RunBatch, WorldFault, run_batch, set, simulate,
+};
 use tollgate_limit::Span;
 
 fn millis(count: u64) -> Span {
@@ -20,14 +22,14 @@ fn busy(kind: Contender, seed: u64) -> u64 {
     let cluster = Cluster {
         nodes: 5,
         faults: vec![
-            Fault::Delay {
+            WorldFault::Delay {
                 base: millis(5),
                 jitter: millis(40),
             },
-            Fault::Loss(50_000),
-            Fault::Duplication(200_000),
-            Fault::Skew(millis(50)),
-            Fault::Crash {
+            WorldFault::Loss(50_000),
+            WorldFault::Duplication(200_000),
+            WorldFault::Skew(millis(50)),
+            WorldFault::Crash {
                 node: 3,
                 at: millis(20_000),
                 outage: millis(10_000),
@@ -59,7 +61,7 @@ fn threads_change_nothing() {
             cluster: Cluster::new(set.bucket()),
             trace: &trace,
         };
-        let batch = Batch {
+        let batch = RunBatch {
             jobs: [Contender::Links, Contender::Local].map(job).into(),
             first: 7,
             seeds: 5,

@@ -5,9 +5,10 @@
     reason = "a test fails that way, and rounds what it shows"
 )]
 
-use tollgate_gossip::{Bucket, Key, Knobs};
+use tollgate_gossip::{Bucket, Knobs, ModeKey};
 use tollgate_lab::{
-    BadWorld, Cluster, Contender, Fault, Outcome, Request, Watch, central, set, sets, simulate,
+    BadWorld, Cluster, Contender, RecordingOptions, Request, RunOutcome, WorldFault, central, set,
+    sets, simulate,
 };
 use tollgate_limit::{Instant, Span};
 
@@ -16,7 +17,7 @@ fn seconds(count: u64) -> Span {
 }
 
 /// A set under a design, with the cluster changed to taste.
-fn run(name: &str, kind: Contender, change: impl Fn(&mut Cluster)) -> Outcome {
+fn run(name: &str, kind: Contender, change: impl Fn(&mut Cluster)) -> RunOutcome {
     let set = set(name).unwrap();
     let mut cluster = Cluster::new(set.bucket());
     change(&mut cluster);
@@ -51,7 +52,7 @@ fn nodes_that_hear_nothing_count_alone() {
     let alone = run("b-substantial", Contender::Local, |_| {}).judged;
     for kind in Contender::DESIGNS {
         let deaf = run("b-substantial", kind, |cluster| {
-            cluster.faults.push(Fault::Loss(1_000_000));
+            cluster.faults.push(WorldFault::Loss(1_000_000));
         });
         assert_eq!(deaf.traffic.received, 0, "{kind}");
         assert_eq!(deaf.traffic.lost, deaf.traffic.messages, "{kind}");
@@ -97,7 +98,7 @@ fn no_request_is_no_answer() {
 fn one_request_passes() {
     let request = Request {
         at: Instant::from_nanos(0),
-        key: Key(1),
+        key: ModeKey(1),
         cost: 1,
         node: None,
     };
@@ -116,11 +117,11 @@ fn one_request_passes() {
 fn bad_worlds_are_refused() {
     let request = |at_ms, node| Request {
         at: Instant::from_millis(at_ms).unwrap(),
-        key: Key(1),
+        key: ModeKey(1),
         cost: 1,
         node,
     };
-    let refuse = |nodes, faults: Vec<Fault>, trace: &[Request]| {
+    let refuse = |nodes, faults: Vec<WorldFault>, trace: &[Request]| {
         let cluster = Cluster {
             nodes,
             faults,
@@ -133,7 +134,7 @@ fn bad_worlds_are_refused() {
     assert_eq!(refuse(60_000, vec![], &[]), BadWorld::Nodes(60_000));
     let unknown = BadWorld::NoSuchNode { node: 3, nodes: 3 };
     assert_eq!(refuse(3, vec![], &[request(1, Some(3))]), unknown);
-    let leaves = Fault::Leave {
+    let leaves = WorldFault::Leave {
         node: 3,
         at: Span::ZERO,
     };
@@ -148,7 +149,7 @@ fn bad_worlds_are_refused() {
 fn a_trace_says_which_node_gets_a_request() {
     let request = |node| Request {
         at: Instant::from_nanos(7),
-        key: Key(1),
+        key: ModeKey(1),
         cost: 1,
         node: Some(node),
     };
@@ -171,7 +172,7 @@ fn a_trace_says_which_node_gets_a_request() {
 fn requests_of_a_node_that_is_down_go_to_the_next() {
     let request = |at_s: u64| Request {
         at: Instant::from_nanos(at_s * 1_000_000_000),
-        key: Key(1),
+        key: ModeKey(1),
         cost: 1,
         node: Some(2),
     };
@@ -179,7 +180,7 @@ fn requests_of_a_node_that_is_down_go_to_the_next() {
     let crash = |keeps_state| {
         let cluster = Cluster {
             nodes: 3,
-            faults: vec![Fault::Crash {
+            faults: vec![WorldFault::Crash {
                 node: 2,
                 at: seconds(10),
                 outage: seconds(10),
@@ -202,7 +203,7 @@ fn requests_of_a_node_that_is_down_go_to_the_next() {
 fn nobody_answers_while_all_are_down() {
     let outcome = run("b-calm", Contender::Local, |cluster| {
         cluster.nodes = 1;
-        cluster.faults.push(Fault::Leave {
+        cluster.faults.push(WorldFault::Leave {
             node: 0,
             at: Span::ZERO,
         });
@@ -216,7 +217,7 @@ fn a_cut_works_one_way_and_ends() {
     let cut = |lasting| {
         run("b-substantial", Contender::Links, |cluster| {
             cluster.nodes = 2;
-            cluster.faults.push(Fault::Cut {
+            cluster.faults.push(WorldFault::Cut {
                 from: vec![0],
                 to: vec![1],
                 at: Span::ZERO,
@@ -235,8 +236,8 @@ fn a_cut_works_one_way_and_ends() {
 fn the_network_copies_and_delays() {
     let outcome = run("b-substantial", Contender::Counter, |cluster| {
         cluster.faults = vec![
-            Fault::Duplication(1_000_000),
-            Fault::Delay {
+            WorldFault::Duplication(1_000_000),
+            WorldFault::Delay {
                 base: seconds(1),
                 jitter: seconds(1),
             },
@@ -252,7 +253,7 @@ fn the_network_copies_and_delays() {
 fn loss_changes_no_arrival() {
     let rejected = |odds| {
         let outcome = run("a", Contender::Links, |cluster| {
-            cluster.faults.push(Fault::Loss(odds));
+            cluster.faults.push(WorldFault::Loss(odds));
         });
         outcome.judged.central_rejected
     };
@@ -265,13 +266,13 @@ fn skewed_and_jumping_clocks_break_nothing() {
         let outcome = run("b-barely", kind, |cluster| {
             cluster.nodes = 5;
             cluster.faults = vec![
-                Fault::Skew(Span::from_nanos(50_000_000)),
-                Fault::Jump {
+                WorldFault::Skew(Span::from_nanos(50_000_000)),
+                WorldFault::Jump {
                     node: 1,
                     at: seconds(10),
                     nanos: i64::MAX,
                 },
-                Fault::Jump {
+                WorldFault::Jump {
                     node: 2,
                     at: seconds(20),
                     nanos: i64::MIN,
@@ -301,9 +302,9 @@ fn absurd_knobs_end_in_an_answer() {
 #[test]
 fn curves_end_where_the_figures_do() {
     let outcome = run("b-extreme", Contender::Links, |cluster| {
-        cluster.watch = Watch {
+        cluster.watch = RecordingOptions {
             curves: true,
-            ..Watch::default()
+            ..RecordingOptions::default()
         };
     });
     let curves = outcome.curves;
@@ -331,7 +332,7 @@ fn sets_are_what_they_are_said_to_be() {
             .iter()
             .filter(|did| !**did)
             .count();
-        let mut users: Vec<Key> = trace.iter().map(|request| request.key).collect();
+        let mut users: Vec<ModeKey> = trace.iter().map(|request| request.key).collect();
         users.sort_unstable();
         users.dedup();
         (trace.len(), users.len(), rejected)

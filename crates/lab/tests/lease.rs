@@ -6,11 +6,11 @@
     reason = "a test fails that way, and rounds what it shows"
 )]
 
-use tollgate_lab::{Ask, LeaseRow, Report, experiments};
+use tollgate_lab::{LeaseRow, Report, RunRequest, experiments};
 
 fn run(name: &str, seeds: u64, threads: usize) -> Report {
     let experiment = experiments().iter().find(|own| own.name == name).unwrap();
-    let ask = Ask {
+    let ask = RunRequest {
         first: 1,
         seeds: Some(seeds),
         threads,

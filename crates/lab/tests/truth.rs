@@ -8,7 +8,7 @@
 )]
 
 use proptest::prelude::*;
-use tollgate_gossip::{Bucket, Key};
+use tollgate_gossip::{Bucket, ModeKey};
 use tollgate_lab::{Request, central, judge};
 use tollgate_limit::Instant;
 
@@ -21,7 +21,7 @@ fn traces() -> impl Strategy<Value = Vec<Request>> {
             at += if gap < 100 { 0 } else { gap };
             Request {
                 at: Instant::from_millis(at).unwrap(),
-                key: Key(user),
+                key: ModeKey(user),
                 cost,
                 node: None,
             }
@@ -73,7 +73,7 @@ fn fits(taken: &[(u64, u64)], size: Size, request: &Request) -> bool {
 }
 
 /// What one user was granted up to each request.
-fn granted(trace: &[Request], admitted: &[bool], user: Key, upto: usize) -> i64 {
+fn granted(trace: &[Request], admitted: &[bool], user: ModeKey, upto: usize) -> i64 {
     let pairs = trace.iter().zip(admitted).take(upto + 1);
     let mine = pairs.filter(|(request, did)| request.key == user && **did);
     mine.map(|(request, _)| request.cost.cast_signed()).sum()
@@ -105,7 +105,7 @@ proptest! {
         let did = &coin[..trace.len()];
         let (mut over, mut under) = (0, 0);
         for upto in 0..trace.len() {
-            let ahead = |user| granted(&trace, did, Key(user), upto) - granted(&trace, &should, Key(user), upto);
+            let ahead = |user| granted(&trace, did, ModeKey(user), upto) - granted(&trace, &should, ModeKey(user), upto);
             over = over.max((0..3).map(|user| ahead(user).max(0)).sum());
             under = under.max((0..3).map(|user| (-ahead(user)).max(0)).sum());
         }

@@ -7,7 +7,7 @@
     reason = "a test fails that way, and rounds what it shows"
 )]
 
-use tollgate_lab::{Contender, Weather, check, random_world};
+use tollgate_lab::{Contender, FaultLevel, check, random_world};
 
 /// One in four thousand showed a mistake that nothing else did; `--example worlds` draws as many as you like.
 const WORLDS: u64 = 4_000;
@@ -21,7 +21,7 @@ fn messages_are_instant_and_shares_strict_where_answers_are_exact() {
 /// What is wrong with one world, and the command that shows it again.
 fn look(seed: u64) -> Vec<String> {
     let kind = Contender::Links;
-    let (cluster, trace) = random_world(Weather::Strict, seed);
+    let (cluster, trace) = random_world(FaultLevel::Strict, seed);
     let found = check(&cluster, kind, &trace, seed).unwrap();
     let command =
         format!("cargo run --release -p tollgate-lab --example worlds -- strict {kind} {seed} 1");

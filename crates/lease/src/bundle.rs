@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tollgate_gossip::{Decoder, Encoder, Malformed};
 
 use crate::lessee::OnFailure;
-use crate::message::{Grant, Message, Question};
+use crate::message::{Grant, LeaseMessage, Question};
 use crate::wire;
 
 /// What a client says of a key: each policy by its tag, and a question.
@@ -17,19 +17,19 @@ pub type Inquiry = Vec<(u64, Question)>;
 
 /// What a node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum BundleReply {
     /// The key is not lent: ask for every decision.
     Ask,
     /// The policies that it is lent by, each with the answer to the question about it, where there was one that asked.
     Lent {
         /// What clients should know.
-        terms: Terms,
+        terms: LeaseTerms,
         /// Policies by their tags.
         each: Vec<(u64, Option<Grant>)>,
     },
 }
 
-impl Reply {
+impl BundleReply {
     /// How many questions it answers.
     pub fn grants(&self) -> u64 {
         match self {
@@ -43,7 +43,7 @@ impl Reply {
 
 /// What clients should know of a key that is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct LeaseTerms {
     /// For how long leases are given.
     pub term_ns: u64,
     /// Uses in a term below which no lease is wished.
@@ -94,12 +94,12 @@ pub fn client_of(bytes: &[u8]) -> Option<u64> {
 }
 
 /// The bytes of an answer.
-pub fn encode_reply(reply: &Reply) -> Arc<[u8]> {
+pub fn encode_reply(reply: &BundleReply) -> Arc<[u8]> {
     let mut out = Encoder::default();
     out.u8(VERSION);
     match reply {
-        Reply::Ask => out.u8(ASK),
-        Reply::Lent { terms, each } => {
+        BundleReply::Ask => out.u8(ASK),
+        BundleReply::Lent { terms, each } => {
             let waits = terms.max_wait_ns > 0;
             out.u8(if waits { LENT_WAITING } else { LENT });
             put_terms(&mut out, terms);
@@ -120,10 +120,10 @@ pub fn encode_reply(reply: &Reply) -> Arc<[u8]> {
 }
 
 /// The answer of these bytes.
-pub fn decode_reply(bytes: &[u8]) -> Result<Reply, Malformed> {
+pub fn decode_reply(bytes: &[u8]) -> Result<BundleReply, Malformed> {
     let mut from = begin(bytes)?;
     let reply = match from.u8()? {
-        ASK => Reply::Ask,
+        ASK => BundleReply::Ask,
         kind @ (LENT | LENT_WAITING) => {
             let mut terms = terms(&mut from)?;
             if kind == LENT_WAITING {
@@ -140,7 +140,7 @@ pub fn decode_reply(bytes: &[u8]) -> Result<Reply, Malformed> {
                 };
                 each.push((tag, grant));
             }
-            Reply::Lent { terms, each }
+            BundleReply::Lent { terms, each }
         }
         other => return Err(Malformed::Kind(other)),
     };
@@ -150,10 +150,10 @@ pub fn decode_reply(bytes: &[u8]) -> Result<Reply, Malformed> {
 
 /// The bytes of hints.
 pub fn encode_nudge(nudge: crate::Nudge) -> Arc<[u8]> {
-    wire::encode(&Message::Nudge(nudge))
+    wire::encode(&LeaseMessage::Nudge(nudge))
 }
 
-fn put_terms(out: &mut Encoder, terms: &Terms) {
+fn put_terms(out: &mut Encoder, terms: &LeaseTerms) {
     out.count(terms.term_ns);
     out.count(terms.uses_min);
     out.count(u64::from(terms.drift_ppm));
@@ -168,7 +168,7 @@ fn put_terms(out: &mut Encoder, terms: &Terms) {
     out.count(burst);
 }
 
-fn terms(from: &mut Decoder<'_>) -> Result<Terms, Malformed> {
+fn terms(from: &mut Decoder<'_>) -> Result<LeaseTerms, Malformed> {
     let (term_ns, uses_min) = (from.count()?, from.count()?);
     let drift_ppm = u32::try_from(from.count()?).map_err(|_| Malformed::Value)?;
     let timeout_ns = from.count()?;
@@ -182,7 +182,7 @@ fn terms(from: &mut Decoder<'_>) -> Result<Terms, Malformed> {
     if drift_ppm > DRIFT_PPM_MAX || term_ns == 0 || timeout_ns == 0 {
         return Err(Malformed::Value);
     }
-    Ok(Terms {
+    Ok(LeaseTerms {
         term_ns,
         uses_min,
         drift_ppm,

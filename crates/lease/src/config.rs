@@ -7,11 +7,11 @@ use tollgate_limit::{Policy, PolicyConfig, Span};
 use tollgate_mode::wait_max;
 
 use crate::amount::{BadLimits, Limits};
-use crate::bundle::Terms;
+use crate::bundle::LeaseTerms;
 use crate::lessee::OnFailure;
 use crate::pool::Rules;
-use crate::share::Share;
-use crate::window::Window;
+use crate::share::SharingRule;
+use crate::window::LeaseWindow;
 
 /// The bucket of a policy.
 pub fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
@@ -20,8 +20,8 @@ pub fn bucket_limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
 }
 
 /// The bucket that a policy lends out of, or the window and how much of it there is.
-pub(crate) fn limits(policy: &Policy) -> Result<(Limits, Option<Window>), BadLimits> {
-    if let Some(window) = Window::new(policy) {
+pub(crate) fn limits(policy: &Policy) -> Result<(Limits, Option<LeaseWindow>), BadLimits> {
+    if let Some(window) = LeaseWindow::new(policy) {
         return Ok((window.limits(), Some(window)));
     }
     Ok((bucket_limits(policy.config())?, None))
@@ -41,7 +41,7 @@ pub fn rules(named: &NamedPolicy) -> Rules {
             .and_then(|most| usize::try_from(most).ok())
             .unwrap_or(usual.lessees_max),
         spill: get("spill").unwrap_or(usual.spill),
-        share: [Share::Request, Share::Client][named.fields.choice("share")],
+        share: [SharingRule::Request, SharingRule::Client][named.fields.choice("share")],
         begins_full: named.recovery() == Recovery::Fresh,
         max_wait_ns: nanos(wait_max(named.policy.config())),
         ..usual
@@ -53,8 +53,8 @@ fn nanos(span: Span) -> u64 {
 }
 
 /// What clients should know of a contract that is lent: the strictest of what its policies say.
-pub fn terms(contract: &Contract) -> Terms {
-    let mut terms = Terms {
+pub fn terms(contract: &Contract) -> LeaseTerms {
+    let mut terms = LeaseTerms {
         term_ns: u64::MAX,
         uses_min: 1,
         drift_ppm: 0,

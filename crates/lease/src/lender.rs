@@ -12,16 +12,16 @@ mod window;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing};
+use tollgate_gossip::{Footprint, Malformed, ModeKey, ModeProbe, NodeId, Send, Standing};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::planted;
 use tollgate_mode::{Keyed, Weigh};
 
 use crate::amount::{Limits, after};
 use crate::message::{Grant, Nudge, Question};
-use crate::pool::{Figures, Pool, PoolTerms, Rules};
+use crate::pool::{Pool, PoolFigures, PoolTerms, Rules};
 use crate::quota::QuotaRules;
-use crate::window::{Clock, Window};
+use crate::window::{LeaseWindow, WindowClock};
 use begin::Beginning;
 use quota::Planes;
 
@@ -34,7 +34,7 @@ pub struct LenderSetup {
     /// The bucket of every key.
     pub limits: Limits,
     /// What every key is counted by, where that is no bucket; it has the same limits.
-    pub window: Option<Window>,
+    pub window: Option<LeaseWindow>,
     /// How it lends.
     pub rules: Rules,
     /// Larger than that of any grantor before.
@@ -60,10 +60,10 @@ pub struct Lender {
     /// Whether somebody calls it when it says so.
     is_called: bool,
     /// Keys that it grants in another's place, and when it last did.
-    acted: BTreeMap<Key, Instant>,
+    acted: BTreeMap<ModeKey, Instant>,
     counts: LenderCounts,
     planes: Planes,
-    clock: Clock,
+    clock: WindowClock,
     /// No pool that was dropped had more sessions.
     opened: u64,
 }
@@ -72,7 +72,7 @@ pub struct Lender {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LenderCounts {
     /// Of pools that are no more.
-    pub past: Figures,
+    pub past: PoolFigures,
     /// Questions that were taken.
     pub questions: u64,
     /// Times that it began anew after a pause.
@@ -91,12 +91,12 @@ impl Lender {
             nudges: VecDeque::new(),
             acted: BTreeMap::new(),
             counts: LenderCounts {
-                past: Figures::NOTHING,
+                past: PoolFigures::NOTHING,
                 questions: 0,
                 pauses: 0,
             },
             planes: Planes::new(),
-            clock: Clock {
+            clock: WindowClock {
                 ahead: 0,
                 asked: None,
             },
@@ -144,7 +144,7 @@ impl Lender {
     /// Takes what a client says of a key, and answers if it asks; no more than so many of its line pass.
     pub fn handle_question(
         &mut self,
-        key: Key,
+        key: ModeKey,
         question: &Question,
         served_max: u64,
         now: Instant,
@@ -158,7 +158,7 @@ impl Lender {
     }
 
     /// How many requests in the line of a question could pass.
-    pub fn servable(&mut self, key: Key, question: &Question, now: Instant) -> u64 {
+    pub fn servable(&mut self, key: ModeKey, question: &Question, now: Instant) -> u64 {
         self.look(now);
         self.lending(key, now).servable(question, now)
     }
@@ -169,7 +169,7 @@ impl Lender {
     }
 
     /// Grants a key in the place of another, who has gone: it begins as a successor, unless it is the one already.
-    pub fn act(&mut self, key: Key, now: Instant) {
+    pub fn act(&mut self, key: ModeKey, now: Instant) {
         self.look(now);
         let before = self.acted.insert(key, now);
         if before.is_some_and(|before| now.nanos_since(before) < PAUSE_NS) {
@@ -195,7 +195,7 @@ impl Lender {
     }
 
     /// Forgets the keys that another grants from here on; keys that are new may have been granted by another until now.
-    pub fn retain(&mut self, mut is_mine: impl FnMut(Key) -> bool, now: Instant) {
+    pub fn retain(&mut self, mut is_mine: impl FnMut(ModeKey) -> bool, now: Instant) {
         planted!("lease-41", self.look(now), ());
         self.setup.since = planted!("lease-42", self.setup.since.max(now), self.setup.since);
         self.begin_anew(now);
@@ -212,7 +212,7 @@ impl Lender {
     }
 
     /// The pool of a key, where there is one.
-    pub fn inspect(&mut self, key: Key, now: Instant) -> Option<&Pool> {
+    pub fn inspect(&mut self, key: ModeKey, now: Instant) -> Option<&Pool> {
         self.known(key)?.advance(now);
         self.pools.get(key)
     }
@@ -230,13 +230,13 @@ impl Lender {
     }
 
     /// Counts what happened to a pool that somebody else keeps.
-    pub const fn add_past(&mut self, figures: &Figures, questions: u64) {
+    pub const fn add_past(&mut self, figures: &PoolFigures, questions: u64) {
         add(&mut self.counts.past, figures);
         self.counts.questions += questions;
     }
 
     /// How one key stands.
-    pub fn stand_of(&mut self, key: Key, now: Instant) -> LenderStand {
+    pub fn stand_of(&mut self, key: ModeKey, now: Instant) -> LenderStand {
         let mut stand = LenderStand::default();
         match self.inspect(key, now) {
             Some(pool) => stand.add(pool),
@@ -246,7 +246,7 @@ impl Lender {
     }
 
     /// What a request of that cost would be told.
-    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    pub fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         self.look(now);
         if let Some(pool) = self.known(key) {
             return pool.probe(cost, now);
@@ -255,23 +255,23 @@ impl Lender {
     }
 
     /// Takes what a request costs.
-    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.pool(key, now).spend(cost, now);
     }
 
     /// Hears of a request that was refused.
-    pub fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn miss(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.pool(key, now).miss(cost, now);
     }
 
     /// Charges without asking.
-    pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    pub fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         self.look(now);
         self.pool(key, now).charge(cost, debt_max, now);
     }
 
     /// Gives tokens back.
-    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn refund(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.look(now);
         if let Some(pool) = self.known(key) {
             pool.refund(cost, now);
@@ -279,14 +279,14 @@ impl Lender {
     }
 
     /// Forgets what was spent of a key.
-    pub fn reset(&mut self, key: Key, now: Instant) {
+    pub fn reset(&mut self, key: ModeKey, now: Instant) {
         if let Some(pool) = self.known(key) {
             pool.reset(now);
         }
     }
 
     /// How a key stands.
-    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    pub fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         if let Some(pool) = self.known(key) {
             return Standing {
                 remaining: pool.probe(0, now).remaining,
@@ -353,7 +353,7 @@ impl Lender {
     }
 
     /// Keys that it keeps, in ascending order.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<ModeKey> {
         self.pools.keys()
     }
 
@@ -363,7 +363,7 @@ impl Lender {
     }
 
     /// Whether it keeps a key.
-    pub fn knows(&self, key: Key) -> bool {
+    pub fn knows(&self, key: ModeKey) -> bool {
         self.pools.contains_key(key)
     }
 
@@ -421,7 +421,7 @@ impl Lender {
         });
     }
 
-    fn pool(&mut self, key: Key, now: Instant) -> &mut Pool {
+    fn pool(&mut self, key: ModeKey, now: Instant) -> &mut Pool {
         let clock = self.clock;
         let beginning = Beginning {
             setup: &self.setup,
@@ -440,7 +440,7 @@ impl Lender {
         pool
     }
 
-    fn drain(&mut self, key: Key) {
+    fn drain(&mut self, key: ModeKey) {
         if let Some(pool) = self.pools.get_mut(key) {
             while let Some(nudge) = pool.poll_nudge(key) {
                 if self.nudges.len() < NUDGES_MAX {
@@ -457,7 +457,7 @@ impl Weigh for Pool {
     }
 }
 
-const fn add(sum: &mut Figures, of: &Figures) {
+const fn add(sum: &mut PoolFigures, of: &PoolFigures) {
     sum.stale += of.stale;
     sum.repeated += of.repeated;
     sum.ended += of.ended;

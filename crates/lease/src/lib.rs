@@ -12,14 +12,14 @@
 //! policies.
 //!
 //! ```
-//! use tollgate_lease::{Answer, Key, Lessee, Limits, Pool, Rules, Setup};
+//! use tollgate_lease::{LesseeAnswer, ModeKey, Lessee, Limits, Pool, Rules, Setup};
 //! use tollgate_limit::Instant;
 //!
 //! let now = Instant::from_nanos(0);
 //! let mut pool = Pool::new(Limits::new(100, 1_000_000_000, 50)?, Rules::default(), 1, now);
-//! let mut lessee = Lessee::new(Setup::new(7, 1, Key(9)), now);
+//! let mut lessee = Lessee::new(Setup::new(7, 1, ModeKey(9)), now);
 //!
-//! assert!(matches!(lessee.check(1, now), Answer::Wait(_)), "nothing is lent yet, so it asks");
+//! assert!(matches!(lessee.check(1, now), LesseeAnswer::Wait(_)), "nothing is lent yet, so it asks");
 //! let question = lessee.poll_send().ok_or("no question")?;
 //! let grant = pool.handle_question(&question, now).ok_or("no answer")?;
 //! lessee.handle_grant(&grant, now);
@@ -49,27 +49,28 @@ mod tests;
 
 pub use amount::{BadLimits, Limits, TOKEN};
 pub use bundle::{
-    Inquiry, Reply, Terms, client_of, decode_inquiry, decode_reply, encode_inquiry, encode_nudge,
-    encode_reply,
+    BundleReply, Inquiry, LeaseTerms, client_of, decode_inquiry, decode_reply, encode_inquiry,
+    encode_nudge, encode_reply,
 };
 pub use config::{bucket_limits, rules, terms};
-pub use holding::{Holding, JoinReceipt, Joined, Said};
+pub use holding::{Holding, JoinAnswer, JoinReceipt, Joined};
 pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand, QuotaStand, QuotaTold};
 pub use lessee::{
-    Answer, By, Decided, Figures as LesseeFigures, Held, Lessee, OnFailure, Outlook, Receipt,
-    Setup, WAITING_MAX,
+    Decided, DecidedBy, HeldLease, LeaseReceipt, Lessee, LesseeAnswer, LesseeFigures, OnFailure,
+    Outlook, Setup, WAITING_MAX,
 };
-pub use message::{Grant, Message, Need, Nudge, Question, Stamp, Waits};
+pub use message::{Grant, LeaseMessage, Need, Nudge, Question, Stamp, Waits};
 pub use part::Lease;
 pub use pool::{
-    Booked, Figures as PoolFigures, LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, Lend, Pool, Rules,
-    decode_ledger, encode_ledger,
+    Booked, LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, Lend, Pool, PoolFigures, Rules, decode_ledger,
+    encode_ledger,
 };
-pub use quota::{Action, Bucket, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
-pub use share::Share;
+pub use quota::{Action, KeyQuota, PlaneId, QuotaBucket, QuotaFigures, QuotaReport, QuotaRules};
+pub use share::SharingRule;
 pub use sync::{
-    Centre, Keep, Replica, Sync, SyncConfig, SyncCounts, SyncKey, SyncStand, Syncing, SyncingSetup,
+    Centre, Overdraft, Replica, Sync, SyncConfig, SyncCounts, SyncKey, SyncStand, Syncing,
+    SyncingSetup,
 };
-pub use tollgate_gossip::{Key, Malformed};
-pub use window::Window;
+pub use tollgate_gossip::{Malformed, ModeKey};
+pub use window::LeaseWindow;
 pub use wire::{decode, encode};

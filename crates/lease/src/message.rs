@@ -3,7 +3,7 @@
 //! A client has at most one question per key out and says in each all that it holds, so that there is no log of
 //! transfers to keep. When a question was first sent is remembered by the client, and not in it. Not here: the bytes.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::Span;
 
 /// A grant by name: the grantor's generation and the question it answers.
@@ -32,7 +32,7 @@ pub struct Question {
     /// Which incarnation of it; grows.
     pub boot: u64,
     /// What is limited.
-    pub key: Key,
+    pub key: ModeKey,
     /// Grows with every question of a boot.
     pub seq: u64,
     /// The last grant that was applied.
@@ -104,7 +104,7 @@ pub struct Grant {
     /// The question's.
     pub boot: u64,
     /// The question's.
-    pub key: Key,
+    pub key: ModeKey,
     /// The question's number and the grantor's generation.
     pub stamp: Stamp,
     /// The session from here on.
@@ -138,12 +138,12 @@ pub struct Nudge {
     /// To whom.
     pub client: u64,
     /// Of what.
-    pub key: Key,
+    pub key: ModeKey,
 }
 
 /// Any of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum LeaseMessage {
     /// What a client says.
     Question(Question),
     /// What a grantor answers.

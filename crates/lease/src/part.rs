@@ -8,8 +8,8 @@ use core::any::Any;
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::Instant;
 use tollgate_mode::{
-    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, Send, Settlement,
-    by_machine, counter, gauge,
+    Build, ClockKind, Figure, Malformed, Mode, ModeEvent, ModeKey, ModeKind, NodeId, Send,
+    Settlement, by_machine, counter, gauge,
 };
 
 use crate::config::{limits, rules};
@@ -35,8 +35,8 @@ impl ModeKind for Lease {
         Coordination::Lease
     }
 
-    fn clock(&self) -> Clock {
-        Clock::Steady
+    fn clock(&self) -> ClockKind {
+        ClockKind::Steady
     }
 
     fn counts(&self, contract: &Contract, policy: &NamedPolicy) -> bool {
@@ -104,11 +104,11 @@ impl Mode for Part {
         self.machine.change(limits, rules, now);
     }
 
-    fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+    fn miss(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.machine.miss(key, cost, now);
     }
 
-    fn settle(&mut self, key: Key, due: &Settlement<'_>, now: Instant) {
+    fn settle(&mut self, key: ModeKey, due: &Settlement<'_>, now: Instant) {
         match due.difference() {
             _ if self.machine.has_window() => {
                 self.machine.settle(key, due.receipt, due.actual, now);
@@ -122,18 +122,18 @@ impl Mode for Part {
         Err(Malformed::Value)
     }
 
-    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+    fn handle_event(&mut self, event: &ModeEvent<'_>, now: Instant) {
         match event {
-            Event::Day { day, asked } => self.machine.tell_time(now, *day, *asked),
-            Event::ClockSet { from, to, .. } => self.machine.move_time(*from, *to),
-            Event::Members(_)
-            | Event::Roster { .. }
-            | Event::Delay(_)
-            | Event::Join
-            | Event::Leave
-            | Event::Kept(_)
-            | Event::GiveUp
-            | Event::Renumber(_) => {}
+            ModeEvent::Day { day, asked } => self.machine.tell_time(now, *day, *asked),
+            ModeEvent::ClockSet { from, to, .. } => self.machine.move_time(*from, *to),
+            ModeEvent::Members(_)
+            | ModeEvent::Roster { .. }
+            | ModeEvent::Delay(_)
+            | ModeEvent::Join
+            | ModeEvent::Leave
+            | ModeEvent::Kept(_)
+            | ModeEvent::GiveUp
+            | ModeEvent::Renumber(_) => {}
         }
     }
 
@@ -149,7 +149,7 @@ impl Mode for Part {
         None
     }
 
-    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+    fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {
         let stand = match of {
             Some(key) => self.machine.stand_of(key, now),
             None => self.machine.stand(),

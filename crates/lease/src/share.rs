@@ -7,7 +7,7 @@ use crate::pool::Rules;
 
 /// Who gets how much where there is not enough for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum SharingRule {
     /// Everybody in proportion to what he asks for, as one bucket would treat requests.
     Request,
     /// Everybody what he asks for, up to a mark that is the same for all: who asks for much takes nothing from who asks
@@ -17,7 +17,7 @@ pub enum Share {
 
 /// What there is to share, and among whom.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crowd<'a> {
+pub(crate) struct SharedDemand<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) rules: &'a Rules,
     /// Demand of all lessees, the one in question included, each up to the mark.
@@ -30,7 +30,7 @@ pub(crate) struct Crowd<'a> {
     pub(crate) wanted: u64,
 }
 
-impl Crowd<'_> {
+impl SharedDemand<'_> {
     /// All demand.
     pub(crate) fn whole(&self) -> u64 {
         self.want.saturating_add(self.asked).max(1)

@@ -5,20 +5,18 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{
-    Cell, Cost, Instant, Lot, Outcome, Policy, PolicySet, Receipt, Span, Verdict,
-};
+use tollgate_limit::{Cell, Charge, Cost, Instant, Lot, Outcome, Policy, PolicySet, Span, Verdict};
 
 use crate::amount::{Limits, TOKEN};
 
 /// A policy that counts by a window or a log.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct LeaseWindow {
     set: Arc<PolicySet>,
     limits: Limits,
 }
 
-impl Window {
+impl LeaseWindow {
     /// What a policy counts by; `None` where that is a bucket.
     pub fn new(policy: &Policy) -> Option<Self> {
         let config = policy.config();
@@ -45,7 +43,7 @@ impl Window {
 
 /// What time it is for a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Clock {
+pub(crate) struct WindowClock {
     /// How many nanoseconds the time of day is ahead of the time on which terms are counted.
     pub(crate) ahead: i128,
     /// The time of day for whoever asks: what is decided for it is counted then.
@@ -54,14 +52,14 @@ pub(crate) struct Clock {
 
 /// What was spent of one key.
 #[derive(Clone, Debug)]
-pub(crate) struct Count {
-    window: Window,
+pub(crate) struct WindowCount {
+    window: LeaseWindow,
     cell: Cell<1>,
-    pub(crate) clock: Clock,
+    pub(crate) clock: WindowClock,
 }
 
-impl Count {
-    pub(crate) fn new(window: Window, clock: Clock) -> Self {
+impl WindowCount {
+    pub(crate) fn new(window: LeaseWindow, clock: WindowClock) -> Self {
         let cell = Cell::fresh(&window.set);
         Self {
             window,
@@ -70,7 +68,7 @@ impl Count {
         }
     }
 
-    pub(crate) const fn window(&self) -> &Window {
+    pub(crate) const fn window(&self) -> &LeaseWindow {
         &self.window
     }
 
@@ -106,7 +104,7 @@ impl Count {
         }
         let cost = tokens.min(Cost::MAX.tokens());
         let probe = (self.window.set).probe(&self.cell, Cost::PEEK, at, Lot::ALWAYS);
-        let receipt = Receipt {
+        let receipt = Charge {
             cost,
             charged: 1,
             ..probe.receipt
@@ -129,8 +127,8 @@ impl Count {
     }
 
     /// Charges what a request really cost.
-    pub(crate) fn settle(&mut self, receipt: &Receipt, actual: Cost, now: Instant) {
-        let receipt = Receipt {
+    pub(crate) fn settle(&mut self, receipt: &Charge, actual: Cost, now: Instant) {
+        let receipt = Charge {
             charged: 1,
             ..*receipt
         };
@@ -157,7 +155,7 @@ impl Count {
     }
 
     /// Counts by other numbers from here on.
-    pub(crate) fn change(&mut self, window: Window, now: Instant) {
+    pub(crate) fn change(&mut self, window: LeaseWindow, now: Instant) {
         let at = self.day(now);
         self.cell = (window.set).inherit(&self.window.set, &[Some(0)], &self.cell, at);
         self.window = window;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tollgate_gossip::{Decoder, Encoder, Malformed};
 
 use crate::amount::{AMOUNT_MAX, WANT_MAX};
-use crate::message::{Grant, Message, Need, Nudge, Question, Stamp, Waits};
+use crate::message::{Grant, LeaseMessage, Need, Nudge, Question, Stamp, Waits};
 
 /// The first byte: the version of this encoding.
 const VERSION: u8 = 0x20;
@@ -21,13 +21,13 @@ const NUDGE: u8 = 2;
 const GRANT_WAITING: u8 = 3;
 
 /// The bytes of a message.
-pub fn encode(message: &Message) -> Arc<[u8]> {
+pub fn encode(message: &LeaseMessage) -> Arc<[u8]> {
     let mut out = Encoder::default();
     out.u8(VERSION);
     match message {
-        Message::Question(question) => put_question(&mut out, question),
-        Message::Grant(grant) => put_grant(&mut out, grant),
-        Message::Nudge(nudge) => {
+        LeaseMessage::Question(question) => put_question(&mut out, question),
+        LeaseMessage::Grant(grant) => put_grant(&mut out, grant),
+        LeaseMessage::Nudge(nudge) => {
             out.u8(NUDGE);
             out.count(nudge.client);
             out.key(nudge.key);
@@ -37,7 +37,7 @@ pub fn encode(message: &Message) -> Arc<[u8]> {
 }
 
 /// The message of these bytes.
-pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
+pub fn decode(bytes: &[u8]) -> Result<LeaseMessage, Malformed> {
     if bytes.len() > BYTES_MAX {
         return Err(Malformed::TooLong);
     }
@@ -47,9 +47,9 @@ pub fn decode(bytes: &[u8]) -> Result<Message, Malformed> {
         other => return Err(Malformed::Version(other)),
     }
     let message = match from.u8()? {
-        QUESTION => Message::Question(question(&mut from)?),
-        kind @ (GRANT | GRANT_WAITING) => Message::Grant(grant_of(kind, &mut from)?),
-        NUDGE => Message::Nudge(Nudge {
+        QUESTION => LeaseMessage::Question(question(&mut from)?),
+        kind @ (GRANT | GRANT_WAITING) => LeaseMessage::Grant(grant_of(kind, &mut from)?),
+        NUDGE => LeaseMessage::Nudge(Nudge {
             client: from.count()?,
             key: from.key()?,
         }),

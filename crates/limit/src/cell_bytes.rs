@@ -25,7 +25,7 @@ use crate::time::Instant;
 
 /// A cell as bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct CellBytes {
     /// What [`PolicySet::restore`] reads.
     pub bytes: Vec<u8>,
     /// From when on the bytes say no more than a key never seen; the last instant where that is later still.
@@ -66,7 +66,7 @@ impl core::error::Error for CellError {}
 
 impl PolicySet {
     /// The states of the policies whose bit is set in `keep`, as bytes.
-    pub fn store<const N: usize>(&self, cell: &Cell<N>, keep: u64) -> Stored {
+    pub fn store<const N: usize>(&self, cell: &Cell<N>, keep: u64) -> CellBytes {
         cell.view(self, |at, states| {
             let policies = self.policies().iter().zip(states).enumerate();
             let kept = policies.filter(|(place, (policy, state))| {
@@ -86,7 +86,7 @@ impl PolicySet {
             put_varint(&mut bytes, count);
             bytes.append(&mut body);
             let fresh_at = Instant::from_nanos(u64::try_from(fresh_ns).unwrap_or(u64::MAX));
-            Stored { bytes, fresh_at }
+            CellBytes { bytes, fresh_at }
         })
     }
 

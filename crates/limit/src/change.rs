@@ -9,7 +9,7 @@ use crate::ratio::Ratio;
 use crate::slices::{SliceRule, Slices};
 use crate::state::State;
 use crate::time::Instant;
-use crate::weighted::{Counts, Weighted};
+use crate::weighted::{Weighted, WindowCounts};
 
 impl Policy {
     /// The state this policy starts with, from the state an older version of it left at `now`.
@@ -35,11 +35,11 @@ impl Policy {
                 State::Count(ratio.of_count(*count))
             }
             (Rule::Weighted(new), Rule::Weighted(old), State::Pair { current, previous }) => {
-                let counts = Counts {
+                let counts = WindowCounts {
                     current: *current,
                     previous: *previous,
                 };
-                let Counts { current, previous } = if new.period_ns == old.period_ns {
+                let WindowCounts { current, previous } = if new.period_ns == old.period_ns {
                     scale_pair(ratio, counts)
                 } else {
                     gather_pair(ratio, old, counts, now)
@@ -66,11 +66,11 @@ impl Policy {
     pub(crate) fn shift(&self, state: &mut State, at: Instant, to: Instant) {
         match (&self.rule, &mut *state) {
             (Rule::Weighted(rule), State::Pair { current, previous }) => {
-                let counts = Counts {
+                let counts = WindowCounts {
                     current: *current,
                     previous: *previous,
                 };
-                let Counts { current, previous } = gather_pair(Ratio::ONE, rule, counts, at);
+                let WindowCounts { current, previous } = gather_pair(Ratio::ONE, rule, counts, at);
                 *state = State::Pair { current, previous };
             }
             (Rule::Log(_), State::Log(log)) => log.shift(at, to),
@@ -98,23 +98,23 @@ impl Policy {
 }
 
 /// The same windows keep both counts.
-fn scale_pair(ratio: Ratio, counts: Counts) -> Counts {
+fn scale_pair(ratio: Ratio, counts: WindowCounts) -> WindowCounts {
     let mut share = ratio.of_newest_first();
-    Counts {
+    WindowCounts {
         current: share(counts.current),
         previous: share(counts.previous),
     }
 }
 
 /// Other windows take over what is in use.
-fn gather_pair(ratio: Ratio, old: &Weighted, counts: Counts, now: Instant) -> Counts {
+fn gather_pair(ratio: Ratio, old: &Weighted, counts: WindowCounts, now: Instant) -> WindowCounts {
     let denominator = ratio.denominator * u128::from(old.period_ns);
     let used = Ratio {
         denominator,
         ..ratio
     }
     .of(old.used(counts, now));
-    Counts {
+    WindowCounts {
         current: u64::try_from(used).unwrap_or(u64::MAX),
         previous: 0,
     }

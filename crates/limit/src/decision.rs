@@ -137,7 +137,7 @@ pub struct Outcome {
     /// The answer.
     pub decision: Decision,
     /// What was charged, for `settle`.
-    pub receipt: Receipt,
+    pub receipt: Charge,
     /// All policies that refused, in order, where several did; empty where one did, or none.
     pub refusing: Vec<Refusing>,
     /// Bit `i` is set where policy `i` would have refused but is not enforced for this key.
@@ -146,7 +146,7 @@ pub struct Outcome {
 
 /// What a check charged: when, how much, and which policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct Charge {
     /// The time the charge was booked at.
     pub at: Instant,
     /// The cost each charged policy took.

@@ -14,7 +14,7 @@ use crate::time::Instant;
 
 /// What one policy remembers about one key, as of the cell's newest charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptState {
     /// Buckets: grains spent and not yet refilled.
     Spent(u128),
     /// Fixed window: what was counted in the window of the cell's time.
@@ -33,7 +33,7 @@ pub enum Kept {
 
 impl PolicySet {
     /// When a cell was last charged, and what each policy remembers.
-    pub fn keep<const N: usize>(&self, cell: &Cell<N>) -> (Instant, Vec<Kept>) {
+    pub fn keep<const N: usize>(&self, cell: &Cell<N>) -> (Instant, Vec<KeptState>) {
         cell.view(self, |at, states| {
             let each = self.policies().iter().zip(states);
             (
@@ -44,7 +44,11 @@ impl PolicySet {
     }
 
     /// The cell that remembers this. Entries that no longer count are left out.
-    pub fn recall<const N: usize>(&self, at: Instant, kept: &[Kept]) -> Result<Cell<N>, CellError> {
+    pub fn recall<const N: usize>(
+        &self,
+        at: Instant,
+        kept: &[KeptState],
+    ) -> Result<Cell<N>, CellError> {
         if kept.len() != self.policies().len() {
             return Err(CellError::Policy);
         }
@@ -62,37 +66,37 @@ impl PolicySet {
     }
 }
 
-fn kept(policy: &Policy, state: &State) -> Kept {
+fn kept(policy: &Policy, state: &State) -> KeptState {
     match (state, &policy.rule) {
-        (State::Spent(grains), _) => Kept::Spent(*grains),
-        (State::Count(count), _) => Kept::Count(*count),
-        (State::Pair { current, previous }, _) => Kept::Pair {
+        (State::Spent(grains), _) => KeptState::Spent(*grains),
+        (State::Count(count), _) => KeptState::Count(*count),
+        (State::Pair { current, previous }, _) => KeptState::Pair {
             current: *current,
             previous: *previous,
         },
         (State::Log(log), _) => {
             let entries = log.entries().map(|(time, cost)| (time.as_nanos(), cost));
-            Kept::Entries(entries.collect())
+            KeptState::Entries(entries.collect())
         }
         (State::Slices(slices), Rule::Slices(rule)) => {
             let in_use = slices.in_use(rule.slices);
             // A slice that was written begins at an instant, so nothing saturates.
             let starts = in_use.map(|(slice, count)| (slice.saturating_mul(rule.width_ns), count));
-            Kept::Entries(starts.collect())
+            KeptState::Entries(starts.collect())
         }
-        (State::Slices(_), _) => Kept::Entries(Vec::new()),
+        (State::Slices(_), _) => KeptState::Entries(Vec::new()),
     }
 }
 
-fn state(policy: &Policy, kept: &Kept, at: Instant) -> Result<State, CellError> {
+fn state(policy: &Policy, kept: &KeptState, at: Instant) -> Result<State, CellError> {
     match (kept, &policy.rule) {
-        (Kept::Spent(grains), Rule::Bucket(_)) => Ok(State::Spent(*grains)),
-        (Kept::Count(count), Rule::Window(_)) => Ok(State::Count(*count)),
-        (Kept::Pair { current, previous }, Rule::Weighted(_)) => Ok(State::Pair {
+        (KeptState::Spent(grains), Rule::Bucket(_)) => Ok(State::Spent(*grains)),
+        (KeptState::Count(count), Rule::Window(_)) => Ok(State::Count(*count)),
+        (KeptState::Pair { current, previous }, Rule::Weighted(_)) => Ok(State::Pair {
             current: *current,
             previous: *previous,
         }),
-        (Kept::Entries(entries), Rule::Log(rule)) => {
+        (KeptState::Entries(entries), Rule::Log(rule)) => {
             in_order(entries, at.as_nanos())?;
             let mut log = Log::default();
             for (time, cost) in entries {
@@ -103,7 +107,7 @@ fn state(policy: &Policy, kept: &Kept, at: Instant) -> Result<State, CellError> 
             }
             Ok(State::Log(Box::new(log)))
         }
-        (Kept::Entries(entries), Rule::Slices(rule)) => {
+        (KeptState::Entries(entries), Rule::Slices(rule)) => {
             in_order(entries, at.as_nanos())?;
             if entries.iter().any(|(start, _)| start % rule.width_ns != 0) {
                 return Err(CellError::State);

@@ -46,17 +46,17 @@ mod window;
 
 pub use calendar::Calendar;
 pub use cell::Cell;
-pub use cell_bytes::{CellError, Stored};
+pub use cell_bytes::{CellBytes, CellError};
 pub use config::{
     Algorithm, Inherit, LIMIT_MAX, OnLimit, PERIOD_NS_MAX, Period, PolicyConfig, PolicyError,
     SLICES_MAX,
 };
-pub use decision::{Cost, CostTooLarge, Decision, Lot, Outcome, Receipt, Refusing, Verdict};
+pub use decision::{Charge, Cost, CostTooLarge, Decision, Lot, Outcome, Refusing, Verdict};
 pub use forecast::Forecast;
-pub use kept::Kept;
+pub use kept::KeptState;
 pub use operation::OperationId;
-pub use plain::{Plain, Taken};
+pub use plain::{Plain, PlainDecision};
 pub use policy::{Policy, Quota};
-pub use set::{POLICIES_MAX, PolicySet, Status};
-pub use terms::Terms;
+pub use set::{KeyStatus, POLICIES_MAX, PolicySet};
+pub use terms::RequestTerms;
 pub use time::{Instant, Span};

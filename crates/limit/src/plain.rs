@@ -7,7 +7,7 @@ use core::num::NonZeroU64;
 use crate::bucket::Bucket;
 use crate::cell::Cell;
 use crate::config::{Algorithm, OnLimit};
-use crate::decision::{Cost, Decision, Outcome, Receipt, Verdict};
+use crate::decision::{Charge, Cost, Decision, Outcome, Verdict};
 use crate::policy::{Policy, Rule};
 use crate::time::{Instant, Span};
 
@@ -56,7 +56,7 @@ impl Plain {
         cell: &mut Cell<N>,
         cost: Cost,
         now: Instant,
-    ) -> Option<Taken> {
+    ) -> Option<PlainDecision> {
         let tokens = cost.tokens();
         let (at, word) = cell.single()?;
         let before = Instant::from_stored(*at);
@@ -73,7 +73,7 @@ impl Plain {
             *at = now.to_stored();
             *word = after;
         }
-        Some(Taken {
+        Some(PlainDecision {
             now,
             tokens,
             spent,
@@ -84,7 +84,7 @@ impl Plain {
 
     /// Whether a request that was decided was admitted, and so charged.
     #[inline]
-    pub const fn admits(&self, taken: Taken) -> bool {
+    pub const fn admits(&self, taken: PlainDecision) -> bool {
         taken.admitted
     }
 
@@ -96,20 +96,20 @@ impl Plain {
 
     /// Whole tokens left after a request that was admitted.
     #[inline]
-    pub fn remaining(&self, taken: Taken) -> u64 {
+    pub fn remaining(&self, taken: PlainDecision) -> u64 {
         self.depth.saturating_sub(taken.after) / self.token_grains
     }
 
     /// Until the bucket is full again, after a request that was admitted.
     #[inline]
-    pub fn reset_after(&self, taken: Taken) -> Span {
+    pub fn reset_after(&self, taken: PlainDecision) -> Span {
         self.nanos_to_refill(taken.after)
     }
 
     /// What a request that was admitted can be settled by.
     #[inline]
-    pub const fn receipt(&self, taken: Taken) -> Receipt {
-        Receipt {
+    pub const fn receipt(&self, taken: PlainDecision) -> Charge {
+        Charge {
             at: taken.now,
             cost: taken.tokens,
             charged: 1,
@@ -118,9 +118,9 @@ impl Plain {
 
     /// What to say of a request that was decided.
     #[inline]
-    pub fn outcome(&self, taken: Taken) -> Outcome {
+    pub fn outcome(&self, taken: PlainDecision) -> Outcome {
         if !self.admits(taken) {
-            let Taken {
+            let PlainDecision {
                 now,
                 tokens,
                 spent,
@@ -164,7 +164,7 @@ impl Plain {
                 .div_ceil(self.token_grains.get()),
             reset_after: self.nanos_to_refill(spent),
         };
-        let receipt = Receipt {
+        let receipt = Charge {
             at: now,
             cost: tokens,
             charged: 0,
@@ -191,7 +191,7 @@ impl Plain {
 ///
 /// Small, so that it leaves the lock of a cell quickly; the divisions come after.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
+pub struct PlainDecision {
     now: Instant,
     tokens: u64,
     /// Grains spent before the request, and after it if it was admitted.

@@ -6,12 +6,12 @@ use crate::bucket::Bucket;
 use crate::config::{
     Algorithm, LIMIT_MAX, OnLimit, PERIOD_NS_MAX, Period, PolicyConfig, PolicyError, SLICES_MAX,
 };
-use crate::decision::Receipt;
+use crate::decision::Charge;
 use crate::log::LogRule;
 use crate::slices::{SliceRule, Slices};
 use crate::state::{Probe, State};
 use crate::time::Instant;
-use crate::weighted::{Counts, Weighted};
+use crate::weighted::{Weighted, WindowCounts};
 use crate::window::FixedWindow;
 
 /// A policy that has been checked, so that deciding cannot fail.
@@ -151,7 +151,7 @@ impl Policy {
                 rule.probe(rule.counted(*count, at, now), tokens, now)
             }
             (Rule::Weighted(rule), State::Pair { current, previous }) => {
-                let counts = Counts {
+                let counts = WindowCounts {
                     current: *current,
                     previous: *previous,
                 };
@@ -173,7 +173,7 @@ impl Policy {
             (Rule::Window(rule), State::Count(count)) => *count = rule.counted(*count, at, now),
             (Rule::Weighted(rule), State::Pair { current, previous }) => {
                 let moved = rule.moved(
-                    Counts {
+                    WindowCounts {
                         current: *current,
                         previous: *previous,
                     },
@@ -232,7 +232,7 @@ impl Policy {
         let used = match (&self.rule, state) {
             (Rule::Weighted(rule), State::Pair { current, previous }) => {
                 u128::from(rule.used_tokens(
-                    Counts {
+                    WindowCounts {
                         current: *current,
                         previous: *previous,
                     },
@@ -248,13 +248,7 @@ impl Policy {
     }
 
     /// Charges more for a receipt, on a state brought to `now`.
-    pub(crate) fn surcharge(
-        &self,
-        state: &mut State,
-        receipt: &Receipt,
-        now: Instant,
-        tokens: u64,
-    ) {
+    pub(crate) fn surcharge(&self, state: &mut State, receipt: &Charge, now: Instant, tokens: u64) {
         let time = match &self.rule {
             Rule::Log(rule) if rule.counts(receipt.at, now) => receipt.at,
             Rule::Slices(rule) if rule.counts(receipt.at, now) => receipt.at,
@@ -268,7 +262,7 @@ impl Policy {
     pub(crate) fn refund_receipt(
         &self,
         state: &mut State,
-        receipt: &Receipt,
+        receipt: &Charge,
         now: Instant,
         tokens: u64,
     ) {
@@ -317,7 +311,7 @@ impl Policy {
             (Rule::Bucket(rule), State::Spent(spent)) => rule.fresh_at_ns(*spent, at),
             (Rule::Window(rule), State::Count(count)) => rule.fresh_at_ns(*count, at),
             (Rule::Weighted(rule), State::Pair { current, previous }) => rule.fresh_at_ns(
-                Counts {
+                WindowCounts {
                     current: *current,
                     previous: *previous,
                 },

@@ -5,7 +5,7 @@
 
 use crate::cell::Cell;
 use crate::config::PolicyError;
-use crate::decision::{Cost, Lot, Outcome, Receipt, Verdict};
+use crate::decision::{Charge, Cost, Lot, Outcome, Verdict};
 use crate::plain::Plain;
 use crate::policy::Policy;
 use crate::state::{Fit, State};
@@ -26,7 +26,7 @@ pub struct PolicySet {
 
 /// How one policy stands for one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct KeyStatus {
     /// The policy's limit.
     pub limit: u64,
     /// Whole tokens left.
@@ -150,7 +150,7 @@ impl PolicySet {
             Verdict::Allow | Verdict::Delay { .. } => tally.admitting(),
             Verdict::Deny { .. } | Verdict::Never => self.penalised(),
         };
-        tally.outcome(Receipt {
+        tally.outcome(Charge {
             at: now,
             cost: cost.tokens(),
             charged,
@@ -158,13 +158,13 @@ impl PolicySet {
     }
 
     /// The outcome of a request that somebody else refused: only policies that count refusals are charged.
-    pub fn refuse<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant) -> Receipt {
+    pub fn refuse<const N: usize>(&self, cell: &Cell<N>, cost: Cost, now: Instant) -> Charge {
         let charged = if cost == Cost::PEEK {
             0
         } else {
             self.penalised()
         };
-        Receipt {
+        Charge {
             at: now.max(cell.at()),
             cost: cost.tokens(),
             charged,
@@ -181,7 +181,7 @@ impl PolicySet {
     }
 
     /// Charges a refused request to the policies of its receipt.
-    pub fn penalise<const N: usize>(&self, cell: &mut Cell<N>, receipt: &Receipt) {
+    pub fn penalise<const N: usize>(&self, cell: &mut Cell<N>, receipt: &Charge) {
         self.book(cell, receipt, Policy::charge);
     }
 
@@ -189,7 +189,7 @@ impl PolicySet {
     pub fn settle<const N: usize>(
         &self,
         cell: &mut Cell<N>,
-        receipt: &Receipt,
+        receipt: &Charge,
         actual: Cost,
         now: Instant,
     ) {
@@ -252,12 +252,12 @@ impl PolicySet {
     }
 
     /// How each policy stands at `now`, in order.
-    pub fn status<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Vec<Status> {
+    pub fn status<const N: usize>(&self, cell: &Cell<N>, now: Instant) -> Vec<KeyStatus> {
         let now = now.max(cell.at());
         cell.view(self, |at, states| {
             let each = self.policies.iter().zip(states).map(|(policy, state)| {
                 let probe = policy.probe(state, at, now, 1);
-                Status {
+                KeyStatus {
                     limit: policy.config().limit,
                     remaining: probe.remaining,
                     debt: probe.debt,
@@ -338,7 +338,7 @@ impl PolicySet {
     fn book<const N: usize>(
         &self,
         cell: &mut Cell<N>,
-        receipt: &Receipt,
+        receipt: &Charge,
         take: impl Fn(&Policy, &mut State, Instant, u64),
     ) {
         if receipt.charged == 0 {
@@ -377,7 +377,7 @@ impl PolicySet {
     }
 }
 
-fn charged_to(receipt: &Receipt, index: usize) -> u64 {
+fn charged_to(receipt: &Charge, index: usize) -> u64 {
     if receipt.charged & bit(index) == 0 {
         0
     } else {

@@ -2,7 +2,7 @@
 //!
 //! Policies that do not bind the key are heard last: what is left of them matters only where no other policy is.
 
-use crate::decision::{Cost, Decision, Outcome, Receipt, Refusing, Verdict};
+use crate::decision::{Charge, Cost, Decision, Outcome, Refusing, Verdict};
 use crate::state::{Fit, Probe};
 use crate::time::Span;
 
@@ -103,7 +103,7 @@ impl Tally {
     }
 
     /// The answer to a request of which `receipt` is what will be charged.
-    pub(crate) fn outcome(self, receipt: Receipt) -> Outcome {
+    pub(crate) fn outcome(self, receipt: Charge) -> Outcome {
         let verdict = self.verdict();
         let refused = self.refusal.map(|(refusing, limit)| Left {
             policy: refusing.policy,

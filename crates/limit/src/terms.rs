@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 /// The terms of one policy for a request of so many tokens at one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Terms {
+pub enum RequestTerms {
     /// `max(0, spent - elapsed * refill) + need <= top`.
     Bucket {
         /// Grains that the request takes.
@@ -60,10 +60,10 @@ pub enum Terms {
 
 impl Policy {
     /// The terms for a request of `tokens` at `now`.
-    pub fn terms(&self, tokens: u64, now: Instant) -> Terms {
+    pub fn terms(&self, tokens: u64, now: Instant) -> RequestTerms {
         let limit = self.config().limit;
         match &self.rule {
-            Rule::Bucket(bucket) => Terms::Bucket {
+            Rule::Bucket(bucket) => RequestTerms::Bucket {
                 need: bucket.take(0, tokens),
                 refill: bucket.rate().1,
                 top: bucket.top(),
@@ -71,18 +71,18 @@ impl Policy {
             },
             Rule::Window(window) => {
                 let (start, end) = window.window(now);
-                Terms::Window { limit, start, end }
+                RequestTerms::Window { limit, start, end }
             }
-            Rule::Weighted(weighted) => Terms::Weighted {
+            Rule::Weighted(weighted) => RequestTerms::Weighted {
                 limit,
                 start: now.as_nanos() - now.as_nanos() % weighted.period_ns,
                 period_ns: weighted.period_ns,
             },
-            Rule::Log(log) => Terms::Log {
+            Rule::Log(log) => RequestTerms::Log {
                 limit,
                 period_ns: log.period_ns,
             },
-            Rule::Slices(rule) => Terms::Slices {
+            Rule::Slices(rule) => RequestTerms::Slices {
                 limit,
                 start: now.as_nanos() - now.as_nanos() % rule.width_ns,
                 width_ns: rule.width_ns,

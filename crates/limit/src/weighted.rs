@@ -14,26 +14,26 @@ pub(crate) struct Weighted {
 
 /// Counts of the window of some instant and of the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct WindowCounts {
     pub(crate) current: u64,
     pub(crate) previous: u64,
 }
 
 impl Weighted {
     /// The counts as they stand at `now`, when written at `at`.
-    pub(crate) fn moved(&self, counts: Counts, at: Instant, now: Instant) -> Counts {
+    pub(crate) fn moved(&self, counts: WindowCounts, at: Instant, now: Instant) -> WindowCounts {
         match self.index(now) - self.index(at).min(self.index(now)) {
             0 => counts,
-            1 => Counts {
+            1 => WindowCounts {
                 current: 0,
                 previous: counts.current,
             },
-            _ => Counts::default(),
+            _ => WindowCounts::default(),
         }
     }
 
     /// Would `tokens` pass at `now`?
-    pub(crate) fn probe(&self, counts: Counts, tokens: u64, now: Instant) -> Probe {
+    pub(crate) fn probe(&self, counts: WindowCounts, tokens: u64, now: Instant) -> Probe {
         let used = self.used(counts, now).div_ceil(u128::from(self.period_ns));
         Probe::of_window(self.limit, used, tokens, || {
             self.retry_after(counts, tokens, now)
@@ -41,13 +41,13 @@ impl Weighted {
     }
 
     /// Whole tokens in use, rounded up.
-    pub(crate) fn used_tokens(&self, counts: Counts, now: Instant) -> u64 {
+    pub(crate) fn used_tokens(&self, counts: WindowCounts, now: Instant) -> u64 {
         let used = self.used(counts, now).div_ceil(u128::from(self.period_ns));
         u64::try_from(used).unwrap_or(u64::MAX)
     }
 
     /// The nanosecond from which counts written at `at` no longer count.
-    pub(crate) fn fresh_at_ns(&self, counts: Counts, at: Instant) -> u128 {
+    pub(crate) fn fresh_at_ns(&self, counts: WindowCounts, at: Instant) -> u128 {
         let windows = match (counts.current, counts.previous) {
             (0, 0) => return u128::from(at.as_nanos()),
             (0, _) => 1,
@@ -62,7 +62,7 @@ impl Weighted {
     }
 
     /// What is in use, in tokens times the period.
-    pub(crate) fn used(&self, counts: Counts, now: Instant) -> u128 {
+    pub(crate) fn used(&self, counts: WindowCounts, now: Instant) -> u128 {
         let left = self.period_ns - self.elapsed(now);
         u128::from(counts.previous) * u128::from(left) + self.capacity(counts.current)
     }
@@ -73,7 +73,7 @@ impl Weighted {
     }
 
     /// The shortest wait, for `tokens` within the limit that do not fit at `now`.
-    fn retry_after(&self, counts: Counts, tokens: u64, now: Instant) -> Span {
+    fn retry_after(&self, counts: WindowCounts, tokens: u64, now: Instant) -> Span {
         let elapsed = u128::from(self.elapsed(now));
         let period = u128::from(self.period_ns);
         let spare = self.limit - tokens;
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_previous_window_fades_nanosecond_by_nanosecond() {
-        let counts = Counts {
+        let counts = WindowCounts {
             current: 0,
             previous: 10,
         };
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_full_window_holds_the_whole_limit_back_for_one_more() {
-        let counts = Counts {
+        let counts = WindowCounts {
             current: 10,
             previous: 0,
         };

@@ -134,7 +134,7 @@ proptest! {
                 prop_assert_eq!(is[place], if kept { was[place] } else { fresh[place] });
             }
             if at >= stored.fresh_at && at < Instant::LAST {
-                let left = |statuses: &[tollgate_limit::Status]| -> Vec<u64> {
+                let left = |statuses: &[tollgate_limit::KeyStatus]| -> Vec<u64> {
                     statuses.iter().map(|status| status.remaining).collect()
                 };
                 prop_assert_eq!(left(&is), left(&fresh));

@@ -5,7 +5,7 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{DECADE_NS, Key, at, bucket, config, set, time_of};
+use kit::{DECADE_NS, TestKey, at, bucket, config, set, time_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -20,13 +20,13 @@ const NOON: u64 = 1_000 * PERIOD_NS + PERIOD_NS / 2;
 
 /// The key under other policies; `origins` says where each comes from.
 fn changed<const N: usize>(
-    key: &Key<N>,
+    key: &TestKey<N>,
     new: PolicySet,
     origins: &[Option<usize>],
     now: u64,
-) -> Key<N> {
+) -> TestKey<N> {
     let cell = new.inherit(&key.set, origins, &key.cell, at(now));
-    Key {
+    TestKey {
         set: new,
         cell,
         receipts: key.receipts.clone(),
@@ -34,7 +34,7 @@ fn changed<const N: usize>(
 }
 
 /// The key of one policy under another one that grew out of it.
-fn changed_to<const N: usize>(key: &Key<N>, new: &PolicyConfig, now: u64) -> Key<N> {
+fn changed_to<const N: usize>(key: &TestKey<N>, new: &PolicyConfig, now: u64) -> TestKey<N> {
     changed(key, set([new.clone()]), &[Some(0)], now)
 }
 
@@ -105,7 +105,7 @@ impl Spent {
     /// Checks a changed bucket in which this many tokens, a fraction, must be spent.
     #[track_caller]
     fn carries_over(&self, new: &PolicyConfig, spent: u128, parts: u128) {
-        let mut key = Key::<1>::new([self.config.clone()]);
+        let mut key = TestKey::<1>::new([self.config.clone()]);
         key.charge(self.tokens, 0);
         let key = changed_to(&key, new, self.elapsed);
         let status = key.status(self.elapsed)[0];
@@ -129,7 +129,7 @@ proptest! {
         inherit in select(vec![Inherit::AsIs, Inherit::Proportional]),
         pause in prop_oneof![Just(0), 0_u64..=2_000_000_000]
     ) {
-        let mut old = Key::<2>::over(set_of(&policies));
+        let mut old = TestKey::<2>::over(set_of(&policies));
         old.apply_all(&history);
         let now = old.newest() + pause;
         let origins: Vec<_> = (0..policies.len()).map(Some).collect();
@@ -162,7 +162,7 @@ proptest! {
     fn a_bucket_keeps_the_time_at_which_it_is_full(spent in spent_buckets(), new in buckets()) {
         let mut new = inheriting(new, Inherit::Time);
         new.algorithm = spent.config.algorithm;
-        let mut key = Key::<1>::new([spent.config.clone()]);
+        let mut key = TestKey::<1>::new([spent.config.clone()]);
         key.charge(spent.tokens, 0);
         let before = key.status(spent.elapsed)[0].reset_after;
         let key = changed_to(&key, &new, spent.elapsed);
@@ -175,7 +175,7 @@ proptest! {
         algorithm in algorithms(), requests in requests(), limit in 5_u64..=20, new_limit in 1_u64..=40,
         longer in 1_u64..=5
     ) {
-        let mut key = Key::<1>::new([config(algorithm, limit, PERIOD_NS)]);
+        let mut key = TestKey::<1>::new([config(algorithm, limit, PERIOD_NS)]);
         let mut now = NOON;
         for (pause, tokens) in requests {
             now += pause;
@@ -193,8 +193,8 @@ proptest! {
         new_limit in 1_u64..=40, later in vec(0..=PERIOD_NS, 1..6)
     ) {
         let new = config(algorithm, new_limit, PERIOD_NS);
-        let mut key = Key::<1>::new([config(algorithm, 20, PERIOD_NS)]);
-        let mut always = Key::<1>::new([new.clone()]);
+        let mut key = TestKey::<1>::new([config(algorithm, 20, PERIOD_NS)]);
+        let mut always = TestKey::<1>::new([new.clone()]);
         let mut now = NOON;
         for (pause, tokens) in requests {
             now += pause;
@@ -215,8 +215,8 @@ proptest! {
         requests in requests(), shorter in 1..=PERIOD_NS, later in vec(0..=PERIOD_NS, 1..6)
     ) {
         let new = config(Algorithm::SlidingLog, 20, shorter);
-        let mut key = Key::<1>::new([config(Algorithm::SlidingLog, 20, PERIOD_NS)]);
-        let mut always = Key::<1>::new([new.clone()]);
+        let mut key = TestKey::<1>::new([config(Algorithm::SlidingLog, 20, PERIOD_NS)]);
+        let mut always = TestKey::<1>::new([new.clone()]);
         let mut now = NOON;
         for (pause, tokens) in requests {
             now += pause;
@@ -236,7 +236,7 @@ proptest! {
         algorithm in algorithms(), limit in 1_u64..=1 << 30, sixteenths in 0_u64..=20, new_limit in 1_u64..=1 << 30
     ) {
         let spent = limit * sixteenths / 16;
-        let mut key = Key::<1>::new([config(algorithm, limit, PERIOD_NS)]);
+        let mut key = TestKey::<1>::new([config(algorithm, limit, PERIOD_NS)]);
         key.charge(spent, NOON);
         let new = inheriting(config(algorithm, new_limit, PERIOD_NS), Inherit::Proportional);
         let share = (u128::from(spent) * u128::from(new_limit)).div_ceil(u128::from(limit));
@@ -251,7 +251,7 @@ proptest! {
         new_limit in 1_u64..=200, later in vec(0..=PERIOD_NS / 3, 1..6)
     ) {
         let limit = 60;
-        let mut old = Key::<1>::new([config(algorithm, limit, PERIOD_NS)]);
+        let mut old = TestKey::<1>::new([config(algorithm, limit, PERIOD_NS)]);
         let mut now = NOON;
         for (pause, tokens) in requests {
             now += pause / 8;
@@ -273,7 +273,7 @@ proptest! {
         requests in requests(), times in 1_u64..=5, longer in 1_u64..=2, later in vec(0..=PERIOD_NS / 3, 1..6)
     ) {
         let (limit, new_limit) = (60 * times, 60);
-        let mut old = Key::<1>::new([config(Algorithm::SlidingWeighted, limit, PERIOD_NS)]);
+        let mut old = TestKey::<1>::new([config(Algorithm::SlidingWeighted, limit, PERIOD_NS)]);
         let mut now = NOON;
         for (pause, tokens) in requests {
             now += pause / 4;
@@ -297,7 +297,7 @@ proptest! {
         [old_period, new_period] in [1_u64..=PERIOD_NS_MAX, 1..=PERIOD_NS_MAX], sixteenths in 0_u64..=16
     ) {
         let spent = old_burst / 16 * sixteenths;
-        let mut key = Key::<1>::new([bucket(1, old_period, old_burst)]);
+        let mut key = TestKey::<1>::new([bucket(1, old_period, old_burst)]);
         key.charge(spent, 0);
         let new = inheriting(bucket(1, new_period, new_burst), Inherit::Proportional);
         let share = (u128::from(spent) * u128::from(new_burst)).div_ceil(u128::from(old_burst));
@@ -309,7 +309,7 @@ proptest! {
     fn a_reset_or_another_algorithm_starts_fresh(
         from in algorithms(), to in algorithms(), requests in requests()
     ) {
-        let mut key = Key::<1>::new([config(from, 20, PERIOD_NS)]);
+        let mut key = TestKey::<1>::new([config(from, 20, PERIOD_NS)]);
         let mut now = NOON;
         for (pause, tokens) in requests {
             now += pause;
@@ -318,13 +318,13 @@ proptest! {
         let inherit = if from == to { Inherit::Reset } else { Inherit::AsIs };
         let key = changed_to(&key, &inheriting(config(to, 20, PERIOD_NS), inherit), now);
         prop_assert_eq!(key.fresh_at(), now);
-        prop_assert_eq!(key.status(now), Key::<1>::over(key.set.clone()).status(now));
+        prop_assert_eq!(key.status(now), TestKey::<1>::over(key.set.clone()).status(now));
     }
 }
 
 #[test]
 fn a_tenth_in_a_hundred_entries_is_a_tenth() {
-    let mut key = Key::<1>::new([config(Algorithm::SlidingLog, 1_000, PERIOD_NS)]);
+    let mut key = TestKey::<1>::new([config(Algorithm::SlidingLog, 1_000, PERIOD_NS)]);
     for now in 0..100 {
         let _ = key.ask(1, now);
     }
@@ -336,7 +336,7 @@ fn a_tenth_in_a_hundred_entries_is_a_tenth() {
 
 #[test]
 fn a_tenth_in_sixty_slices_is_a_tenth() {
-    let mut key = Key::<1>::new([config(Algorithm::SlidingCounters, 600, PERIOD_NS)]);
+    let mut key = TestKey::<1>::new([config(Algorithm::SlidingCounters, 600, PERIOD_NS)]);
     for slice in 0..60 {
         let _ = key.ask(1, slice * 1_000);
     }
@@ -347,7 +347,7 @@ fn a_tenth_in_sixty_slices_is_a_tenth() {
 
 #[test]
 fn half_of_a_bucket_of_ten_years_is_half() {
-    let mut key = Key::<1>::new([bucket(1 << 40, DECADE_NS - 1, 1 << 40)]);
+    let mut key = TestKey::<1>::new([bucket(1 << 40, DECADE_NS - 1, 1 << 40)]);
     key.charge(1 << 39, 0);
     let new = bucket(1 << 40, DECADE_NS - 3, (1 << 40) - 1);
     let key = changed_to(&key, &inheriting(new, Inherit::Proportional), 0);
@@ -356,7 +356,7 @@ fn half_of_a_bucket_of_ten_years_is_half() {
 
 #[test]
 fn a_bucket_part_of_the_way_through_a_token_carries_over() {
-    let mut key = Key::<1>::new([bucket(1, 999_999_999_989, 1 << 27)]);
+    let mut key = TestKey::<1>::new([bucket(1, 999_999_999_989, 1 << 27)]);
     key.charge((1 << 26) + 1, 0);
     let new = bucket(1, 999_999_999_961, (1 << 27) - 1);
     let key = changed_to(&key, &inheriting(new, Inherit::Proportional), 1);
@@ -366,7 +366,7 @@ fn a_bucket_part_of_the_way_through_a_token_carries_over() {
 #[test]
 fn a_policy_without_an_origin_starts_fresh() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<1>::new([config(algorithm, 10, PERIOD_NS)]);
+        let mut key = TestKey::<1>::new([config(algorithm, 10, PERIOD_NS)]);
         key.charge(7, NOON);
         for origins in [&[None][..], &[], &[Some(1)], &[Some(usize::MAX)]] {
             let new = changed(&key, key.set.clone(), origins, NOON);
@@ -383,7 +383,7 @@ fn a_policy_without_an_origin_starts_fresh() {
 #[test]
 fn policies_follow_their_origins_wherever_they_move() {
     let configs = Algorithm::ALL.map(|algorithm| config(algorithm, 100, PERIOD_NS));
-    let mut key = Key::<1>::new(configs.clone());
+    let mut key = TestKey::<1>::new(configs.clone());
     key.charge(30, NOON);
     let turned =
         set(configs
@@ -398,7 +398,7 @@ fn policies_follow_their_origins_wherever_they_move() {
 #[test]
 fn a_cell_may_change_its_width_with_its_policies() {
     let old = set([config(Algorithm::TokenBucket, 10, PERIOD_NS)]);
-    let mut key = Key::<1>::over(old);
+    let mut key = TestKey::<1>::over(old);
     key.charge(4, NOON);
     let wider = set([
         config(Algorithm::TokenBucket, 10, PERIOD_NS),
@@ -422,7 +422,7 @@ fn a_cell_may_change_its_width_with_its_policies() {
 #[test]
 fn a_change_at_an_earlier_time_does_not_turn_the_clock_back() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<1>::new([config(algorithm, 10, PERIOD_NS)]);
+        let mut key = TestKey::<1>::new([config(algorithm, 10, PERIOD_NS)]);
         key.charge(7, NOON);
         let new = changed_to(&key, &config(algorithm, 11, PERIOD_NS), 5);
         assert_eq!(
@@ -436,7 +436,7 @@ fn a_change_at_an_earlier_time_does_not_turn_the_clock_back() {
 
 #[test]
 fn a_smaller_bucket_starts_in_debt_for_what_it_cannot_hold() {
-    let mut key = Key::<1>::new([kit::bucket(10, 1_000, 10)]);
+    let mut key = TestKey::<1>::new([kit::bucket(10, 1_000, 10)]);
     key.charge(9, 0);
     let key = changed_to(&key, &kit::bucket(10, 1_000, 5), 0);
     assert_eq!(key.left(0), [0]);

@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 
 use common::set_of;
 use proptest::prelude::*;
-use tollgate_limit::{Cell, Cost, Instant, Lot, Outcome, PolicySet, Receipt};
+use tollgate_limit::{Cell, Charge, Cost, Instant, Lot, Outcome, PolicySet};
 use tollgate_oracle::strategy::{self, Grain};
-use tollgate_oracle::{Answer, Model, Operation};
+use tollgate_oracle::{Model, ModelAnswer, Operation};
 
 /// Cells by key, decided over by one set.
 struct Cells<const N: usize> {
     set: PolicySet,
     by_key: BTreeMap<String, Cell<N>>,
-    outstanding: Vec<(String, Receipt)>,
+    outstanding: Vec<(String, Charge)>,
 }
 
 impl<const N: usize> Cells<N> {
@@ -85,7 +85,7 @@ fn cell_of<'c, const N: usize>(
 }
 
 #[track_caller]
-fn agree(ours: &Outcome, theirs: &Answer) {
+fn agree(ours: &Outcome, theirs: &ModelAnswer) {
     let verdict = ours.decision.verdict;
     assert_eq!(verdict.is_allowed(), theirs.allowed);
     assert_eq!(ours.decision.refused_by, theirs.policy);

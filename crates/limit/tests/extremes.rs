@@ -5,7 +5,7 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{DECADE_NS, Key, LAST_NS, bucket, config, time_of};
+use kit::{DECADE_NS, LAST_NS, TestKey, bucket, config, time_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -108,7 +108,7 @@ fn storms() -> impl Strategy<Value = Vec<(u8, u64, u64)>> {
 
 /// Does one thing and sees that nothing moved the wrong way.
 #[track_caller]
-fn moves_the_right_way<const N: usize>(key: &mut Key<N>, act: u8, tokens: u64, now: u64) {
+fn moves_the_right_way<const N: usize>(key: &mut TestKey<N>, act: u8, tokens: u64, now: u64) {
     let now = now.max(key.newest());
     let before = key.left(now);
     match act {
@@ -156,13 +156,13 @@ fn rises(low: &[u64], high: &[u64]) -> bool {
 /// The model's policies at the largest promised sizes: limits of 2^40, periods of ten years.
 fn promised() -> impl Strategy<Value = oracle::Policy> {
     let algorithms = select(vec![
-        oracle::Algorithm::TokenBucket,
-        oracle::Algorithm::LeakyBucket,
-        oracle::Algorithm::FixedWindow,
-        oracle::Algorithm::SlidingLog,
-        oracle::Algorithm::SlidingCounters { slices: 60 },
-        oracle::Algorithm::SlidingCounters { slices: 1 },
-        oracle::Algorithm::SlidingWeighted,
+        oracle::ModelAlgorithm::TokenBucket,
+        oracle::ModelAlgorithm::LeakyBucket,
+        oracle::ModelAlgorithm::FixedWindow,
+        oracle::ModelAlgorithm::SlidingLog,
+        oracle::ModelAlgorithm::SlidingCounters { slices: 60 },
+        oracle::ModelAlgorithm::SlidingCounters { slices: 1 },
+        oracle::ModelAlgorithm::SlidingWeighted,
     ]);
     let limits = || select(vec![(1_u64 << 40) - 1, 1 << 40, 1]);
     let periods = select(vec![60, DECADE_NS - 60, DECADE_NS, PERIOD_NS_MAX]);
@@ -173,7 +173,7 @@ fn promised() -> impl Strategy<Value = oracle::Policy> {
                 oracle::Policy::new(algorithm, limit, oracle::Period::Nanos(period_ns));
             let is_bucket = matches!(
                 algorithm,
-                oracle::Algorithm::TokenBucket | oracle::Algorithm::LeakyBucket
+                oracle::ModelAlgorithm::TokenBucket | oracle::ModelAlgorithm::LeakyBucket
             );
             policy.burst = is_bucket.then_some(burst);
             policy.max_debt = max_debt;
@@ -204,7 +204,7 @@ fn moved(operation: &Operation, later: u64) -> Operation {
 
 #[track_caller]
 fn agrees_with_the_model(policy: &oracle::Policy, operations: &[Operation]) {
-    let mut key = Key::<1>::over(set_of(std::slice::from_ref(policy)));
+    let mut key = TestKey::<1>::over(set_of(std::slice::from_ref(policy)));
     let mut model = Model::new(vec![policy.clone()]);
     let mut receipts = Vec::new();
     for operation in operations {
@@ -252,7 +252,7 @@ proptest! {
 
     #[test]
     fn a_storm_at_the_edges_moves_nothing_the_wrong_way(configs in vec(policies(), 1..=3), storm in storms()) {
-        let (mut words, mut boxed) = (Key::<1>::new(configs.clone()), Key::<0>::new(configs));
+        let (mut words, mut boxed) = (TestKey::<1>::new(configs.clone()), TestKey::<0>::new(configs));
         for (act, tokens, now) in storm {
             moves_the_right_way(&mut boxed, act, tokens, now);
             moves_the_right_way(&mut words, act, tokens, now);
@@ -264,7 +264,7 @@ proptest! {
 
     #[test]
     fn a_cell_of_one_word_agrees_with_a_boxed_one_to_the_end_of_time(config in policies(), storm in storms()) {
-        let (mut word, mut boxed) = (Key::<1>::new([config.clone()]), Key::<0>::new([config]));
+        let (mut word, mut boxed) = (TestKey::<1>::new([config.clone()]), TestKey::<0>::new([config]));
         for (act, tokens, now) in storm {
             moves_the_right_way(&mut word, act, tokens, now);
             moves_the_right_way(&mut boxed, act, tokens, now);
@@ -277,7 +277,7 @@ proptest! {
     fn a_refusal_in_the_last_nanoseconds_never_says_to_come_back_at_once(
         configs in vec(policies(), 1..=3), storm in storms(), before in 0_u64..=2
     ) {
-        let mut key = Key::<1>::new(configs);
+        let mut key = TestKey::<1>::new(configs);
         for (_, tokens, _) in storm {
             let retry_after = key.ask(tokens, u64::MAX - before).decision.verdict.retry_after();
             prop_assert_ne!(retry_after, Some(Span::ZERO));
@@ -304,7 +304,7 @@ proptest! {
 
 #[test]
 fn the_largest_bucket_is_exact_to_the_last_token() {
-    let mut key = Key::<1>::new([bucket(LIMIT_MAX, PERIOD_NS_MAX, LIMIT_MAX)]);
+    let mut key = TestKey::<1>::new([bucket(LIMIT_MAX, PERIOD_NS_MAX, LIMIT_MAX)]);
     assert_eq!(key.ask(LIMIT_MAX, 0).decision.remaining, 0);
     let one = u128::from(PERIOD_NS_MAX).div_ceil(u128::from(LIMIT_MAX));
     let refusal = key.would(1, 0).decision;
@@ -316,7 +316,7 @@ fn the_largest_bucket_is_exact_to_the_last_token() {
 
 #[test]
 fn a_debt_beyond_all_time_is_a_long_wait_and_not_a_panic() {
-    let mut key = Key::<1>::new([bucket(1, PERIOD_NS_MAX, 1)]);
+    let mut key = TestKey::<1>::new([bucket(1, PERIOD_NS_MAX, 1)]);
     for _ in 0..1_000 {
         key.charge(COST_MAX, 0);
     }
@@ -337,7 +337,7 @@ fn a_period_of_one_nanosecond_grants_the_limit_every_nanosecond() {
         } else {
             1
         };
-        let mut key = Key::<1>::new([config(algorithm, LIMIT_MAX, 1)]);
+        let mut key = TestKey::<1>::new([config(algorithm, LIMIT_MAX, 1)]);
         for now in (0..10).step_by(pause) {
             assert!(
                 key.ask(LIMIT_MAX, now).decision.verdict.is_allowed(),
@@ -358,7 +358,7 @@ fn the_first_and_the_last_instant_have_an_answer() {
         calendars.map(|unit| PolicyConfig::new(Algorithm::FixedWindow, 1, Period::Calendar(unit)));
     let others = Algorithm::ALL.map(|algorithm| config(algorithm, 1, DECADE_NS));
     for config in calendars.into_iter().chain(others) {
-        let mut key = Key::<1>::new([config]);
+        let mut key = TestKey::<1>::new([config]);
         assert!(key.ask(1, 0).decision.verdict.is_allowed());
         assert!(!key.passes(1, 0));
         assert!(!key.passes(2, u64::MAX), "more than there ever is");
@@ -370,7 +370,10 @@ fn the_first_and_the_last_instant_have_an_answer() {
 fn the_last_nanosecond_gives_its_tokens_once() {
     for (period_ns, now) in [(1, u64::MAX), (PERIOD_NS_MAX, u64::MAX - 5)] {
         let config = config(Algorithm::TokenBucket, 1, period_ns);
-        let (mut word, mut boxed) = (Key::<1>::new([config.clone()]), Key::<0>::new([config]));
+        let (mut word, mut boxed) = (
+            TestKey::<1>::new([config.clone()]),
+            TestKey::<0>::new([config]),
+        );
         for passes in [true, false, false] {
             let outcome = word.ask(1, now);
             assert_eq!(outcome.decision.verdict.is_allowed(), passes);
@@ -382,7 +385,7 @@ fn the_last_nanosecond_gives_its_tokens_once() {
 #[test]
 fn a_wait_beyond_the_last_instant_is_still_exact() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<1>::new([config(algorithm, 1, DECADE_NS)]);
+        let mut key = TestKey::<1>::new([config(algorithm, 1, DECADE_NS)]);
         let now = LAST_NS - LAST_NS % DECADE_NS;
         let admitted = key.ask(1, now).decision;
         let whole = if algorithm == Algorithm::SlidingWeighted {
@@ -422,7 +425,7 @@ fn the_last_calendar_windows_are_as_long_as_any() {
     {
         let length = unit.nominal_nanos();
         let config = PolicyConfig::new(Algorithm::FixedWindow, 1, Period::Calendar(unit));
-        let mut key = Key::<1>::new([config]);
+        let mut key = TestKey::<1>::new([config]);
         assert!(
             key.ask(1, LAST_NS - length - 2 * day)
                 .decision
@@ -447,7 +450,7 @@ fn the_last_calendar_windows_are_as_long_as_any() {
 #[test]
 fn counters_beyond_their_width_never_wrap() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<1>::new([config(algorithm, LIMIT_MAX, 60)]);
+        let mut key = TestKey::<1>::new([config(algorithm, LIMIT_MAX, 60)]);
         for _ in 0..5 {
             key.charge(COST_MAX, 7);
             assert_eq!(key.left(7), [0], "{}", algorithm.name());

@@ -5,7 +5,7 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{Key, LAST_NS, time_of};
+use kit::{LAST_NS, TestKey, time_of};
 use proptest::prelude::*;
 use tollgate_limit::Span;
 use tollgate_oracle::strategy::{Grain, operations, policies};
@@ -36,7 +36,7 @@ fn span(nanos: u64) -> Span {
 }
 
 /// Nanoseconds until every policy says that it is fresh.
-fn longest_reset<const N: usize>(key: &Key<N>, now: u64) -> u128 {
+fn longest_reset<const N: usize>(key: &TestKey<N>, now: u64) -> u128 {
     let each = key.status(now).into_iter();
     each.map(|status| status.reset_after.as_nanos())
         .max()
@@ -44,7 +44,7 @@ fn longest_reset<const N: usize>(key: &Key<N>, now: u64) -> u128 {
 }
 
 /// Whether every policy has its whole capacity at `now`.
-fn is_whole<const N: usize>(key: &Key<N>, now: u64) -> bool {
+fn is_whole<const N: usize>(key: &TestKey<N>, now: u64) -> bool {
     let capacities = key
         .set
         .policies()
@@ -58,11 +58,11 @@ fn is_whole<const N: usize>(key: &Key<N>, now: u64) -> bool {
 /// The receipts of the used key go to both: they may come in long after everything else was forgotten.
 #[track_caller]
 fn lives_on_like_a_fresh_one<const N: usize>(
-    mut used: Key<N>,
+    mut used: TestKey<N>,
     start: u64,
     operations: &[Operation],
 ) {
-    let mut unused = Key::<N>::over(used.set.clone());
+    let mut unused = TestKey::<N>::over(used.set.clone());
     unused.receipts.clone_from(&used.receipts);
     let origin = operations
         .first()
@@ -75,7 +75,7 @@ fn lives_on_like_a_fresh_one<const N: usize>(
 }
 
 #[track_caller]
-fn is_fresh_exactly_at<const N: usize>(key: &Key<N>, fresh_at: u64) {
+fn is_fresh_exactly_at<const N: usize>(key: &TestKey<N>, fresh_at: u64) {
     assert!(is_whole(key, fresh_at), "fresh means full");
     for status in key.status(fresh_at) {
         assert_eq!(
@@ -98,7 +98,7 @@ fn is_fresh_exactly_at<const N: usize>(key: &Key<N>, fresh_at: u64) {
 }
 
 fn a_used_cell_becomes_fresh<const N: usize>(life: &Life, later: u64) {
-    let mut key = Key::<N>::over(set_of(&life.policies));
+    let mut key = TestKey::<N>::over(set_of(&life.policies));
     key.apply_all(&life.history);
     let fresh_at = key.fresh_at();
     let exactly = u128::from(key.newest()) + longest_reset(&key, key.newest());
@@ -144,7 +144,7 @@ proptest! {
 
     #[test]
     fn every_answer_says_how_long_until_the_policy_it_names_is_fresh(life in lives()) {
-        let mut key = Key::<1>::over(set_of(&life.policies));
+        let mut key = TestKey::<1>::over(set_of(&life.policies));
         for operation in &life.history {
             let now = time_of(operation, 0);
             if let Some(outcome) = key.apply(operation, now) {
@@ -162,7 +162,7 @@ proptest! {
 #[test]
 fn a_key_that_was_given_everything_back_is_fresh_at_once() {
     for algorithm in tollgate_limit::Algorithm::ALL {
-        let mut key = Key::<1>::new([kit::config(algorithm, 10, 60_000)]);
+        let mut key = TestKey::<1>::new([kit::config(algorithm, 10, 60_000)]);
         let receipt = key.ask(7, 90_000).receipt;
         assert!(key.fresh_at() > 90_000, "{}", algorithm.name());
         key.settle(&receipt, 0, 90_000);
@@ -173,7 +173,7 @@ fn a_key_that_was_given_everything_back_is_fresh_at_once() {
 #[test]
 fn a_peek_and_a_refusal_leave_a_fresh_key_fresh() {
     for algorithm in tollgate_limit::Algorithm::ALL {
-        let mut key = Key::<1>::new([kit::config(algorithm, 10, 60_000)]);
+        let mut key = TestKey::<1>::new([kit::config(algorithm, 10, 60_000)]);
         let peek = key.ask(0, 5);
         let refusal = key.ask(11, 7);
         assert_eq!(

@@ -5,7 +5,7 @@
 
 mod kit;
 
-use kit::{DECADE_NS, Key, LATEST_NS, SECOND_NS, bucket, config};
+use kit::{DECADE_NS, LATEST_NS, SECOND_NS, TestKey, bucket, config};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -112,7 +112,7 @@ fn with_steps(
 
 /// What left the key, at the times it was told to leave.
 fn departures(config: &PolicyConfig, steps: &[Step]) -> Vec<Event> {
-    let mut key = Key::<1>::new([config.clone()]);
+    let mut key = TestKey::<1>::new([config.clone()]);
     let mut events = Vec::new();
     let mut now = START;
     for &(pause, tokens) in steps {
@@ -171,7 +171,7 @@ proptest! {
         (config, tokens) in greedy(periods())
     ) {
         let rate = Rate::of(&config);
-        let mut key = Key::<1>::new([config]);
+        let mut key = TestKey::<1>::new([config]);
         let (mut now, mut taken, mut refusals) = (START, 0, 0);
         while refusals < 40 && now < LATEST_NS {
             match key.ask(tokens, now).decision.verdict {
@@ -197,7 +197,7 @@ proptest! {
         (config, tokens) in greedy(1_u64..=60)
     ) {
         let rate = Rate::of(&config);
-        let mut key = Key::<1>::new([config]);
+        let mut key = TestKey::<1>::new([config]);
         let mut taken = 0;
         for elapsed in 0..200 {
             if due(rate, tokens, elapsed) > u128::from(tokens) * 3_000 {
@@ -216,7 +216,7 @@ proptest! {
         (config, steps) in with_steps(buckets(Algorithm::LeakyBucket))
     ) {
         let rate = Rate::of(&config);
-        let mut key = Key::<1>::new([config]);
+        let mut key = TestKey::<1>::new([config]);
         // In units of 1 / L ns: when the queue will be empty.
         let (mut now, mut empty_at) = (START, 0_u128);
         for (pause, tokens) in steps {
@@ -281,7 +281,7 @@ proptest! {
             OnLimit::Delay { max_wait_ns: None } | OnLimit::Deny => u128::MAX,
         };
         let burst = config.burst.unwrap_or(config.limit);
-        let mut key = Key::<1>::new([config]);
+        let mut key = TestKey::<1>::new([config]);
         let mut now = START;
         for (pause, tokens) in steps {
             now = now.saturating_add_signed(pause).min(LATEST_NS);
@@ -302,7 +302,7 @@ proptest! {
 fn a_shaper_spaces_a_burst_of_requests_evenly() {
     let mut config = bucket(7, SECOND_NS, 1);
     config.on_limit = OnLimit::Delay { max_wait_ns: None };
-    let mut key = Key::<1>::new([config]);
+    let mut key = TestKey::<1>::new([config]);
     for place in 0..1_000_u128 {
         let wait = key.ask(1, START).decision.verdict.wait().as_nanos();
         assert_eq!(wait, (place * u128::from(SECOND_NS)).div_ceil(7));

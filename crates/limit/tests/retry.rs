@@ -5,7 +5,7 @@ mod common;
 mod kit;
 
 use common::set_of;
-use kit::{DECADE_NS, Key, LAST_NS, LATEST_NS, SECOND_NS, bucket};
+use kit::{DECADE_NS, LAST_NS, LATEST_NS, SECOND_NS, TestKey, bucket};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -40,7 +40,7 @@ impl Amount {
 
 /// One policy of an algorithm and a history of it.
 fn histories(
-    algorithm: oracle::Algorithm,
+    algorithm: oracle::ModelAlgorithm,
 ) -> impl Strategy<Value = (oracle::Policy, Vec<Operation>)> {
     policy_of(algorithm).prop_flat_map(|policy| {
         let operations = operations(vec![policy.clone()], Grain::Nanos, 1..=40);
@@ -49,14 +49,14 @@ fn histories(
 }
 
 /// A moment after everything that happened: so many sixteenths of the first policy's period later.
-fn moment<const N: usize>(key: &Key<N>, sixteenths: u64) -> u64 {
+fn moment<const N: usize>(key: &TestKey<N>, sixteenths: u64) -> u64 {
     let period = key.set.policies()[0].config().period.nanos();
     (key.newest() + period / 16 * sixteenths).min(LATEST_NS)
 }
 
 /// Asks, and holds the answer against what the key says later. `after` nanoseconds more change nothing.
 #[track_caller]
-fn waits_are_exact<const N: usize>(key: &mut Key<N>, tokens: u64, now: u64, after: u64) {
+fn waits_are_exact<const N: usize>(key: &mut TestKey<N>, tokens: u64, now: u64, after: u64) {
     let capacity = key.capacity();
     let outcome = key.ask(tokens, now);
     let asked_at = u128::from(outcome.receipt.at.as_nanos());
@@ -95,7 +95,7 @@ macro_rules! retries {
                     (policy, operations) in histories($algorithm),
                     amount in amounts(), sixteenths in 0_u64..=20, after in 0_u64..=2 * DECADE_NS
                 ) {
-                    let mut key = Key::<1>::over(set_of(&[policy]));
+                    let mut key = TestKey::<1>::over(set_of(&[policy]));
                     key.apply_all(&operations);
                     let (tokens, now) = (amount.tokens(key.capacity()), moment(&key, sixteenths));
                     waits_are_exact(&mut key, tokens, now, after);
@@ -106,12 +106,12 @@ macro_rules! retries {
 }
 
 retries! {
-    a_token_bucket_says_exactly_when_to_come_back: oracle::Algorithm::TokenBucket,
-    a_leaky_bucket_says_exactly_when_to_come_back: oracle::Algorithm::LeakyBucket,
-    a_fixed_window_says_exactly_when_to_come_back: oracle::Algorithm::FixedWindow,
-    a_sliding_log_says_exactly_when_to_come_back: oracle::Algorithm::SlidingLog,
-    sliding_counters_say_exactly_when_to_come_back: oracle::Algorithm::SlidingCounters { slices: 12 },
-    weighted_windows_say_exactly_when_to_come_back: oracle::Algorithm::SlidingWeighted,
+    a_token_bucket_says_exactly_when_to_come_back: oracle::ModelAlgorithm::TokenBucket,
+    a_leaky_bucket_says_exactly_when_to_come_back: oracle::ModelAlgorithm::LeakyBucket,
+    a_fixed_window_says_exactly_when_to_come_back: oracle::ModelAlgorithm::FixedWindow,
+    a_sliding_log_says_exactly_when_to_come_back: oracle::ModelAlgorithm::SlidingLog,
+    sliding_counters_say_exactly_when_to_come_back: oracle::ModelAlgorithm::SlidingCounters { slices: 12 },
+    weighted_windows_say_exactly_when_to_come_back: oracle::ModelAlgorithm::SlidingWeighted,
 }
 
 /// A shaper without a bound on debt, and requests for it.
@@ -131,7 +131,7 @@ proptest! {
         (policies, operations) in contract_and_operations(Grain::Nanos, 0..=40),
         amount in amounts(), sixteenths in 0_u64..=20, after in 0_u64..=2 * DECADE_NS
     ) {
-        let mut key = Key::<2>::over(set_of(&policies));
+        let mut key = TestKey::<2>::over(set_of(&policies));
         key.apply_all(&operations);
         let (tokens, now) = (amount.tokens(key.capacity()), moment(&key, sixteenths));
         waits_are_exact(&mut key, tokens, now, after);
@@ -141,7 +141,7 @@ proptest! {
     fn the_status_says_exactly_when_the_next_token_comes(
         (policies, operations) in contract_and_operations(Grain::Nanos, 0..=40), sixteenths in 0_u64..=20
     ) {
-        let mut key = Key::<2>::over(set_of(&policies));
+        let mut key = TestKey::<2>::over(set_of(&policies));
         key.apply_all(&operations);
         let now = moment(&key, sixteenths);
         let waits = key.status(now).into_iter().map(|status| status.next_token_after.as_nanos());
@@ -163,7 +163,7 @@ proptest! {
     ) {
         let mut shaping = config.clone();
         shaping.on_limit = OnLimit::Delay { max_wait_ns: longest };
-        let (mut shaper, mut denier) = (Key::<1>::new([shaping]), Key::<1>::new([config]));
+        let (mut shaper, mut denier) = (TestKey::<1>::new([shaping]), TestKey::<1>::new([config]));
         let mut now = 0;
         for (pause, tokens) in steps {
             now += pause;
@@ -183,9 +183,9 @@ proptest! {
 
     #[test]
     fn a_leaky_bucket_makes_a_request_wait_exactly_until_the_queue_is_empty(
-        (policy, operations) in histories(oracle::Algorithm::LeakyBucket), sixteenths in 0_u64..=20
+        (policy, operations) in histories(oracle::ModelAlgorithm::LeakyBucket), sixteenths in 0_u64..=20
     ) {
-        let mut key = Key::<1>::over(set_of(&[policy]));
+        let mut key = TestKey::<1>::over(set_of(&[policy]));
         key.apply_all(&operations);
         let now = moment(&key, sixteenths);
         let empty_after = key.status(now)[0].reset_after;

@@ -2,7 +2,7 @@
 
 mod kit;
 
-use kit::{Key, config};
+use kit::{TestKey, config};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tollgate_limit::{Algorithm, Decision, Lot, POLICIES_MAX, PolicyConfig, Span, Verdict};
@@ -38,8 +38,8 @@ proptest! {
     fn shadows_never_refuse_and_report_what_they_would_have_refused(
         steps in vec((0_u64..=20_000, 0_u64..=7), 1..60)
     ) {
-        let mut shadow = Key::<1>::new(shadows(5));
-        let mut enforced: Vec<Key<1>> = Algorithm::ALL.map(|a| Key::new([staged(a, 5, 100)])).into();
+        let mut shadow = TestKey::<1>::new(shadows(5));
+        let mut enforced: Vec<TestKey<1>> = Algorithm::ALL.map(|a| TestKey::new([staged(a, 5, 100)])).into();
         let mut now = 0;
         for (pause, tokens) in steps {
             now += pause;
@@ -62,7 +62,7 @@ proptest! {
 
     #[test]
     fn a_policy_binds_the_lots_below_its_percentage(percent in 0_u8..=100, hash in any::<u64>()) {
-        let mut key = Key::<1>::new([staged(Algorithm::TokenBucket, 1, percent)]);
+        let mut key = TestKey::<1>::new([staged(Algorithm::TokenBucket, 1, percent)]);
         let lot = Lot::from_hash(hash);
         let _ = key.ask_as(1, 0, lot);
         let second = key.ask_as(1, 0, lot);
@@ -77,7 +77,7 @@ proptest! {
         steps in vec((0_u64..=20_000, 1_u64..=9), 1..60)
     ) {
         let configs = chosen.into_iter().map(|(algorithm, limit, percent)| staged(algorithm, limit, percent));
-        let mut key = Key::<2>::new(configs.chain([staged(Algorithm::SlidingLog, 8, 100)]));
+        let mut key = TestKey::<2>::new(configs.chain([staged(Algorithm::SlidingLog, 8, 100)]));
         let mut now = 0;
         for (pause, tokens) in steps {
             now += pause;
@@ -101,8 +101,8 @@ proptest! {
         chosen in vec((algorithms(), 1_u64..=9), 1..=5), steps in vec((0_u64..=20_000, 1_u64..=9), 1..40)
     ) {
         let configs: Vec<_> = chosen.into_iter().map(|(algorithm, limit)| staged(algorithm, limit, 100)).collect();
-        let mut alone: Vec<Key<1>> = configs.iter().map(|config| Key::new([config.clone()])).collect();
-        let mut key = Key::<3>::new(configs);
+        let mut alone: Vec<TestKey<1>> = configs.iter().map(|config| TestKey::new([config.clone()])).collect();
+        let mut key = TestKey::<3>::new(configs);
         let mut now = 0;
         for (pause, tokens) in steps {
             now += pause;
@@ -143,7 +143,7 @@ proptest! {
 
 #[test]
 fn a_shadow_is_not_charged_for_what_it_would_have_refused_but_the_others_are() {
-    let mut key = Key::<2>::new([
+    let mut key = TestKey::<2>::new([
         staged(Algorithm::TokenBucket, 2, 0),
         staged(Algorithm::TokenBucket, 10, 100),
     ]);
@@ -158,7 +158,7 @@ fn a_shadow_is_not_charged_for_what_it_would_have_refused_but_the_others_are() {
 
 #[test]
 fn a_shadow_says_nothing_about_waiting() {
-    let mut key = Key::<2>::new([
+    let mut key = TestKey::<2>::new([
         staged(Algorithm::LeakyBucket, 2, 0),
         staged(Algorithm::TokenBucket, 10, 100),
     ]);
@@ -172,7 +172,7 @@ fn a_shadow_says_nothing_about_waiting() {
 
 #[test]
 fn an_enforced_refusal_does_not_charge_the_shadows() {
-    let mut key = Key::<2>::new([
+    let mut key = TestKey::<2>::new([
         staged(Algorithm::FixedWindow, 1, 100),
         staged(Algorithm::FixedWindow, 1, 0),
     ]);
@@ -188,7 +188,7 @@ fn an_enforced_refusal_does_not_charge_the_shadows() {
 #[test]
 fn settling_a_charged_shadow_moves_it_like_any_other() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<2>::new([staged(algorithm, 9, 0), staged(algorithm, 9, 100)]);
+        let mut key = TestKey::<2>::new([staged(algorithm, 9, 0), staged(algorithm, 9, 100)]);
         let receipt = key.ask(4, 0).receipt;
         assert_eq!(receipt.charged, 0b11);
         key.settle(&receipt, 6, 0);
@@ -202,7 +202,7 @@ fn settling_a_charged_shadow_moves_it_like_any_other() {
 #[test]
 fn settling_leaves_a_policy_alone_that_was_not_charged() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<2>::new([staged(algorithm, 2, 0), staged(algorithm, 10, 100)]);
+        let mut key = TestKey::<2>::new([staged(algorithm, 2, 0), staged(algorithm, 10, 100)]);
         let receipt = key.ask(4, 0).receipt;
         assert_eq!(
             receipt.charged, 0b10,
@@ -220,7 +220,7 @@ fn settling_leaves_a_policy_alone_that_was_not_charged() {
 fn settling_what_nobody_was_charged_for_does_nothing() {
     for algorithm in Algorithm::ALL {
         for percent in [0, 100] {
-            let mut key = Key::<1>::new([staged(algorithm, 5, percent)]);
+            let mut key = TestKey::<1>::new([staged(algorithm, 5, percent)]);
             let _ = key.ask(3, 0);
             let receipt = key.ask(3, 1).receipt;
             assert_eq!(receipt.charged, 0);
@@ -239,7 +239,7 @@ fn settling_what_nobody_was_charged_for_does_nothing() {
 
 #[test]
 fn settling_a_refusal_moves_only_the_policies_that_counted_it() {
-    let mut key = Key::<2>::new([
+    let mut key = TestKey::<2>::new([
         penalising(Algorithm::TokenBucket, 9),
         config(Algorithm::TokenBucket, 2, PERIOD_NS),
     ]);
@@ -251,7 +251,7 @@ fn settling_a_refusal_moves_only_the_policies_that_counted_it() {
 
 #[test]
 fn a_shadow_that_would_refuse_keeps_what_it_has() {
-    let mut key = Key::<1>::new([staged(Algorithm::TokenBucket, 5, 0)]);
+    let mut key = TestKey::<1>::new([staged(Algorithm::TokenBucket, 5, 0)]);
     let _ = key.ask(3, 0);
     let outcome = key.ask(3, 0);
     assert_eq!((outcome.shadowed, outcome.decision.remaining), (1, 2));
@@ -260,7 +260,7 @@ fn a_shadow_that_would_refuse_keeps_what_it_has() {
 
 #[test]
 fn the_least_left_is_that_of_the_policy_with_the_least_after_the_charge() {
-    let mut key = Key::<2>::new([
+    let mut key = TestKey::<2>::new([
         staged(Algorithm::TokenBucket, 2, 0),
         staged(Algorithm::TokenBucket, 4, 0),
     ]);
@@ -271,7 +271,7 @@ fn the_least_left_is_that_of_the_policy_with_the_least_after_the_charge() {
 
 #[test]
 fn only_the_policies_that_count_refusals_are_charged_for_one() {
-    let mut key = Key::<3>::new([
+    let mut key = TestKey::<3>::new([
         config(Algorithm::TokenBucket, 2, PERIOD_NS),
         penalising(Algorithm::FixedWindow, 10),
         config(Algorithm::SlidingWeighted, 10, PERIOD_NS),
@@ -291,7 +291,7 @@ fn only_the_policies_that_count_refusals_are_charged_for_one() {
 #[test]
 fn a_refusal_that_counts_answers_for_the_state_it_leaves_behind() {
     for algorithm in Algorithm::ALL {
-        let mut key = Key::<1>::new([penalising(algorithm, 4)]);
+        let mut key = TestKey::<1>::new([penalising(algorithm, 4)]);
         let _ = key.ask(3, 0);
         let refusal = key.ask(2, 0);
         assert_eq!(
@@ -311,7 +311,7 @@ fn a_refusal_that_counts_answers_for_the_state_it_leaves_behind() {
 
 #[test]
 fn somebody_elses_refusal_is_charged_where_refusals_count() {
-    let mut key = Key::<2>::new([
+    let mut key = TestKey::<2>::new([
         penalising(Algorithm::TokenBucket, 5),
         config(Algorithm::TokenBucket, 5, PERIOD_NS),
     ]);
@@ -335,7 +335,7 @@ fn a_full_set_of_policies_reports_each_in_its_own_bit() {
             if place.is_multiple_of(2) { 0 } else { 100 },
         )
     };
-    let mut key = Key::<1>::new((0..POLICIES_MAX).map(config));
+    let mut key = TestKey::<1>::new((0..POLICIES_MAX).map(config));
     assert_eq!(key.ask(1, 0).receipt.charged, u64::MAX);
     let second = key.ask(1, 0);
     assert_eq!(second.shadowed, 0x5555_5555_5555_5555);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use common::set_of;
 use jiff::Timestamp;
-use kit::{DECADE_NS, Key, LATEST_NS, SECOND_NS, config, time_of};
+use kit::{DECADE_NS, LATEST_NS, SECOND_NS, TestKey, config, time_of};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -54,7 +54,7 @@ fn traces(algorithm: Algorithm) -> impl Strategy<Value = (PolicyConfig, Vec<(i64
 }
 
 fn admissions(config: &PolicyConfig, steps: &[(i64, u64)]) -> Vec<Admission> {
-    let mut key = Key::<1>::new([config.clone()]);
+    let mut key = TestKey::<1>::new([config.clone()]);
     let mut admitted = Vec::new();
     let mut now = START;
     for &(pause, tokens) in steps {
@@ -111,7 +111,7 @@ proptest! {
     ) {
         let mut config = config(Algorithm::FixedWindow, limit, period_ns);
         config.offset_ns = offset_ns;
-        let mut key = Key::<1>::new([config.clone()]);
+        let mut key = TestKey::<1>::new([config.clone()]);
         let mut admitted = Vec::new();
         let mut now = START;
         for (periods, tenths) in pauses {
@@ -143,7 +143,7 @@ proptest! {
     fn a_client_of_a_sliding_log_that_always_asks_gets_the_limit_every_period(
         limit in 1_u64..=20, period_ns in periods(), gaps in vec(0_u64..=5, 20)
     ) {
-        let mut key = Key::<1>::new([config(Algorithm::SlidingLog, limit, period_ns)]);
+        let mut key = TestKey::<1>::new([config(Algorithm::SlidingLog, limit, period_ns)]);
         let mut admitted: Vec<u64> = Vec::new();
         let mut now = START;
         for gap in gaps.iter().chain([&0; 60]) {
@@ -178,16 +178,16 @@ proptest! {
 
     #[test]
     fn one_slice_is_the_fixed_window_answer_by_answer(
-        (policy, operations) in policy_of(oracle::Algorithm::SlidingCounters { slices: 1 })
+        (policy, operations) in policy_of(oracle::ModelAlgorithm::SlidingCounters { slices: 1 })
             .prop_flat_map(|mut policy| {
                 policy.period = oracle::Period::Nanos(policy.period.nominal_ns());
                 let operations = operations(vec![policy.clone()], Grain::Nanos, 1..=60);
                 (Just(policy), operations)
             })
     ) {
-        let fixed = oracle::Policy { algorithm: oracle::Algorithm::FixedWindow, ..policy.clone() };
-        let mut counters = Key::<1>::over(set_of(&[policy]));
-        let mut window = Key::<1>::over(set_of(&[fixed]));
+        let fixed = oracle::Policy { algorithm: oracle::ModelAlgorithm::FixedWindow, ..policy.clone() };
+        let mut counters = TestKey::<1>::over(set_of(&[policy]));
+        let mut window = TestKey::<1>::over(set_of(&[fixed]));
         for operation in &operations {
             let now = time_of(operation, 0);
             prop_assert_eq!(counters.apply(operation, now), window.apply(operation, now));
@@ -240,7 +240,7 @@ fn instant(text: &str) -> u64 {
 fn grants_once_between(unit: &Calendar, zone: &str, edges: &[&str]) {
     let calendar = unit.in_zone(zone).expect("a zone");
     let policy = PolicyConfig::new(Algorithm::FixedWindow, 3, Period::Calendar(calendar));
-    let mut key = Key::<1>::new([policy]);
+    let mut key = TestKey::<1>::new([policy]);
     let edges: Vec<u64> = edges.iter().map(|edge| instant(edge)).collect();
     for pair in edges.windows(2) {
         let (start, end) = (pair[0], pair[1]);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum ServerAddress {
     /// A name or number, and a port.
     Tcp(String),
     /// A socket in the file system.
@@ -47,7 +47,7 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
-impl FromStr for Address {
+impl FromStr for ServerAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
@@ -74,7 +74,7 @@ impl FromStr for Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(place) => f.write_str(place),
@@ -89,7 +89,7 @@ pub(crate) enum Dialled {
     Unix(UnixStream),
 }
 
-impl Address {
+impl ServerAddress {
     /// What to call the server in a `Host` field.
     pub fn host(&self) -> &str {
         match self {
@@ -139,18 +139,18 @@ mod tests {
 
     #[test]
     fn addresses_come_in_the_usual_spellings() {
-        let tcp = |text: &str| Ok(Address::Tcp(text.to_owned()));
+        let tcp = |text: &str| Ok(ServerAddress::Tcp(text.to_owned()));
         assert_eq!("127.0.0.1:7000".parse(), tcp("127.0.0.1:7000"));
         assert_eq!("http://localhost:80/x".parse(), tcp("localhost:80"));
         assert_eq!("http://localhost".parse(), tcp("localhost:80"));
         assert_eq!("redis://[::1]:6379".parse(), tcp("[::1]:6379"));
-        let unix: Result<Address, _> = "unix:///run/x.sock".parse();
-        assert_eq!(unix, Ok(Address::Unix(PathBuf::from("/run/x.sock"))));
+        let unix: Result<ServerAddress, _> = "unix:///run/x.sock".parse();
+        assert_eq!(unix, Ok(ServerAddress::Unix(PathBuf::from("/run/x.sock"))));
     }
 
     #[test]
     fn what_is_not_spoken_is_refused_by_name() {
-        let refusal = |text: &str| text.parse::<Address>().unwrap_err();
+        let refusal = |text: &str| text.parse::<ServerAddress>().unwrap_err();
         assert_eq!(refusal("https://x"), AddressError::Tls);
         assert_eq!(refusal("ftp://x"), AddressError::Scheme("ftp".to_owned()));
         assert_eq!(

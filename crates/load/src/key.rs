@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A key in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parts {
+pub enum KeyParts {
     /// One value without a name.
     Bare(String),
     /// Names and values, in order.
@@ -13,7 +13,7 @@ pub enum Parts {
 
 /// Why a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyError {
+pub enum KeySyntaxError {
     /// There is nothing.
     Empty,
     /// A part between commas has no `=`, though another has.
@@ -24,7 +24,7 @@ pub enum KeyError {
     Hole(usize),
 }
 
-impl fmt::Display for KeyError {
+impl fmt::Display for KeySyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("the key is empty"),
@@ -37,29 +37,29 @@ impl fmt::Display for KeyError {
     }
 }
 
-impl std::error::Error for KeyError {}
+impl std::error::Error for KeySyntaxError {}
 
 /// Takes a key apart. A text without `=` is a bare value, commas included.
-pub fn parts(text: &str) -> Result<Parts, KeyError> {
+pub fn parts(text: &str) -> Result<KeyParts, KeySyntaxError> {
     if text.is_empty() {
-        return Err(KeyError::Empty);
+        return Err(KeySyntaxError::Empty);
     }
     if !text.contains('=') {
-        return Ok(Parts::Bare(text.to_owned()));
+        return Ok(KeyParts::Bare(text.to_owned()));
     }
     let mut entries: Vec<(String, String)> = Vec::new();
     for part in text.split(',') {
-        let no_name = || KeyError::NoName(part.to_owned());
+        let no_name = || KeySyntaxError::NoName(part.to_owned());
         let (name, value) = part.split_once('=').ok_or_else(no_name)?;
         if name.is_empty() {
             return Err(no_name());
         }
         if entries.iter().any(|(other, _)| other == name) {
-            return Err(KeyError::Twice(name.to_owned()));
+            return Err(KeySyntaxError::Twice(name.to_owned()));
         }
         entries.push((name.to_owned(), value.to_owned()));
     }
-    Ok(Parts::Entries(entries))
+    Ok(KeyParts::Entries(entries))
 }
 
 /// A key with a `{}` where a number goes.
@@ -70,11 +70,11 @@ pub struct KeyTemplate {
 
 impl KeyTemplate {
     /// Checks a template.
-    pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
+    pub fn new(text: impl Into<String>) -> Result<Self, KeySyntaxError> {
         let text = text.into();
         match text.matches("{}").count() {
             1 => parts(&text).map(|_| Self { text }),
-            count => Err(KeyError::Hole(count)),
+            count => Err(KeySyntaxError::Hole(count)),
         }
     }
 
@@ -84,9 +84,9 @@ impl KeyTemplate {
     }
 
     /// The same, in parts.
-    pub(crate) fn parts_with(&self, number: &str) -> Parts {
+    pub(crate) fn parts_with(&self, number: &str) -> KeyParts {
         let text = self.with(number);
-        parts(&text).unwrap_or(Parts::Bare(text))
+        parts(&text).unwrap_or(KeyParts::Bare(text))
     }
 }
 
@@ -100,9 +100,9 @@ mod tests {
             let owned = list
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            Ok(Parts::Entries(owned.collect()))
+            Ok(KeyParts::Entries(owned.collect()))
         };
-        assert_eq!(parts("a,b"), Ok(Parts::Bare("a,b".to_owned())));
+        assert_eq!(parts("a,b"), Ok(KeyParts::Bare("a,b".to_owned())));
         assert_eq!(parts("user=42"), entries(&[("user", "42")]));
         assert_eq!(
             parts("user=a=b,plan="),
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn broken_keys_are_refused() {
-        assert_eq!(parts(""), Err(KeyError::Empty));
-        assert_eq!(parts("a=1,b"), Err(KeyError::NoName("b".to_owned())));
-        assert_eq!(parts("=1"), Err(KeyError::NoName("=1".to_owned())));
-        assert_eq!(parts("a=1,a=2"), Err(KeyError::Twice("a".to_owned())));
-        assert_eq!(KeyTemplate::new("user"), Err(KeyError::Hole(0)));
-        assert_eq!(KeyTemplate::new("{}{}"), Err(KeyError::Hole(2)));
+        assert_eq!(parts(""), Err(KeySyntaxError::Empty));
+        assert_eq!(parts("a=1,b"), Err(KeySyntaxError::NoName("b".to_owned())));
+        assert_eq!(parts("=1"), Err(KeySyntaxError::NoName("=1".to_owned())));
+        assert_eq!(parts("a=1,a=2"), Err(KeySyntaxError::Twice("a".to_owned())));
+        assert_eq!(KeyTemplate::new("user"), Err(KeySyntaxError::Hole(0)));
+        assert_eq!(KeyTemplate::new("{}{}"), Err(KeySyntaxError::Hole(2)));
     }
 }

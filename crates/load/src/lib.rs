@@ -1,9 +1,9 @@
 //! A load generator for limiters: who asks, how often, and how long the answers take.
 //!
-//! A [`Plan`] says what to ask of which server; [`run`] does it and gives a [`Report`]. In a *closed* loop every
-//! connection keeps a number of requests under way, which finds the most a server can do. In an *open* loop requests
-//! come at times that were fixed beforehand, whatever the server does, and latency counts from the time a request was
-//! due: a server that stalls is charged for every request it kept from being sent.
+//! A [`LoadPlan`] says what to ask of which server; [`run`] does it and gives a [`LoadReport`]. In a *closed* loop
+//! every connection keeps a number of requests under way, which finds the most a server can do. In an *open* loop
+//! requests come at times that were fixed beforehand, whatever the server does, and latency counts from the time a
+//! request was due: a server that stalls is charged for every request it kept from being sent.
 //!
 //! The generator shares a machine with what it measures, so it is lean: one thread waits for many sockets, requests are
 //! templates into which a number is written, and of a reply only the verdict is read. Any server that speaks one of
@@ -23,16 +23,16 @@ mod report;
 mod schedule;
 mod template;
 
-pub use address::{Address, AddressError};
-pub use call::{Call, CallError, LUA_TOKEN_BUCKET, Limit};
+pub use address::{AddressError, ServerAddress};
+pub use call::{Call, CallError, CallLimit, LUA_TOKEN_BUCKET};
 pub use drive::{LoadError, Progress, run};
 pub use errors::{ErrorCount, ErrorKind};
-pub use key::{KeyError, KeyTemplate, Parts, parts};
+pub use key::{KeyParts, KeySyntaxError, KeyTemplate, parts};
 pub use mqtt::{
-    Assign, Counts, Groups, Login, Messages, MqttError, MqttPace, MqttPhase, MqttPlan,
-    MqttProgress, MqttReport, SIZE_MIN, TargetReport, Timing, TopicError, TopicTemplate, Watch,
-    run_mqtt,
+    Assign, Groups, Login, MessageCounts, Messages, MqttError, MqttPace, MqttPhase, MqttPlan,
+    MqttProgress, MqttReport, SIZE_MIN, SubscriberPlan, TargetReport, Timing, TopicError,
+    TopicTemplate, run_mqtt,
 };
-pub use plan::{Arrivals, Distribution, Keys, Pace, Plan};
-pub use report::{Decisions, Latency, Report, Slice};
+pub use plan::{Arrivals, Distribution, Keys, LoadPlan, Pace};
+pub use report::{Decisions, Latency, LoadReport, Slice};
 pub use tollgate_mqtt::{Qos, Version};

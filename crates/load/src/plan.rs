@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use crate::address::Address;
+use crate::address::ServerAddress;
 use crate::call::Call;
 use crate::key::KeyTemplate;
 
 /// A run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The server.
-    pub server: Address,
+    pub server: ServerAddress,
     /// More servers, each of which gets its part of the connections.
-    pub others: Vec<Address>,
+    pub others: Vec<ServerAddress>,
     /// What is asked.
     pub call: Call,
     /// Which keys.

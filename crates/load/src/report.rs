@@ -7,7 +7,7 @@ use crate::errors::ErrorCount;
 
 /// What a run found out.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct LoadReport {
     /// How long was recorded, in seconds.
     pub seconds: f64,
     /// Replies that came in that time.
@@ -33,7 +33,7 @@ pub struct Report {
     pub errors: Vec<ErrorCount>,
 }
 
-impl Report {
+impl LoadReport {
     /// Decisions a second.
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     pub fn decisions_per_second(&self) -> f64 {

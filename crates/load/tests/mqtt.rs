@@ -10,16 +10,16 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate_load::{
-    Arrivals, Assign, Counts, ErrorKind, Groups, Login, Messages, MqttError, MqttPace, MqttPhase,
-    MqttPlan, MqttReport, SIZE_MIN, Timing, TopicTemplate, Watch, run_mqtt,
+    Arrivals, Assign, ErrorKind, Groups, Login, MessageCounts, Messages, MqttError, MqttPace,
+    MqttPhase, MqttPlan, MqttReport, SIZE_MIN, SubscriberPlan, Timing, TopicTemplate, run_mqtt,
 };
-use tollgate_mqtt::{Header, Kind, PublishHead, Qos, Version, reason, write};
+use tollgate_mqtt::{Header, PacketKind, PublishHead, Qos, Version, reason, write};
 use tollgate_parts::Mosquitto;
 
 fn plan(targets: &[&str], qos: Qos) -> MqttPlan {
     let targets: Vec<_> = targets.iter().map(|text| text.parse().unwrap()).collect();
     MqttPlan {
-        watch: Watch {
+        watch: SubscriberPlan {
             at: targets.clone(),
             subscribers: 1,
             qos,
@@ -71,12 +71,12 @@ fn done(plan: &MqttPlan) -> MqttReport {
 #[track_caller]
 fn whole(report: &MqttReport, qos: Qos) {
     let due = report.counts.due;
-    let expected = Counts {
+    let expected = MessageCounts {
         due,
         sent: due,
         acknowledged: if qos == Qos::AtMostOnce { 0 } else { due },
         arrived: due,
-        ..Counts::default()
+        ..MessageCounts::default()
     };
     assert!(due > 50, "{report:?}");
     assert_eq!(report.counts, expected, "{report:?}");
@@ -140,7 +140,7 @@ fn silent_clients_are_kept_alive() {
     plan.timing.duration = Duration::from_secs(6);
     let report = done(&plan);
     assert_eq!((report.connected, report.errors), (200, Vec::new()));
-    assert_eq!(report.counts, Counts::default());
+    assert_eq!(report.counts, MessageCounts::default());
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn lenient(mut stream: TcpStream, heard: &Mutex<Vec<Heard>>) {
             }
             let packet: Vec<u8> = input.drain(..length).collect();
             let answer = match header.kind {
-                Kind::Connect => vec![0x20, 3, 0, 0, 0],
-                Kind::Publish => take(header, &packet, heard),
+                PacketKind::Connect => vec![0x20, 3, 0, 0, 0],
+                PacketKind::Publish => take(header, &packet, heard),
                 _ => Vec::new(),
             };
             if stream.write_all(&answer).is_err() {
@@ -244,7 +244,7 @@ fn take(header: Header, packet: &[u8], kept: &Mutex<Vec<Heard>>) -> Vec<u8> {
     } else {
         reason::SUCCESS
     };
-    write::ack(Kind::Puback, head.id, reason, Version::V5)
+    write::ack(PacketKind::Puback, head.id, reason, Version::V5)
 }
 
 #[test]

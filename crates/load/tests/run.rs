@@ -8,19 +8,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate_load::{
-    Address, Arrivals, Call, Distribution, ErrorKind, KeyTemplate, Keys, Limit, LoadError, Pace,
-    Plan, Report, run,
+    Arrivals, Call, CallLimit, Distribution, ErrorKind, KeyTemplate, Keys, LoadError, LoadPlan,
+    LoadReport, Pace, ServerAddress, run,
 };
 use tollgate_parts::Redis;
 
-const LIMIT: Limit = Limit {
+const LIMIT: CallLimit = CallLimit {
     burst: 15,
     count: 30,
     period_secs: 60,
 };
 
-fn plan(server: &str, call: Call) -> Plan {
-    Plan {
+fn plan(server: &str, call: Call) -> LoadPlan {
+    LoadPlan {
         others: Vec::new(),
         server: server.parse().unwrap(),
         call,
@@ -77,7 +77,7 @@ fn at_once(_: usize) -> Duration {
 }
 
 #[track_caller]
-fn done(plan: &Plan) -> Report {
+fn done(plan: &LoadPlan) -> LoadReport {
     run(plan, |_| {}).unwrap()
 }
 
@@ -219,6 +219,6 @@ fn redis_answers_a_bucket_in_lua() {
 
 #[test]
 fn unix_sockets_are_addresses_too() {
-    let address: Address = "unix:/nowhere.sock".parse().unwrap();
+    let address: ServerAddress = "unix:/nowhere.sock".parse().unwrap();
     assert_eq!(address.to_string(), "unix:/nowhere.sock");
 }

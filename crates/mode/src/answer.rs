@@ -7,7 +7,7 @@ use tollgate_limit::Span;
 /// What a mode answers to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Verdict {
+pub enum ModeVerdict {
     /// It passes, after `wait`; that much is left.
     Allow {
         /// Whole tokens left, as known here.
@@ -24,7 +24,7 @@ pub enum Verdict {
     Never,
 }
 
-impl Verdict {
+impl ModeVerdict {
     /// Whether the request passes.
     pub const fn is_allowed(self) -> bool {
         matches!(self, Self::Allow { .. })
@@ -34,9 +34,9 @@ impl Verdict {
 /// What a mode would answer, and what is left before it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct Probe {
+pub struct ModeProbe {
     /// The answer.
-    pub verdict: Verdict,
+    pub verdict: ModeVerdict,
     /// Whole tokens left before the request, as known here.
     pub remaining: u64,
     /// Whole tokens that more was admitted than there were, as known here.

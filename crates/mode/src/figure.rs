@@ -8,14 +8,14 @@ pub struct Figure {
     /// Its name in JSON. A dot leads into an object: `counts.asks`.
     pub name: &'static str,
     /// What it is now.
-    pub value: Value,
+    pub value: FigureValue,
     /// What it is called among the metrics, where it is one.
     pub metric: Option<Metric>,
 }
 
 /// What a figure is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum FigureValue {
     /// A whole number.
     Count(u64),
     /// Any number.
@@ -52,7 +52,7 @@ pub enum MetricKind {
 
 impl Figure {
     /// A figure that is no metric.
-    pub fn new(name: &'static str, value: impl Into<Value>) -> Self {
+    pub fn new(name: &'static str, value: impl Into<FigureValue>) -> Self {
         Self {
             name,
             value: value.into(),
@@ -94,19 +94,19 @@ impl Figure {
 }
 
 /// A figure that was counted since the start, and is a metric.
-pub fn counter(name: &'static str, value: impl Into<Value>, help: &'static str) -> Figure {
+pub fn counter(name: &'static str, value: impl Into<FigureValue>, help: &'static str) -> Figure {
     measured(MetricKind::Counter, name, value.into(), help)
 }
 
 /// A figure that goes up and down, and is a metric.
-pub fn gauge(name: &'static str, value: impl Into<Value>, help: &'static str) -> Figure {
+pub fn gauge(name: &'static str, value: impl Into<FigureValue>, help: &'static str) -> Figure {
     measured(MetricKind::Gauge, name, value.into(), help)
 }
 
 const fn measured(
     kind: MetricKind,
     name: &'static str,
-    value: Value,
+    value: FigureValue,
     help: &'static str,
 ) -> Figure {
     Figure {
@@ -121,7 +121,7 @@ const fn measured(
     }
 }
 
-impl Value {
+impl FigureValue {
     /// It as a number; flags are zero or one.
     #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
     pub fn number(&self) -> Option<f64> {
@@ -136,43 +136,43 @@ impl Value {
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for FigureValue {
     fn from(count: u64) -> Self {
         Self::Count(count)
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for FigureValue {
     fn from(count: u32) -> Self {
         Self::Count(u64::from(count))
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for FigureValue {
     fn from(real: f64) -> Self {
         Self::Real(real)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for FigureValue {
     fn from(flag: bool) -> Self {
         Self::Flag(flag)
     }
 }
 
-impl From<String> for Value {
+impl From<String> for FigureValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for FigureValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl<T: Into<Self>> From<Option<T>> for Value {
+impl<T: Into<Self>> From<Option<T>> for FigureValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Unknown, Into::into)
     }

@@ -14,10 +14,10 @@ pub struct Writer(pub u16);
 
 /// Who is counted: the 16-byte fingerprint of a key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(pub u128);
+pub struct ModeKey(pub u128);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ModeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({:032x})", self.0)
+        write!(f, "ModeKey({:032x})", self.0)
     }
 }

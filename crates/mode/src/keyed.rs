@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use tollgate_kit::{Dice, scramble};
 
-use crate::ids::Key;
+use crate::ids::ModeKey;
 
 /// A value that may hold memory besides its own.
 pub trait Weigh {
@@ -42,7 +42,7 @@ struct Block<V> {
 
 #[derive(Debug)]
 struct Slot<V> {
-    key: Key,
+    key: ModeKey,
     value: V,
     /// One more than what the value held elsewhere when it was last weighed: never zero, so that an empty slot takes no
     /// more room.
@@ -75,24 +75,24 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// Whether a key is there.
-    pub fn contains_key(&self, key: Key) -> bool {
+    pub fn contains_key(&self, key: ModeKey) -> bool {
         self.find(key).is_some()
     }
 
     /// What is kept of a key.
-    pub fn get(&self, key: Key) -> Option<&V> {
+    pub fn get(&self, key: ModeKey) -> Option<&V> {
         let slot = self.slot(self.find(key)?)?;
         Some(&slot.value)
     }
 
     /// What is kept of a key, to be changed.
-    pub fn get_mut(&mut self, key: Key) -> Option<&mut V> {
+    pub fn get_mut(&mut self, key: ModeKey) -> Option<&mut V> {
         let slot = self.find(key)?;
         self.touch(slot)
     }
 
     /// What is kept of a key, which is made first where it is not there.
-    pub fn get_or_insert_with(&mut self, key: Key, make: impl FnOnce() -> V) -> &mut V {
+    pub fn get_or_insert_with(&mut self, key: ModeKey, make: impl FnOnce() -> V) -> &mut V {
         let slot = match self.find(key) {
             Some(slot) => slot,
             None => self.add(key, make()),
@@ -104,14 +104,14 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// Keeps a value, and returns the one that it takes the place of.
-    pub fn insert(&mut self, key: Key, value: V) -> Option<V> {
+    pub fn insert(&mut self, key: ModeKey, value: V) -> Option<V> {
         let before = self.remove(key);
         self.add(key, value);
         before
     }
 
     /// Forgets a key.
-    pub fn remove(&mut self, key: Key) -> Option<V> {
+    pub fn remove(&mut self, key: ModeKey) -> Option<V> {
         let slot = self.find(key)?;
         self.index.remove(hash(key), slot);
         let block = self.blocks.get_mut(place(slot).0)?;
@@ -125,7 +125,7 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// Forgets every key that `keep` does not want; it may change the others.
-    pub fn retain(&mut self, mut keep: impl FnMut(Key, &mut V) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(ModeKey, &mut V) -> bool) {
         let mut gone = Vec::new();
         self.each_mut(|key, value| {
             if !keep(key, value) {
@@ -138,7 +138,7 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// Changes every value.
-    pub fn each_mut(&mut self, mut change: impl FnMut(Key, &mut V)) {
+    pub fn each_mut(&mut self, mut change: impl FnMut(ModeKey, &mut V)) {
         let slots = self.blocks.iter_mut().flat_map(|block| &mut block.slots);
         for slot in slots.flatten() {
             change(slot.key, &mut slot.value);
@@ -152,20 +152,20 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// Every key and its value.
-    pub fn iter(&self) -> impl Iterator<Item = (Key, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (ModeKey, &V)> {
         let slots = self.blocks.iter().flat_map(|block| &block.slots);
         slots.flatten().map(|slot| (slot.key, &slot.value))
     }
 
     /// Every key, in ascending order.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<ModeKey> {
         let mut keys: Vec<_> = self.iter().map(|(key, _)| key).collect();
         keys.sort_unstable();
         keys
     }
 
     /// Every key from a slot on, each with the slot after it.
-    pub fn from_slot(&self, slot: u32) -> impl Iterator<Item = (u32, Key, &V)> {
+    pub fn from_slot(&self, slot: u32) -> impl Iterator<Item = (u32, ModeKey, &V)> {
         let (first, skipped) = place(slot);
         let blocks = self.blocks.iter().enumerate().skip(first);
         blocks.flat_map(move |(number, block)| {
@@ -179,7 +179,7 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// The key after the one that was told last, round and round; `None` where the next few slots are empty.
-    pub fn sweep(&mut self) -> Option<Key> {
+    pub fn sweep(&mut self) -> Option<ModeKey> {
         for _ in 0..SWEPT_SLOTS {
             let block = self.blocks.get(place(self.cursor).0);
             let Some(slot) = block.and_then(|block| block.slots.get(place(self.cursor).1)) else {
@@ -198,7 +198,7 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// A key by chance: that of any slot, or of one soon after it; `None` where those are empty.
-    pub fn by_chance(&self, dice: &mut Dice) -> Option<Key> {
+    pub fn by_chance(&self, dice: &mut Dice) -> Option<ModeKey> {
         let last = self.blocks.len().checked_sub(1)?;
         let end = slot_at(last, self.blocks.last()?.slots.len());
         let first = u32::try_from(dice.below(u64::from(end))).ok()?;
@@ -221,7 +221,7 @@ impl<V: Weigh> Keyed<V> {
         (slots + free + self.index.held()) as u64 + self.heap_bytes()
     }
 
-    fn find(&self, key: Key) -> Option<u32> {
+    fn find(&self, key: ModeKey) -> Option<u32> {
         let is_it = |slot| self.slot(slot).is_some_and(|slot| slot.key == key);
         self.index.find(hash(key), is_it)
     }
@@ -250,7 +250,7 @@ impl<V: Weigh> Keyed<V> {
     }
 
     /// Puts a key that is not there into the lowest empty slot.
-    fn add(&mut self, key: Key, value: V) -> u32 {
+    fn add(&mut self, key: ModeKey, value: V) -> u32 {
         let mut new = Slot {
             key,
             value,
@@ -415,7 +415,7 @@ const fn slot_of(entry: u64) -> u32 {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "both halves count")]
-const fn hash(key: Key) -> u64 {
+const fn hash(key: ModeKey) -> u64 {
     scramble((key.0 >> 64) as u64 ^ key.0 as u64)
 }
 
@@ -453,7 +453,7 @@ mod tests {
         }
     }
 
-    fn agree(keyed: &Keyed<Vec<u8>>, model: &BTreeMap<Key, Vec<u8>>) {
+    fn agree(keyed: &Keyed<Vec<u8>>, model: &BTreeMap<ModeKey, Vec<u8>>) {
         assert_eq!(keyed.len(), model.len());
         assert_eq!(keyed.keys(), model.keys().copied().collect::<Vec<_>>());
         let bytes: usize = model.values().map(Vec::len).sum();
@@ -470,7 +470,7 @@ mod tests {
             let (mut keyed, mut model) = (Keyed::default(), BTreeMap::new());
             let range = 1 << (1 + dice.below(11));
             for step in 0..4_000 {
-                let key = Key(u128::from(dice.below(range)));
+                let key = ModeKey(u128::from(dice.below(range)));
                 let value = vec![0; usize::try_from(dice.below(9)).unwrap()];
                 match dice.below(8) {
                     0 | 1 => assert_eq!(keyed.remove(key), model.remove(&key)),
@@ -501,7 +501,7 @@ mod tests {
     fn a_sweep_comes_to_every_key() {
         let mut keyed = Keyed::default();
         for key in 0..1_000_u128 {
-            keyed.insert(Key(key), Vec::new());
+            keyed.insert(ModeKey(key), Vec::new());
         }
         keyed.retain(|key, _| key.0 % 100 == 7);
         let mut seen: Vec<_> = (0..100).filter_map(|_| keyed.sweep()).collect();
@@ -514,7 +514,7 @@ mod tests {
     fn pages_have_every_key_once() {
         let mut keyed = Keyed::default();
         for key in 0..1_000_u128 {
-            keyed.insert(Key(key), Vec::new());
+            keyed.insert(ModeKey(key), Vec::new());
         }
         keyed.retain(|key, _| key.0 % 3 != 1);
         let (mut seen, mut slot) = (Vec::new(), 0);
@@ -532,11 +532,11 @@ mod tests {
     fn memory_comes_back_when_keys_go() {
         let mut keyed = Keyed::default();
         for key in 0..100_000_u128 {
-            keyed.insert(Key(key), vec![0; 3]);
+            keyed.insert(ModeKey(key), vec![0; 3]);
         }
         let full = keyed.held();
         keyed.retain(|key, _| key.0 < 100);
         assert!(keyed.held() * 100 < full, "{} of {full}", keyed.held());
-        assert_eq!(keyed.get(Key(99)), Some(&vec![0; 3]));
+        assert_eq!(keyed.get(ModeKey(99)), Some(&vec![0; 3]));
     }
 }

@@ -8,7 +8,7 @@ use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Instant, OnLimit, PolicyConfig, Span};
 
 use crate::ids::{NodeId, Writer};
-use crate::mode::{Clock, Mode};
+use crate::mode::{ClockKind, Mode};
 use crate::tag::Tag;
 
 /// A way to agree, and what a server's settings say of it.
@@ -17,8 +17,8 @@ pub trait ModeKind: fmt::Debug + Send + Sync {
     fn coordination(&self) -> Coordination;
 
     /// Which clock its parts are told the time of.
-    fn clock(&self) -> Clock {
-        Clock::Wall
+    fn clock(&self) -> ClockKind {
+        ClockKind::Wall
     }
 
     /// Whether nodes have numbers by a roster of names, instead of those of the cluster.
@@ -57,7 +57,7 @@ pub struct Build<'a> {
     /// Its name on the wire.
     pub tag: u64,
     /// Who this node and the others are.
-    pub numbers: &'a Numbers,
+    pub numbers: &'a NodeNumbers,
     /// The time, by the clock of the mode.
     pub start: Instant,
     /// Where nodes have numbers by a roster, this node's part in it.
@@ -66,7 +66,7 @@ pub struct Build<'a> {
 
 /// Who a node is among others, and who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbers {
+pub struct NodeNumbers {
     /// This node.
     pub me: NodeId,
     /// This boot; never used before in the cluster.

@@ -19,13 +19,13 @@ mod mode;
 pub mod plant;
 mod tag;
 
-pub use answer::{Probe, Standing, Verdict};
-pub use figure::{Figure, Metric, MetricKind, Value, counter, gauge};
+pub use answer::{ModeProbe, ModeVerdict, Standing};
+pub use figure::{Figure, FigureValue, Metric, MetricKind, counter, gauge};
 pub use frame::{Footprint, Malformed, Saved, Send, VERSION};
-pub use ids::{Key, NodeId, Writer};
+pub use ids::{ModeKey, NodeId, Writer};
 pub use keyed::{Keyed, Weigh};
-pub use kind::{Build, ModeKind, Numbers, RosterPart, promised_wait, wait_max};
-pub use mode::{Clock, Event, Mode, Settlement};
+pub use kind::{Build, ModeKind, NodeNumbers, RosterPart, promised_wait, wait_max};
+pub use mode::{ClockKind, Mode, ModeEvent, Settlement};
 pub use tag::Tag;
 
 /// Chooses the wrong expression when the bug of that name is planted, and otherwise the right one.
@@ -56,27 +56,27 @@ macro_rules! planted {
 #[macro_export]
 macro_rules! by_machine {
     () => {
-        fn probe(&mut self, key: $crate::Key, cost: u64, now: Instant) -> $crate::Probe {
+        fn probe(&mut self, key: $crate::ModeKey, cost: u64, now: Instant) -> $crate::ModeProbe {
             self.machine.probe(key, cost, now)
         }
 
-        fn take(&mut self, key: $crate::Key, cost: u64, now: Instant) {
+        fn take(&mut self, key: $crate::ModeKey, cost: u64, now: Instant) {
             self.machine.take(key, cost, now);
         }
 
-        fn charge(&mut self, key: $crate::Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+        fn charge(&mut self, key: $crate::ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
             self.machine.charge(key, cost, debt_max, now);
         }
 
-        fn refund(&mut self, key: $crate::Key, cost: u64, now: Instant) {
+        fn refund(&mut self, key: $crate::ModeKey, cost: u64, now: Instant) {
             self.machine.refund(key, cost, now);
         }
 
-        fn reset(&mut self, key: $crate::Key, now: Instant) {
+        fn reset(&mut self, key: $crate::ModeKey, now: Instant) {
             self.machine.reset(key, now);
         }
 
-        fn standing(&mut self, key: $crate::Key, now: Instant) -> $crate::Standing {
+        fn standing(&mut self, key: $crate::ModeKey, now: Instant) -> $crate::Standing {
             self.machine.standing(key, now)
         }
 
@@ -88,7 +88,7 @@ macro_rules! by_machine {
             self.machine.keys_count()
         }
 
-        fn keys(&self) -> Vec<$crate::Key> {
+        fn keys(&self) -> Vec<$crate::ModeKey> {
             self.machine.keys()
         }
 
@@ -96,7 +96,7 @@ macro_rules! by_machine {
             self.machine.held()
         }
 
-        fn knows(&self, key: $crate::Key) -> bool {
+        fn knows(&self, key: $crate::ModeKey) -> bool {
             self.machine.knows(key)
         }
 

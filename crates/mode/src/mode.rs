@@ -7,17 +7,17 @@ use core::fmt;
 use std::sync::Arc;
 
 use tollgate_contract::NamedPolicy;
-use tollgate_limit::{Cost, Instant, Receipt, Span};
+use tollgate_limit::{Charge, Cost, Instant, Span};
 
-use crate::answer::{Probe, Standing};
+use crate::answer::{ModeProbe, Standing};
 use crate::figure::Figure;
 use crate::frame::{Footprint, Malformed, Saved, Send};
-use crate::ids::{Key, NodeId};
-use crate::kind::Numbers;
+use crate::ids::{ModeKey, NodeId};
+use crate::kind::NodeNumbers;
 
 /// Which clock a mode is told the time of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
+pub enum ClockKind {
     /// The time of day, which may be set; callers bring it along.
     Wall,
     /// One that never jumps.
@@ -26,7 +26,7 @@ pub enum Clock {
 
 /// Something that happened around a mode.
 #[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
+pub enum ModeEvent<'a> {
     /// These nodes are believed alive, this one included, in ascending order.
     Members(&'a [NodeId]),
     /// The limit is divided among these nodes by these weights from now on.
@@ -54,7 +54,7 @@ pub enum Event<'a> {
         asked: Instant,
     },
     /// The node goes on under other numbers; what it told under the old ones still counts.
-    Renumber(&'a Numbers),
+    Renumber(&'a NodeNumbers),
     /// The clock was set: whatever a key has used up at `from` it has used up at `to`.
     ClockSet {
         /// The time until now.
@@ -62,7 +62,7 @@ pub enum Event<'a> {
         /// The time from now on.
         to: Instant,
         /// Under which numbers this node begins where all that it counted is of a time to come.
-        numbers: &'a Numbers,
+        numbers: &'a NodeNumbers,
     },
 }
 
@@ -70,7 +70,7 @@ pub enum Event<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Settlement<'a> {
     /// What was charged when it was decided.
-    pub receipt: &'a Receipt,
+    pub receipt: &'a Charge,
     /// What it cost.
     pub actual: Cost,
     /// How many tokens below zero the key may be taken.
@@ -105,7 +105,7 @@ pub trait Mode: fmt::Debug + core::marker::Send {
         false
     }
 
-    /// Whether it must be told the time of day before every other call ([`Event::Day`]).
+    /// Whether it must be told the time of day before every other call ([`ModeEvent::Day`]).
     fn wants_day(&self) -> bool {
         false
     }
@@ -120,22 +120,22 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     fn change(&mut self, policy: &NamedPolicy, now: Instant);
 
     /// What a request of that cost would be answered; nothing is counted. A cost of zero is a peek: as cost one.
-    fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe;
+    fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe;
 
     /// Counts what a probe admitted.
-    fn take(&mut self, key: Key, cost: u64, now: Instant);
+    fn take(&mut self, key: ModeKey, cost: u64, now: Instant);
 
     /// A request was refused, here or by another policy: where the limit is divided, other nodes may have more.
-    fn miss(&mut self, _key: Key, _cost: u64, _now: Instant) {}
+    fn miss(&mut self, _key: ModeKey, _cost: u64, _now: Instant) {}
 
     /// Counts `cost` without asking, as debt if need be, but no more than takes the key `debt_max` tokens below zero.
-    fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant);
+    fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant);
 
     /// Gives `cost` back, as far as there is something to take it from.
-    fn refund(&mut self, key: Key, cost: u64, now: Instant);
+    fn refund(&mut self, key: ModeKey, cost: u64, now: Instant);
 
     /// Charges or gives back the difference between what a receipt took and what the request cost.
-    fn settle(&mut self, key: Key, due: &Settlement<'_>, now: Instant) {
+    fn settle(&mut self, key: ModeKey, due: &Settlement<'_>, now: Instant) {
         match due.difference() {
             Ok(more) => self.charge(key, more, due.debt_max, now),
             Err(less) => self.refund(key, less, now),
@@ -143,16 +143,16 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     }
 
     /// Gives everything back that this node knows of.
-    fn reset(&mut self, key: Key, now: Instant);
+    fn reset(&mut self, key: ModeKey, now: Instant);
 
     /// How a key stands.
-    fn standing(&mut self, key: Key, now: Instant) -> Standing;
+    fn standing(&mut self, key: ModeKey, now: Instant) -> Standing;
 
     /// Takes a frame that `from` sent. A malformed one changes nothing.
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed>;
 
     /// Takes note of an event; a mode ignores those that do not concern it.
-    fn handle_event(&mut self, _event: &Event<'_>, _now: Instant) {}
+    fn handle_event(&mut self, _event: &ModeEvent<'_>, _now: Instant) {}
 
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);
@@ -164,7 +164,7 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     fn poll_send(&mut self) -> Option<Send>;
 
     /// What must be stored before anything that depends on it is said, if that has changed; answered by
-    /// [`Event::Kept`].
+    /// [`ModeEvent::Kept`].
     fn poll_kept(&mut self) -> Option<Arc<[u8]>> {
         None
     }
@@ -183,23 +183,23 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     }
 
     /// What must not be lost of a key when the node is restarted; `None` where nothing is known.
-    fn save(&mut self, _key: Key, _now: Instant) -> Option<Saved> {
+    fn save(&mut self, _key: ModeKey, _now: Instant) -> Option<Saved> {
         None
     }
 
     /// Takes back what a former start saved of a key. Bytes that make no sense change nothing.
-    fn restore(&mut self, _key: Key, _bytes: &[u8], _now: Instant) -> Result<(), Malformed> {
+    fn restore(&mut self, _key: ModeKey, _bytes: &[u8], _now: Instant) -> Result<(), Malformed> {
         Ok(())
     }
 
     /// Every key that is known, in ascending order.
-    fn keys(&self) -> Vec<Key>;
+    fn keys(&self) -> Vec<ModeKey>;
 
     /// How many keys are known.
     fn keys_count(&self) -> usize;
 
     /// Whether something is known of a key.
-    fn knows(&self, key: Key) -> bool;
+    fn knows(&self, key: ModeKey) -> bool;
 
     /// Forgets one key to make room; `false` where none may go.
     fn evict(&mut self, now: Instant) -> bool;
@@ -219,7 +219,7 @@ pub trait Mode: fmt::Debug + core::marker::Send {
     }
 
     /// How the policy stands on this node: of one key, or of all.
-    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure>;
+    fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure>;
 }
 
 /// What a key takes besides its counts: places in a few trees.

@@ -2,8 +2,8 @@
 
 use crate::connect::Version;
 use crate::error::Malformed;
-use crate::properties::{Place, Properties, id};
-use crate::reader::Reader;
+use crate::properties::{Properties, PropertySet, id};
+use crate::reader::PacketReader;
 use crate::reason;
 
 /// One of the four packets by which a message is acknowledged.
@@ -20,11 +20,11 @@ pub struct Ack<'a> {
 impl<'a> Ack<'a> {
     /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
-        let mut reader = Reader::of(body);
+        let mut reader = PacketReader::of(body);
         let id = reader.id()?;
         let (reason, properties) = match version {
             Version::V311 => (reason::SUCCESS, Properties::default()),
-            Version::V5 => tail(&mut reader, Place::ACK)?,
+            Version::V5 => tail(&mut reader, PropertySet::ACK)?,
         };
         reader.end()?;
         Ok(Self {
@@ -47,10 +47,10 @@ pub struct Suback {
 impl Suback {
     /// Reads what follows the fixed header.
     pub fn read(body: &[u8], version: Version) -> Result<Self, Malformed> {
-        let mut reader = Reader::of(body);
+        let mut reader = PacketReader::of(body);
         let id = reader.id()?;
         if version == Version::V5 {
-            Properties::read(&mut reader, Place::ACK)?;
+            Properties::read(&mut reader, PropertySet::ACK)?;
         }
         let code = reader.byte()?;
         reader.end()?;
@@ -70,10 +70,10 @@ pub struct Disconnect<'a> {
 impl<'a> Disconnect<'a> {
     /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
-        let mut reader = Reader::of(body);
+        let mut reader = PacketReader::of(body);
         let (reason, properties) = match version {
             Version::V311 => (reason::SUCCESS, Properties::default()),
-            Version::V5 => tail(&mut reader, Place::DISCONNECT)?,
+            Version::V5 => tail(&mut reader, PropertySet::DISCONNECT)?,
         };
         reader.end()?;
         Ok(Self { reason, properties })
@@ -86,7 +86,10 @@ impl<'a> Disconnect<'a> {
 }
 
 /// A reason code and properties, either of which may be left out from the end.
-fn tail<'a>(reader: &mut Reader<'a>, place: Place) -> Result<(u8, Properties<'a>), Malformed> {
+fn tail<'a>(
+    reader: &mut PacketReader<'a>,
+    place: PropertySet,
+) -> Result<(u8, Properties<'a>), Malformed> {
     if reader.is_empty() {
         return Ok((reason::SUCCESS, Properties::default()));
     }

@@ -1,14 +1,14 @@
 //! What a client says, for tools that are one. Not here: wills, several filters at once, topic aliases.
 
 use crate::connect::Version;
-use crate::header::{Kind, PACKET_MAX};
+use crate::header::{PACKET_MAX, PacketKind};
 use crate::properties::id;
 use crate::publish::Qos;
 use crate::write;
 
 /// Who comes, in a session that begins anew.
 #[derive(Clone, Copy, Debug)]
-pub struct Hello<'a> {
+pub struct ConnectRequest<'a> {
     /// The version to speak.
     pub version: Version,
     /// The client's identifier.
@@ -22,7 +22,7 @@ pub struct Hello<'a> {
 }
 
 /// A CONNECT; `None` where a text has more than 65,535 bytes.
-pub fn connect(hello: &Hello<'_>) -> Option<Vec<u8>> {
+pub fn connect(hello: &ConnectRequest<'_>) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     write::text(&mut body, "MQTT")?;
     body.push(match hello.version {
@@ -41,7 +41,7 @@ pub fn connect(hello: &Hello<'_>) -> Option<Vec<u8>> {
     for text in [hello.user, password].into_iter().flatten() {
         write::text(&mut body, text)?;
     }
-    write::packet(Kind::Connect, 0, &body)
+    write::packet(PacketKind::Connect, 0, &body)
 }
 
 /// A SUBSCRIBE to one filter; `None` where that has more than 65,535 bytes.
@@ -52,12 +52,12 @@ pub fn subscribe(id: u16, filter: &str, qos: Qos, version: Version) -> Option<Ve
     }
     write::text(&mut body, filter)?;
     body.push(qos.bits());
-    write::packet(Kind::Subscribe, 0b0010, &body)
+    write::packet(PacketKind::Subscribe, 0b0010, &body)
 }
 
 /// What comes before the payload of a message that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
-pub struct Message<'a> {
+pub struct MessageHead<'a> {
     /// The version that is spoken.
     pub version: Version,
     /// The topic.
@@ -70,7 +70,7 @@ pub struct Message<'a> {
     pub properties: &'a [u8],
 }
 
-impl Message<'_> {
+impl MessageHead<'_> {
     /// Appends a PUBLISH up to its payload, which has so many bytes; `None`, and nothing is appended, where a length is
     /// too much.
     pub fn write(&self, payload: usize, out: &mut Vec<u8>) -> Option<()> {
@@ -87,7 +87,7 @@ impl Message<'_> {
         if remaining > PACKET_MAX {
             return None;
         }
-        out.push(Kind::Publish.byte(self.qos.bits() << 1));
+        out.push(PacketKind::Publish.byte(self.qos.bits() << 1));
         write::varint(out, remaining);
         out.extend(topic.to_be_bytes());
         out.extend(self.topic.as_bytes());
@@ -110,9 +110,9 @@ pub fn user_property(name: &str, value: &str, properties: &mut Vec<u8>) -> Optio
 }
 
 /// A PINGREQ.
-pub const PING: [u8; 2] = [Kind::Pingreq.byte(0), 0];
+pub const PING: [u8; 2] = [PacketKind::Pingreq.byte(0), 0];
 
 /// A DISCONNECT without a word.
-pub const GOODBYE: [u8; 2] = [Kind::Disconnect.byte(0), 0];
+pub const GOODBYE: [u8; 2] = [PacketKind::Disconnect.byte(0), 0];
 
 const CLEAN: u8 = 0x02;

@@ -2,8 +2,8 @@
 
 use crate::connect::Version;
 use crate::error::Malformed;
-use crate::properties::{Place, Properties, id};
-use crate::reader::Reader;
+use crate::properties::{Properties, PropertySet, id};
+use crate::reader::PacketReader;
 
 /// A CONNACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub struct Connack<'a> {
 impl<'a> Connack<'a> {
     /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8], version: Version) -> Result<Self, Malformed> {
-        let mut reader = Reader::of(body);
+        let mut reader = PacketReader::of(body);
         let flags = reader.byte()?;
         let code = reader.byte()?;
         let properties = match version {
             Version::V311 => Properties::default(),
             // A server that found no version it speaks answers as it can.
             Version::V5 if reader.is_empty() => Properties::default(),
-            Version::V5 => Properties::read(&mut reader, Place::CONNACK)?,
+            Version::V5 => Properties::read(&mut reader, PropertySet::CONNACK)?,
         };
         reader.end()?;
         if flags > 1 {

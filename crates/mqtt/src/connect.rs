@@ -1,8 +1,8 @@
 //! CONNECT: who comes, and how it speaks.
 
 use crate::error::Malformed;
-use crate::properties::{Place, Properties};
-use crate::reader::Reader;
+use crate::properties::{Properties, PropertySet};
+use crate::reader::PacketReader;
 
 /// A version of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +35,11 @@ pub struct Connect<'a> {
 impl<'a> Connect<'a> {
     /// Reads what follows the fixed header.
     pub fn read(body: &'a [u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::of(body);
+        let mut reader = PacketReader::of(body);
         let version = version(&mut reader)?;
         let flags = Flags::read(&mut reader, version)?;
         let keep_alive = reader.two()?;
-        let properties = properties(&mut reader, version, Place::CONNECT)?;
+        let properties = properties(&mut reader, version, PropertySet::CONNECT)?;
         let client = reader.text()?;
         if flags.has(Flags::WILL) {
             properties_of_will(&mut reader, version)?;
@@ -61,7 +61,7 @@ impl<'a> Connect<'a> {
     }
 }
 
-fn version(reader: &mut Reader<'_>) -> Result<Version, Malformed> {
+fn version(reader: &mut PacketReader<'_>) -> Result<Version, Malformed> {
     let name = reader.binary()?;
     let level = reader.byte()?;
     match (name, level) {
@@ -72,9 +72,9 @@ fn version(reader: &mut Reader<'_>) -> Result<Version, Malformed> {
 }
 
 fn properties<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut PacketReader<'a>,
     version: Version,
-    place: Place,
+    place: PropertySet,
 ) -> Result<Properties<'a>, Malformed> {
     match version {
         Version::V311 => Ok(Properties::default()),
@@ -82,8 +82,8 @@ fn properties<'a>(
     }
 }
 
-fn properties_of_will(reader: &mut Reader<'_>, version: Version) -> Result<(), Malformed> {
-    properties(reader, version, Place::WILL)?;
+fn properties_of_will(reader: &mut PacketReader<'_>, version: Version) -> Result<(), Malformed> {
+    properties(reader, version, PropertySet::WILL)?;
     reader.text()?;
     reader.binary()?;
     Ok(())
@@ -100,7 +100,7 @@ impl Flags {
     const PASSWORD: u8 = 0x40;
     const USER: u8 = 0x80;
 
-    fn read(reader: &mut Reader<'_>, version: Version) -> Result<Self, Malformed> {
+    fn read(reader: &mut PacketReader<'_>, version: Version) -> Result<Self, Malformed> {
         let flags = Self(reader.byte()?);
         let about_will = flags.has(Self::WILL_QOS | Self::WILL_RETAIN);
         let is_wrong = flags.has(Self::RESERVED)

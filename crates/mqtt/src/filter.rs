@@ -7,7 +7,7 @@ pub const LEVELS_MAX: usize = 128;
 
 /// A topic filter. `+` stands for one level, `#` at the end for any number of them, the level above included.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
+pub struct TopicFilter {
     text: Box<str>,
     /// Where the part behind `$share/GROUP/` begins.
     start: usize,
@@ -32,7 +32,7 @@ pub enum BadFilter {
     Share,
 }
 
-impl Filter {
+impl TopicFilter {
     /// Reads a filter.
     pub fn parse(text: &str) -> Result<Self, BadFilter> {
         if text.len() > usize::from(u16::MAX) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::filter::{Filter, is_hidden};
+use crate::filter::{TopicFilter, is_hidden};
 
 /// Filters, each known by its place.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Default for Filters {
 
 impl Filters {
     /// Adds a filter and says its place: zero for the first, then one more for each.
-    pub fn add(&mut self, filter: &Filter) -> usize {
+    pub fn add(&mut self, filter: &TopicFilter) -> usize {
         let place = self.count;
         self.count += 1;
         let mut at = 0;

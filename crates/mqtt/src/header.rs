@@ -9,7 +9,7 @@ pub const PACKET_MAX: u32 = 268_435_455;
 /// Types of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the protocol")]
-pub enum Kind {
+pub enum PacketKind {
     Connect = 1,
     Connack = 2,
     Publish = 3,
@@ -27,7 +27,7 @@ pub enum Kind {
     Auth = 15,
 }
 
-impl Kind {
+impl PacketKind {
     const fn of(nibble: u8) -> Option<Self> {
         Some(match nibble {
             1 => Self::Connect,
@@ -78,7 +78,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the packet is.
-    pub kind: Kind,
+    pub kind: PacketKind,
     /// The lower half of its first byte.
     pub flags: u8,
     /// How many bytes follow the header.
@@ -93,7 +93,7 @@ impl Header {
         let Some((&first, rest)) = bytes.split_first() else {
             return Ok(None);
         };
-        let kind = Kind::of(first >> 4).ok_or(Malformed::Kind)?;
+        let kind = PacketKind::of(first >> 4).ok_or(Malformed::Kind)?;
         let flags = first & 0x0F;
         let is_allowed = kind
             .flags()

@@ -2,7 +2,7 @@
 //!
 //! [`Frames`] follows packets through a stream without keeping them. [`Connect`], [`Connack`], [`PublishHead`], [`Ack`]
 //! and [`Disconnect`] are read where they lie; [`mod@write`] has what a gateway says itself, [`client`] what a client
-//! says. [`Filter`] and [`Filters`] match topics.
+//! says. [`TopicFilter`] and [`Filters`] match topics.
 //!
 //! Every reader takes any bytes: it answers, asks for more, or refuses with a [`Malformed`]. Deliberately absent:
 //! sockets, sessions, subscriptions, payloads, and MQTT 3.1.
@@ -27,10 +27,10 @@ pub use ack::{Ack, Disconnect, Suback};
 pub use connack::Connack;
 pub use connect::{Connect, Version};
 pub use error::Malformed;
-pub use filter::{BadFilter, Filter, LEVELS_MAX};
+pub use filter::{BadFilter, LEVELS_MAX, TopicFilter};
 pub use filters::Filters;
 pub use frames::{Frames, Piece};
-pub use header::{Header, Kind, PACKET_MAX};
-pub use properties::{Properties, Property, Value};
+pub use header::{Header, PACKET_MAX, PacketKind};
+pub use properties::{Properties, Property, PropertyValue};
 pub use publish::{PublishHead, Qos};
 pub use topic::is_topic;

@@ -1,7 +1,7 @@
 //! Properties of MQTT 5: checked once, then read where they lie.
 
 use crate::error::Malformed;
-use crate::reader::Reader;
+use crate::reader::PacketReader;
 
 /// The properties of a packet, all of them known, in their place, and once where once is all there may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct Property<'a> {
     /// Its identifier.
     pub id: u8,
     /// Its value.
-    pub value: Value<'a>,
+    pub value: PropertyValue<'a>,
 }
 
 /// The value of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum PropertyValue<'a> {
     /// A byte.
     Byte(u8),
     /// A number of two bytes.
@@ -39,11 +39,14 @@ pub enum Value<'a> {
 
 impl<'a> Properties<'a> {
     /// Reads the length and the properties behind it, which must be of these.
-    pub(crate) fn read(reader: &mut Reader<'a>, allowed: Place) -> Result<Self, Malformed> {
+    pub(crate) fn read(
+        reader: &mut PacketReader<'a>,
+        allowed: PropertySet,
+    ) -> Result<Self, Malformed> {
         let length = reader.varint()?;
         // Never more than four bytes' worth.
         let bytes = reader.take(length as usize)?;
-        let mut rest = Reader::of(bytes);
+        let mut rest = PacketReader::of(bytes);
         let mut seen = 0;
         while !rest.is_empty() {
             let property = property(&mut rest)?;
@@ -59,7 +62,7 @@ impl<'a> Properties<'a> {
 
     /// Each in its order.
     pub fn iter(self) -> impl Iterator<Item = Property<'a>> {
-        let mut rest = Reader::of(self.bytes);
+        let mut rest = PacketReader::of(self.bytes);
         // They were read before, so that there is no error to hide.
         core::iter::from_fn(move || property(&mut rest).ok())
     }
@@ -67,7 +70,7 @@ impl<'a> Properties<'a> {
     /// The user properties, in their order; a name may come more than once.
     pub fn user(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.iter().filter_map(|property| match property.value {
-            Value::Pair(name, value) => Some((name, value)),
+            PropertyValue::Pair(name, value) => Some((name, value)),
             _ => None,
         })
     }
@@ -79,30 +82,30 @@ impl<'a> Properties<'a> {
 
     pub(crate) fn two(self, id: u8) -> Option<u16> {
         self.iter().find_map(|property| match property.value {
-            Value::Two(value) if property.id == id => Some(value),
+            PropertyValue::Two(value) if property.id == id => Some(value),
             _ => None,
         })
     }
 
     pub(crate) fn text(self, id: u8) -> Option<&'a str> {
         self.iter().find_map(|property| match property.value {
-            Value::Text(value) if property.id == id => Some(value),
+            PropertyValue::Text(value) if property.id == id => Some(value),
             _ => None,
         })
     }
 }
 
-fn property<'a>(reader: &mut Reader<'a>) -> Result<Property<'a>, Malformed> {
+fn property<'a>(reader: &mut PacketReader<'a>) -> Result<Property<'a>, Malformed> {
     // A variable byte integer by the letter; all there are take one byte.
     let id = reader.byte()?;
     let value = match id {
-        1 | 23 | 25 | 36 | 37 | 40..=42 => Value::Byte(reader.byte()?),
-        19 | 33..=35 => Value::Two(reader.two()?),
-        2 | 17 | 24 | 39 => Value::Four(reader.four()?),
-        11 => Value::Varint(reader.varint()?),
-        3 | 8 | 18 | 21 | 26 | 28 | 31 => Value::Text(reader.text()?),
-        9 | 22 => Value::Binary(reader.binary()?),
-        38 => Value::Pair(reader.text()?, reader.text()?),
+        1 | 23 | 25 | 36 | 37 | 40..=42 => PropertyValue::Byte(reader.byte()?),
+        19 | 33..=35 => PropertyValue::Two(reader.two()?),
+        2 | 17 | 24 | 39 => PropertyValue::Four(reader.four()?),
+        11 => PropertyValue::Varint(reader.varint()?),
+        3 | 8 | 18 | 21 | 26 | 28 | 31 => PropertyValue::Text(reader.text()?),
+        9 | 22 => PropertyValue::Binary(reader.binary()?),
+        38 => PropertyValue::Pair(reader.text()?, reader.text()?),
         _ => return Err(Malformed::Property),
     };
     Ok(Property { id, value })
@@ -122,9 +125,9 @@ pub(crate) mod id {
 
 /// Which properties a place in a packet has, one bit each.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place(u64);
+pub(crate) struct PropertySet(u64);
 
-impl Place {
+impl PropertySet {
     pub(crate) const CONNECT: Self = Self::of(&[17, 21, 22, 23, 25, 33, 34, 38, 39]);
     pub(crate) const WILL: Self = Self::of(&[1, 2, 3, 8, 9, 24, 38]);
     pub(crate) const CONNACK: Self = Self::of(&[

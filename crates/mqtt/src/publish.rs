@@ -2,9 +2,9 @@
 
 use crate::connect::Version;
 use crate::error::Malformed;
-use crate::header::{Header, Kind, PACKET_MAX};
-use crate::properties::{Place, Properties, id};
-use crate::reader::{Reader, varint};
+use crate::header::{Header, PACKET_MAX, PacketKind};
+use crate::properties::{Properties, PropertySet, id};
+use crate::reader::{PacketReader, varint};
 use crate::topic::is_topic;
 use crate::write;
 
@@ -60,7 +60,7 @@ impl<'a> PublishHead<'a> {
         let Some(head) = bytes.get(header.length.into()..length) else {
             return Ok(None);
         };
-        let mut reader = Reader::of(head);
+        let mut reader = PacketReader::of(head);
         let topic = reader.text()?;
         let id = if qos(header) == Qos::AtMostOnce {
             0
@@ -69,7 +69,7 @@ impl<'a> PublishHead<'a> {
         };
         let properties = match version {
             Version::V311 => Properties::default(),
-            Version::V5 => Properties::read(&mut reader, Place::PUBLISH)?,
+            Version::V5 => Properties::read(&mut reader, PropertySet::PUBLISH)?,
         };
         let alias = properties.two(id::TOPIC_ALIAS);
         let head = Self {
@@ -137,7 +137,7 @@ impl<'a> PublishHead<'a> {
         if remaining > PACKET_MAX {
             return None;
         }
-        let mut head = vec![Kind::Publish.byte(self.header.flags)];
+        let mut head = vec![PacketKind::Publish.byte(self.header.flags)];
         write::varint(&mut head, remaining);
         head.extend(body);
         Some(head)

@@ -4,9 +4,9 @@ use crate::error::Malformed;
 
 /// What is left to read of a packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub(crate) struct PacketReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> PacketReader<'a> {
     pub(crate) const fn of(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

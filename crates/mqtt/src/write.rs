@@ -1,14 +1,18 @@
 //! What a gateway says itself. Not here: what only clients say (`client`), and packets that only brokers send.
 
 use crate::connect::Version;
-use crate::header::{Kind, PACKET_MAX};
+use crate::header::{PACKET_MAX, PacketKind};
 use crate::properties::id;
 use crate::reason;
 
 /// One of the four packets by which a message is acknowledged. MQTT 3.1.1 has no reason codes, so that it hears of
 /// none.
-pub fn ack(kind: Kind, id: u16, reason: u8, version: Version) -> Vec<u8> {
-    let flags = if kind == Kind::Pubrel { 0b0010 } else { 0 };
+pub fn ack(kind: PacketKind, id: u16, reason: u8, version: Version) -> Vec<u8> {
+    let flags = if kind == PacketKind::Pubrel {
+        0b0010
+    } else {
+        0
+    };
     let mut body = id.to_be_bytes().to_vec();
     if version == Version::V5 && reason != reason::SUCCESS {
         body.push(reason);
@@ -22,29 +26,37 @@ pub fn refusal(reason: u8, version: Version) -> Vec<u8> {
         Version::V5 => &[0, reason, 0],
         Version::V311 => &[0, old_code(reason)],
     };
-    short(Kind::Connack, 0, body)
+    short(PacketKind::Connack, 0, body)
 }
 
 /// A DISCONNECT, which in MQTT 3.1.1 no server sends: there the connection just ends.
 pub fn disconnect(reason: u8, version: Version) -> Vec<u8> {
     match version {
-        Version::V5 => short(Kind::Disconnect, 0, &[reason]),
+        Version::V5 => short(PacketKind::Disconnect, 0, &[reason]),
         Version::V311 => Vec::new(),
     }
 }
 
 /// A DISCONNECT of MQTT 5 that names another server; `None` where the name has more than 65,535 bytes.
 pub fn use_another(server: &str) -> Option<Vec<u8>> {
-    naming(Kind::Disconnect, &[reason::USE_ANOTHER_SERVER], server)
+    naming(
+        PacketKind::Disconnect,
+        &[reason::USE_ANOTHER_SERVER],
+        server,
+    )
 }
 
 /// A refusal of MQTT 5 to let a client in that names another server; `None` where the name has more than 65,535 bytes.
 pub fn refer(server: &str) -> Option<Vec<u8>> {
-    naming(Kind::Connack, &[0, reason::USE_ANOTHER_SERVER], server)
+    naming(
+        PacketKind::Connack,
+        &[0, reason::USE_ANOTHER_SERVER],
+        server,
+    )
 }
 
 /// A packet whose only property is another server.
-fn naming(kind: Kind, head: &[u8], server: &str) -> Option<Vec<u8>> {
+fn naming(kind: PacketKind, head: &[u8], server: &str) -> Option<Vec<u8>> {
     let mut properties = vec![id::SERVER_REFERENCE];
     text(&mut properties, server)?;
     let mut body = head.to_vec();
@@ -54,12 +66,12 @@ fn naming(kind: Kind, head: &[u8], server: &str) -> Option<Vec<u8>> {
 }
 
 /// A packet whose body is at most a few bytes.
-fn short(kind: Kind, flags: u8, body: &[u8]) -> Vec<u8> {
+fn short(kind: PacketKind, flags: u8, body: &[u8]) -> Vec<u8> {
     packet(kind, flags, body).unwrap_or_default()
 }
 
 /// A packet; `None` where it is longer than packets can be.
-pub(crate) fn packet(kind: Kind, flags: u8, body: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn packet(kind: PacketKind, flags: u8, body: &[u8]) -> Option<Vec<u8>> {
     let remaining = u32::try_from(body.len()).ok()?;
     if remaining > PACKET_MAX {
         return None;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy, Terms};
-use tollgate_limit::{Outcome, Plain, Refusing, Span, Taken, Verdict};
+use tollgate_limit::{Outcome, Plain, PlainDecision, Refusing, Span, Verdict};
 use tollgate_table::Print;
 
 /// The answer to one request.
@@ -119,7 +119,7 @@ impl Answer {
     /// The answer to a request that was decided the short way.
     #[inline(always)]
     #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-    pub(crate) fn taken(place: Place, plain: &Plain, taken: Taken) -> Self {
+    pub(crate) fn taken(place: KeyLocation, plain: &Plain, taken: PlainDecision) -> Self {
         if !plain.admits(taken) {
             return Self::of(place, &plain.outcome(taken));
         }
@@ -143,7 +143,7 @@ impl Answer {
 
     /// The answer of the one contract that binds a request.
     #[inline(never)]
-    pub(crate) fn of(place: Place, outcome: &Outcome) -> Self {
+    pub(crate) fn of(place: KeyLocation, outcome: &Outcome) -> Self {
         let contract = place.contract;
         let decision = &outcome.decision;
         let each = outcome.refusing.iter();
@@ -272,15 +272,15 @@ impl KeyTerms {
 
 /// A contract, and a key's print in it.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct KeyLocation {
     pub(crate) contract: usize,
     pub(crate) cells: u64,
     pub(crate) print: Print,
 }
 
-impl Place {
+impl KeyLocation {
     /// What was charged there by the contract's own terms.
-    pub(crate) const fn booking(self, receipt: tollgate_limit::Receipt) -> Booking {
+    pub(crate) const fn booking(self, receipt: tollgate_limit::Charge) -> Booking {
         Booking {
             contract: self.contract,
             cells: self.cells,
@@ -400,7 +400,7 @@ pub struct Booking {
     /// Version of the terms that were charged, where the key has its own; else zero.
     pub terms: u64,
     /// What its policies took.
-    pub receipt: tollgate_limit::Receipt,
+    pub receipt: tollgate_limit::Charge,
 }
 
 /// What a key hears that finds no room: nobody knows when there will be some.

@@ -8,21 +8,20 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tollgate_contract::Terms;
 use tollgate_limit::{
-    Cell, Cost, Forecast, Instant, Lot, OperationId, Outcome, PolicySet, Receipt as Charge, Span,
-    Status,
+    Cell, Charge, Cost, Forecast, Instant, KeyStatus, Lot, OperationId, Outcome, PolicySet, Span,
 };
 use tollgate_table::{Full, Print};
 
-use crate::answer::{Answer, Booking, Place, Receipt};
+use crate::answer::{Answer, Booking, KeyLocation, Receipt};
 use crate::cells::{Cells, on_table};
-use crate::decide::{Ask, Bound, decide};
+use crate::decide::{Bound, DecideRequest, decide};
 use crate::durable::{RestoreError, WrittenBy, WrittenCell};
 use crate::ids::{IdError, ReceiptNumber};
 use crate::key::Key;
 use crate::node::Node;
 use crate::scope::Within;
 use crate::set_clock::back_from_the_future;
-use crate::terms::{Slot, places};
+use crate::terms::{CellSlot, places};
 
 /// A contract, and the place of a key in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +72,7 @@ impl Within<'_> {
 impl Node {
     /// Decides one request for these spots and charges it, all or nothing.
     pub fn check_spots(&self, spots: &[Spot], cost: Cost, now: Instant) -> Answer {
-        let ask = Ask { cost, now };
+        let ask = DecideRequest { cost, now };
         let (mut node, mut spots) = (self, Spots::from_slice(spots));
         loop {
             if let Some(answer) = decide(&mut node.bounds(&spots), ask) {
@@ -129,7 +128,7 @@ impl Node {
     }
 
     /// How each policy stands at one spot.
-    pub fn status_at(&self, spot: &Spot, now: Instant) -> Vec<Status> {
+    pub fn status_at(&self, spot: &Spot, now: Instant) -> Vec<KeyStatus> {
         let cells = self.cells_at(spot);
         cells.map_or_else(Vec::new, |cells| cells.status(spot.print, now))
     }
@@ -166,7 +165,7 @@ impl Node {
             charge: outcome.receipt,
             terms: 0,
         };
-        let place = Place {
+        let place = KeyLocation {
             contract: spot.contract,
             cells: self.booking_elsewhere(spot, due).cells,
             print: spot.print,
@@ -253,7 +252,7 @@ impl Node {
         let cells = cells.own().filter(|_| is_own).map_or(cells, |own| &**own);
         cells.adopt(print, now);
         on_table!(cells, table => {
-            let mut handed = Slot::written(cells, cell, now).map_err(RestoreError::Cell)?;
+            let mut handed = CellSlot::written(cells, cell, now).map_err(RestoreError::Cell)?;
             back_from_the_future(&mut handed, cells, now);
             let merged = table.update(print, now.as_nanos(), |present| {
                 cells.changed(print);

@@ -1,12 +1,12 @@
 //! Many requests for one contract at one time, with the waits for memory overlapped.
 
 use tollgate_limit::{Cost, Instant};
-use tollgate_table::{Print, Rules, Table};
+use tollgate_table::{CellRules, Print, Table};
 
-use crate::answer::{Answer, Place};
+use crate::answer::{Answer, KeyLocation};
 use crate::cells::{Miss, check_slot, on_table};
-use crate::decide::{Ask, Bound};
-use crate::terms::Slot;
+use crate::decide::{Bound, DecideRequest};
+use crate::terms::CellSlot;
 use crate::worth::Worth;
 
 /// Requests whose cells are fetched together.
@@ -35,7 +35,7 @@ pub(crate) fn check_chunk(
     on_table!(bound.cells, table => check_table(table, bound, requests, now, answer))
 }
 
-fn check_table<const N: usize, S: Slot<N>>(
+fn check_table<const N: usize, S: CellSlot<N>>(
     table: &Table<S, Worth>,
     bound: Bound<'_>,
     requests: &[Printed],
@@ -43,7 +43,7 @@ fn check_table<const N: usize, S: Slot<N>>(
     mut answer: impl FnMut(Answer),
 ) -> usize
 where
-    Worth: Rules<S>,
+    Worth: CellRules<S>,
 {
     let mut prints = [Print(0); CHUNK];
     for (print, request) in prints.iter_mut().zip(requests) {
@@ -68,7 +68,7 @@ where
             answer(Answer::unread());
             return None;
         }
-        let place = Place {
+        let place = KeyLocation {
             contract: bound.contract,
             cells: bound.cells.id,
             print: request.print,
@@ -82,8 +82,13 @@ where
             return None;
         }
         let cost = request.cost;
-        let ((outcome, _), made) =
-            check_slot(bound.cells, slot, None, Ask { cost, now }, bound.lot);
+        let ((outcome, _), made) = check_slot(
+            bound.cells,
+            slot,
+            None,
+            DecideRequest { cost, now },
+            bound.lot,
+        );
         if outcome.receipt.charged != 0 {
             bound.cells.changed(request.print);
         }

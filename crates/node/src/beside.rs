@@ -9,11 +9,11 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use tollgate_limit::{Cell, Cost, Instant, Receipt};
+use tollgate_limit::{Cell, Charge, Cost, Instant};
 use tollgate_table::Print;
 
 use crate::cells::{Cells, Width, on_table};
-use crate::terms::{Assigned, Knowledge, Own, Slot};
+use crate::terms::{Assigned, CellSlot, Knowledge, TermsCell};
 
 /// The other cells of a contract.
 #[derive(Debug)]
@@ -106,14 +106,14 @@ impl Cells {
             let places = parts.locals();
             let here = on_table!(others, from => from
                 .remove(print)
-                .map(|slot| Own::adopted(self, others, &places, slot, now)));
+                .map(|slot| TermsCell::adopted(self, others, &places, slot, now)));
             if here.is_none() && spent.iter().all(|(_, tokens)| *tokens == 0) {
                 return None;
             }
-            let mut own = here.unwrap_or_else(|| Own::of(self, Cell::fresh(&self.set)));
+            let mut own = here.unwrap_or_else(|| TermsCell::of(self, Cell::fresh(&self.set)));
             let (set, cell) = own.open(self, None, now);
             for (place, tokens) in spent {
-                let nothing = Receipt {
+                let nothing = Charge {
                     at: now,
                     cost: 0,
                     charged: 1 << place,
@@ -141,7 +141,7 @@ impl Cells {
                 .policies()
                 .get(place)
                 .map(tollgate_limit::Policy::capacity);
-            let missing = |status: &tollgate_limit::Status| {
+            let missing = |status: &tollgate_limit::KeyStatus| {
                 let missing = capacity.unwrap_or(0).saturating_sub(status.remaining);
                 missing.saturating_add(status.debt)
             };
@@ -153,7 +153,7 @@ impl Cells {
                 .map(|local| Some(parts.place(local)))
                 .collect();
             on_table!(self, table => table.adopt(print, now.as_nanos(), || {
-                Some(Slot::adopted(self, own, &places, slot, now))
+                Some(CellSlot::adopted(self, own, &places, slot, now))
             }));
         }
     }

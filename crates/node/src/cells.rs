@@ -6,18 +6,19 @@ use std::sync::{Arc, OnceLock};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_limit::{
-    Cell, CellError, Cost, Forecast, Instant, Lot, Outcome, Plain, PolicySet, Status, Taken,
+    Cell, CellError, Cost, Forecast, Instant, KeyStatus, Lot, Outcome, Plain, PlainDecision,
+    PolicySet,
 };
-use tollgate_table::{Counters, Full, Holder, Print, Rules, Share, Table, TableConfig};
+use tollgate_table::{CellRules, Counters, Full, Holder, MemoryShare, Print, Table, TableConfig};
 
 use crate::beside::Beside;
-use crate::company::{Foreseen, Parts};
-use crate::decide::Ask;
+use crate::company::{CoordinatedPolicies, Foreseen};
+use crate::decide::DecideRequest;
 use crate::dirty::Dirty;
-use crate::durable::{RestoreError, Row, WrittenBy, WrittenCell};
+use crate::durable::{DurableRow, RestoreError, WrittenBy, WrittenCell};
 use crate::heirs::{Heir, Origin};
 use crate::set_clock::back_from_the_future;
-use crate::terms::{Assigned, Own, Slot, Wanted};
+use crate::terms::{Assigned, CellSlot, TermsCell, Wanted};
 use crate::worth::Worth;
 
 /// The cells of one contract.
@@ -35,7 +36,7 @@ pub(crate) struct Cells {
     /// nodes.
     pub(crate) set: Arc<PolicySet>,
     /// The others, where there are some.
-    parts: Option<Box<Parts>>,
+    parts: Option<Box<CoordinatedPolicies>>,
     pub(crate) width: Width,
     /// Bit `i` is set where policy `i` of those in the cells is durable.
     pub(crate) durable: u64,
@@ -46,7 +47,7 @@ pub(crate) struct Cells {
     /// Who counts the contract's other keys, where some are counted with other nodes and some are not.
     pub(crate) beside: Option<Beside>,
     /// The memory that the contract can count on, whatever others hold.
-    pub(crate) share: Arc<Share>,
+    pub(crate) share: Arc<MemoryShare>,
 }
 
 /// Where cells come from.
@@ -55,7 +56,7 @@ pub(crate) struct Lineage {
     pub(crate) order: u64,
     pub(crate) origin: Option<Origin>,
     /// Policies that are counted with other nodes, and those that are not.
-    pub(crate) parts: Option<(Parts, PolicySet)>,
+    pub(crate) parts: Option<(CoordinatedPolicies, PolicySet)>,
     /// Whether keys may have terms of their own.
     pub(crate) is_assigned: bool,
     /// What is known of changes, in case a policy is durable.
@@ -65,7 +66,7 @@ pub(crate) struct Lineage {
 
 /// What to fetch ahead.
 #[derive(Clone, Copy)]
-pub(crate) enum Step {
+pub(crate) enum PrefetchStep {
     Page,
     Slots,
 }
@@ -92,7 +93,7 @@ pub(crate) enum Width {
     /// Cells behind a box.
     Any(Table<Cell<0>, Worth>),
     /// Cells that say which terms counted them.
-    Own(Table<Own, Worth>),
+    Own(Table<TermsCell, Worth>),
 }
 
 /// Runs the same expression on the table, whatever its width.
@@ -114,7 +115,7 @@ impl Cells {
     pub(crate) fn new(
         contract: &Contract,
         config: TableConfig,
-        share: Arc<Share>,
+        share: Arc<MemoryShare>,
         lineage: Lineage,
     ) -> Self {
         let Lineage {
@@ -187,7 +188,7 @@ impl Cells {
                 return (Err(miss), None);
             }
             let wanted = self.wanted_by(slot.as_deref(), print, now);
-            let (checked, made) = check_slot(self, slot, wanted.as_ref(), Ask { cost, now }, lot);
+            let (checked, made) = check_slot(self, slot, wanted.as_ref(), DecideRequest { cost, now }, lot);
             self.decided(print, checked.0.receipt.charged);
             (Ok(checked), made)
         }));
@@ -261,7 +262,7 @@ impl Cells {
         print: Print,
         cost: Cost,
         now: impl Fn() -> Instant,
-    ) -> Option<(&Plain, Taken)> {
+    ) -> Option<(&Plain, PlainDecision)> {
         let Width::Plain(table, plain) = &self.width else {
             return None;
         };
@@ -276,7 +277,7 @@ impl Cells {
 
     /// Policies that are counted with other nodes.
     #[inline]
-    pub(crate) fn parts(&self) -> Option<&Parts> {
+    pub(crate) fn parts(&self) -> Option<&CoordinatedPolicies> {
         self.parts.as_deref()
     }
 
@@ -289,7 +290,7 @@ impl Cells {
     #[inline]
     pub(crate) fn is_staged(&self) -> bool {
         self.set.is_staged()
-            || self.parts().is_some_and(Parts::is_staged)
+            || self.parts().is_some_and(CoordinatedPolicies::is_staged)
             || self.assigned.is_some()
             || self.beside.is_some()
     }
@@ -305,7 +306,7 @@ impl Cells {
     }
 
     /// How each policy stands for a key.
-    pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<Status> {
+    pub(crate) fn status(&self, print: Print, now: Instant) -> Vec<KeyStatus> {
         self.adopt(print, now);
         let here = on_table!(self, table => look(table, self, print, now, |set, cell| {
             set.status(cell, now)
@@ -322,8 +323,8 @@ impl Cells {
             return None;
         };
         let wanted = self.wanted(print, now);
-        let found = table.get(print, Own::clone);
-        let mut slot = found.unwrap_or_else(|| Own::fresh(self, wanted.as_ref()));
+        let found = table.get(print, TermsCell::clone);
+        let mut slot = found.unwrap_or_else(|| TermsCell::fresh(self, wanted.as_ref()));
         slot.open(self, wanted.as_ref(), now);
         slot.terms().map(Arc::clone)
     }
@@ -355,15 +356,15 @@ impl Cells {
     }
 
     /// Starts to fetch what a key needs: first its page, then its slots.
-    pub(crate) fn prefetch(&self, print: Print, step: Step) {
+    pub(crate) fn prefetch(&self, print: Print, step: PrefetchStep) {
         on_table!(self, table => match step {
-            Step::Page => table.prefetch_page(print),
-            Step::Slots => table.prefetch_slots(print),
+            PrefetchStep::Page => table.prefetch_page(print),
+            PrefetchStep::Slots => table.prefetch_slots(print),
         });
     }
 
     /// What the durable policies remember of a key, and its terms where they are its own.
-    pub(crate) fn store(&self, print: Print) -> Option<Row> {
+    pub(crate) fn store(&self, print: Print) -> Option<DurableRow> {
         let stored = on_table!(self, table => table.get(print, |slot| {
             let (set, cell) = slot.read(self);
             let durable = slot.durable(self);
@@ -382,7 +383,7 @@ impl Cells {
     ) -> Result<(), RestoreError> {
         self.adopt(print, now);
         on_table!(self, table => {
-            let mut slot = Slot::written(self, cell, now).map_err(RestoreError::Cell)?;
+            let mut slot = CellSlot::written(self, cell, now).map_err(RestoreError::Cell)?;
             back_from_the_future(&mut slot, self, now);
             table
                 .update(print, now.as_nanos(), |present| {
@@ -432,11 +433,11 @@ type Checked = (Outcome, Option<Arc<Terms>>);
 
 /// Decides for a key that may have no slot; returns the slot to write where it had none.
 #[inline]
-pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
+pub(crate) fn check_slot<const N: usize, S: CellSlot<N>>(
     cells: &Cells,
     slot: Option<&mut S>,
     wanted: Option<&Wanted>,
-    Ask { cost, now }: Ask,
+    DecideRequest { cost, now }: DecideRequest,
     lot: Lot,
 ) -> (Checked, Option<S>) {
     let mut made = None;
@@ -449,7 +450,7 @@ pub(crate) fn check_slot<const N: usize, S: Slot<N>>(
 }
 
 /// Reads what a key's policies say of it, by the terms it has now.
-fn look<const N: usize, S: Slot<N>, T>(
+fn look<const N: usize, S: CellSlot<N>, T>(
     table: &Table<S, Worth>,
     cells: &Cells,
     print: Print,
@@ -457,7 +458,7 @@ fn look<const N: usize, S: Slot<N>, T>(
     read: impl FnOnce(&PolicySet, &Cell<N>) -> T,
 ) -> T
 where
-    Worth: Rules<S>,
+    Worth: CellRules<S>,
 {
     let wanted = cells.wanted(print, now);
     let found = table.get(print, S::clone);

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tollgate_contract::Terms;
 use tollgate_limit::{
-    Cell, Cost, Instant, Lot, Outcome, Policy, PolicySet, Receipt as Charge, Refusing, Span,
-    Verdict,
+    Cell, Charge, Cost, Instant, Lot, Outcome, Policy, PolicySet, Refusing, Span, Verdict,
 };
-use tollgate_table::{Print, Rules, Table};
+use tollgate_table::{CellRules, Print, Table};
 
-use crate::answer::{Answer, Booking, KeyTerms, OwnTerms, Place, Receipt, RefusedBy, Violation};
+use crate::answer::{
+    Answer, Booking, KeyLocation, KeyTerms, OwnTerms, Receipt, RefusedBy, Violation,
+};
 use crate::cells::{Cells, Miss, on_table};
 use crate::company::{Charged, enter_company};
-use crate::terms::Slot;
+use crate::terms::CellSlot;
 use crate::worth::Worth;
 
 /// One contract that binds a request, and the key's print in it.
@@ -54,8 +55,8 @@ impl Bound<'_> {
         (self.contract, self.cells.place(policy))
     }
 
-    pub(crate) const fn place(&self) -> Place {
-        Place {
+    pub(crate) const fn place(&self) -> KeyLocation {
+        KeyLocation {
             contract: self.contract,
             cells: self.cells.id,
             print: self.print,
@@ -65,13 +66,13 @@ impl Bound<'_> {
 
 /// What is asked of every contract.
 #[derive(Clone, Copy)]
-pub(crate) struct Ask {
+pub(crate) struct DecideRequest {
     pub(crate) cost: Cost,
     pub(crate) now: Instant,
 }
 
 /// Decides one request and charges it; `None` where cells were left meanwhile, and nothing was charged.
-pub(crate) fn decide(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
+pub(crate) fn decide(bound: &mut [Bound<'_>], ask: DecideRequest) -> Option<Answer> {
     match bound {
         [] => Some(Answer::unbound()),
         [bound] => decide_one(*bound, ask),
@@ -80,7 +81,7 @@ pub(crate) fn decide(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
 }
 
 /// One contract and one key, the short way where there is one.
-fn decide_one(bound: Bound<'_>, ask: Ask) -> Option<Answer> {
+fn decide_one(bound: Bound<'_>, ask: DecideRequest) -> Option<Answer> {
     let Bound { cells, print, .. } = bound;
     if let Some((plain, taken)) = cells.take(print, ask.cost, || ask.now) {
         return Some(Answer::taken(bound.place(), plain, taken));
@@ -103,12 +104,12 @@ fn missed(miss: Miss) -> Option<Answer> {
     }
 }
 
-fn decide_several(bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
+fn decide_several(bound: &mut [Bound<'_>], ask: DecideRequest) -> Option<Answer> {
     bound.sort_unstable_by_key(|bound| bound.cells.order);
     for bound in &*bound {
         bound.cells.adopt(bound.print, ask.now);
     }
-    let mut tally = Tally::new(bound.len());
+    let mut tally = ContractTally::new(bound.len());
     match enter(Yet { bound, all: bound }, ask, &mut tally) {
         Ok(()) => Some(tally.answer()),
         Err(miss) => missed(miss),
@@ -123,7 +124,7 @@ struct Yet<'a> {
 }
 
 /// Enters the first cell, asks the rest, and charges the first by what all of them said. Machines are asked last.
-fn enter(yet: Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
+fn enter(yet: Yet<'_>, ask: DecideRequest, tally: &mut ContractTally) -> Result<(), Miss> {
     let all = yet.all;
     let Some((first, rest)) = yet.bound.split_first() else {
         let has_parts = |bound: &Bound<'_>| bound.cells.parts().is_some();
@@ -149,15 +150,15 @@ fn enter(yet: Yet<'_>, ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
     on_table!(first.cells, table => enter_table(table, first, rest, ask, tally))
 }
 
-fn enter_table<const N: usize, S: Slot<N>>(
+fn enter_table<const N: usize, S: CellSlot<N>>(
     table: &Table<S, Worth>,
     first: &Bound<'_>,
     rest: Yet<'_>,
-    ask: Ask,
-    tally: &mut Tally,
+    ask: DecideRequest,
+    tally: &mut ContractTally,
 ) -> Result<(), Miss>
 where
-    Worth: Rules<S>,
+    Worth: CellRules<S>,
 {
     let entered = table.update(first.print, ask.now.as_nanos(), |slot| {
         if let Some(miss) = first.cells.misses(slot.is_none(), first.print) {
@@ -197,7 +198,7 @@ fn charge<const N: usize>(
     set: &PolicySet,
     cell: &mut Cell<N>,
     outcome: &Outcome,
-    ask: Ask,
+    ask: DecideRequest,
     verdict: Verdict,
 ) -> Charge {
     if outcome.decision.verdict.is_allowed() && !verdict.is_allowed() {
@@ -225,7 +226,7 @@ pub(crate) struct PartProbe {
 }
 
 /// The answers of the contracts so far: the tightest remaining, the longest waits, all refusals.
-pub(crate) struct Tally {
+pub(crate) struct ContractTally {
     pub(crate) verdict: Verdict,
     /// The least left if the request is charged.
     least: Option<Stand>,
@@ -264,7 +265,7 @@ struct Stand {
     reset_after: Span,
 }
 
-impl Tally {
+impl ContractTally {
     fn new(contracts: usize) -> Self {
         Self {
             verdict: Verdict::Allow,

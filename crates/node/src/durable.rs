@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tollgate_contract::{NamedPolicy, Terms};
 use tollgate_gossip::Malformed;
-use tollgate_limit::{CellError, Instant, PolicySet, Stored};
+use tollgate_limit::{CellBytes, CellError, Instant, PolicySet};
 use tollgate_table::{Full, Print};
 
 use crate::cells::Cells;
@@ -43,7 +43,7 @@ impl<'a> WrittenCell<'a> {
 }
 
 /// What the durable policies of a key remember of it, and its terms where they are its own.
-pub type Row = (Stored, Option<Arc<Terms>>);
+pub type DurableRow = (CellBytes, Option<Arc<Terms>>);
 
 /// Why a cell was not put back. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +188,7 @@ impl Node {
 
     /// What the durable policies of a key remember of it, and its terms where they are its own; `None` where it has no
     /// cell, or no such policy.
-    pub fn read_cell(&self, contract: usize, print: Print) -> Option<Row> {
+    pub fn read_cell(&self, contract: usize, print: Print) -> Option<DurableRow> {
         self.cells_of(contract)?.store(print)
     }
 
@@ -200,7 +200,7 @@ impl Node {
         cell: WrittenCell<'_>,
         from: Instant,
         to: Instant,
-    ) -> Result<Option<Row>, RestoreError> {
+    ) -> Result<Option<DurableRow>, RestoreError> {
         let cells = self.cells_of(contract).ok_or(RestoreError::NoContract)?;
         let row = cells.row_ahead(cell, from, to);
         row.map_err(RestoreError::Cell)

@@ -2,13 +2,13 @@
 //!
 //! Policies that are counted with other nodes follow in the same step. Not here: decisions.
 
-use tollgate_limit::{Cell, Cost, Instant, PolicySet, Receipt};
+use tollgate_limit::{Cell, Charge, Cost, Instant, PolicySet};
 use tollgate_table::{Full, Print};
 
 use crate::apart::Due;
 use crate::cells::{Cells, Miss, on_table};
 use crate::set_clock::no_later;
-use crate::terms::{Slot, Wanted};
+use crate::terms::{CellSlot, Wanted};
 
 impl Cells {
     /// Charges without asking; a cell is made where there is none.
@@ -47,7 +47,7 @@ impl Cells {
         let charged = self
             .parts()
             .map_or(charge.charged, |parts| parts.narrow(charge.charged));
-        let here = Receipt {
+        let here = Charge {
             charged,
             at: no_later(charge.at, now),
             ..charge
@@ -138,7 +138,7 @@ enum Edit<'a> {
     Charge(Cost),
     Refund(Cost),
     /// By terms of this version.
-    Settle(&'a Receipt, Cost, u64),
+    Settle(&'a Charge, Cost, u64),
 }
 
 impl Edit<'_> {
@@ -152,7 +152,7 @@ impl Edit<'_> {
 }
 
 /// Changes what is remembered of a key; returns the slot to write where it had none.
-fn edit_slot<const N: usize, S: Slot<N>>(
+fn edit_slot<const N: usize, S: CellSlot<N>>(
     cells: &Cells,
     wanted: Option<&Wanted>,
     slot: Option<&mut S>,

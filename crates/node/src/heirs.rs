@@ -14,16 +14,16 @@
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, OnceLock, Weak};
 
-use tollgate_limit::{Instant, Receipt};
+use tollgate_limit::{Charge, Instant};
 use tollgate_table::Print;
 
 use crate::cells::{Cells, on_table};
-use crate::company::Parts;
+use crate::company::CoordinatedPolicies;
 use crate::node::Node;
-use crate::terms::Slot;
+use crate::terms::CellSlot;
 
 /// For each policy, the place of its namesake before.
-pub(crate) type Places = Box<[Option<usize>]>;
+pub(crate) type FormerPlaces = Box<[Option<usize>]>;
 
 /// The instant at which all contracts that change together do, and the node that decides from then on.
 #[derive(Debug, Default)]
@@ -54,16 +54,20 @@ pub(crate) struct Origin {
     /// Held by whoever carries them over; gone once nothing is left.
     cells: Weak<Cells>,
     /// For each policy, its place in the origin.
-    places: Places,
+    places: FormerPlaces,
     /// The same for those in the cells alone.
-    states: Places,
+    states: FormerPlaces,
     /// Whether something may be left.
     open: AtomicBool,
 }
 
 impl Origin {
     /// `parts` are the policies of the heir that are in no cells.
-    pub(crate) fn new(cells: &Arc<Cells>, places: Places, parts: Option<&Parts>) -> Self {
+    pub(crate) fn new(
+        cells: &Arc<Cells>,
+        places: FormerPlaces,
+        parts: Option<&CoordinatedPolicies>,
+    ) -> Self {
         let before = |place: usize| match cells.parts() {
             None => Some(place),
             Some(parts) => parts.local(place),
@@ -135,7 +139,7 @@ impl Cells {
         on_table!(self, table => table.adopt(print, now.as_nanos(), || {
             let slot = on_table!(old, from => from
                 .remove(print)
-                .map(|slot| Slot::adopted(self, &old, places, slot, now)));
+                .map(|slot| CellSlot::adopted(self, &old, places, slot, now)));
             if slot.is_some() {
                 self.changed(print);
             }
@@ -172,7 +176,7 @@ impl Cells {
     }
 
     /// A receipt of the origin as one of these cells.
-    pub(crate) fn translate(&self, receipt: &Receipt) -> Receipt {
+    pub(crate) fn translate(&self, receipt: &Charge) -> Charge {
         let Some(origin) = &self.origin else {
             return *receipt;
         };
@@ -181,11 +185,11 @@ impl Cells {
 }
 
 /// A receipt by policies of before as one by policies of which these are the places they had.
-pub(crate) fn translate(places: &[Option<usize>], receipt: &Receipt) -> Receipt {
+pub(crate) fn translate(places: &[Option<usize>], receipt: &Charge) -> Charge {
     let charged = |place: &usize| receipt.charged >> place & 1 != 0;
     let kept = places.iter().enumerate();
     let kept = kept.filter(|(_, origin)| origin.as_ref().is_some_and(charged));
-    Receipt {
+    Charge {
         charged: kept.fold(0, |bits, (place, _)| bits | 1 << place),
         ..*receipt
     }

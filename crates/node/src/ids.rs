@@ -8,13 +8,13 @@ use core::fmt;
 use std::sync::Arc;
 
 use tollgate_limit::{Cost, Instant, OperationId, Span};
-use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig, WhenFull};
+use tollgate_table::{Budget, CellRules, MemoryShare, Print, Seed, Table, TableConfig, WhenFull};
 
 use crate::answer::{Answer, Receipt};
 use crate::apart::Remembered;
 use crate::key::{Debit, Key};
 use crate::node::{Node, NodeConfig};
-use crate::remembered::{Entry, Kept};
+use crate::remembered::{IdRecord, StoredIdRecord};
 use crate::scope::Within;
 use crate::set_clock::walk;
 
@@ -62,7 +62,7 @@ pub(crate) struct Ids {
 #[derive(Debug)]
 struct Operation {
     expires: Instant,
-    kept: Kept,
+    kept: StoredIdRecord,
 }
 
 /// What a receipt was settled at. Whoever brings it later than that must know that it is too old.
@@ -76,7 +76,7 @@ struct Settled {
 #[derive(Debug)]
 struct Lasts;
 
-impl Rules<Operation> for Lasts {
+impl CellRules<Operation> for Lasts {
     fn fresh_at(&self, operation: &Operation) -> u64 {
         operation.expires.as_nanos()
     }
@@ -86,7 +86,7 @@ impl Rules<Operation> for Lasts {
     }
 }
 
-impl Rules<Settled> for Lasts {
+impl CellRules<Settled> for Lasts {
     fn fresh_at(&self, settled: &Settled) -> u64 {
         settled.expires.as_nanos()
     }
@@ -117,13 +117,13 @@ impl Within<'_> {
         now: Instant,
     ) -> Result<Answer, IdError> {
         let expires = now.saturating_add(ttl);
-        let run = || Entry::Reservation {
+        let run = || IdRecord::Reservation {
             answer: self.check(debit.key, debit.cost, now),
             settled: None,
         };
         match self.node.ids().once(id, expires, now, run)? {
-            Entry::Reservation { answer, .. } => Ok(answer),
-            Entry::Done(_) => Err(IdError::OtherKind),
+            IdRecord::Reservation { answer, .. } => Ok(answer),
+            IdRecord::Done(_) => Err(IdError::OtherKind),
         }
     }
 
@@ -213,7 +213,7 @@ impl Node {
 impl Ids {
     /// No ids yet; those to come are charged to a share of `budget`, which they never exceed.
     pub(crate) fn new(config: &NodeConfig, seed: Seed, budget: &Arc<Budget>) -> Self {
-        let share = Share::fixed(budget, config.bytes_max / BYTES_PART);
+        let share = MemoryShare::fixed(budget, config.bytes_max / BYTES_PART);
         let table = TableConfig {
             shards: Some(SHARDS),
             when_full: WhenFull::Refuse,
@@ -240,7 +240,7 @@ impl Ids {
         hasher.finish().0 | 1 << 63
     }
 
-    fn entry(&self, print: Print, operation: &Operation) -> Entry {
+    fn entry(&self, print: Print, operation: &Operation) -> IdRecord {
         let number = self.number(print, operation.expires);
         operation.kept.entry(number)
     }
@@ -267,11 +267,11 @@ impl Ids {
                 return (Err(IdError::Unknown), None);
             };
             let (answer, settled) = match self.entry(print, operation) {
-                Entry::Done(_) => return (Err(IdError::OtherKind), None),
-                Entry::Reservation { answer, .. } if !answer.is_allowed() => {
+                IdRecord::Done(_) => return (Err(IdError::OtherKind), None),
+                IdRecord::Reservation { answer, .. } if !answer.is_allowed() => {
                     return (Err(IdError::Unknown), None);
                 }
-                Entry::Reservation { answer, settled } => (answer, settled),
+                IdRecord::Reservation { answer, settled } => (answer, settled),
             };
             match settled {
                 Some(before) if before == tokens => (Ok(()), None),
@@ -279,8 +279,8 @@ impl Ids {
                 None => {
                     settle(&answer.receipt);
                     let settled = Some(tokens);
-                    let entry = Entry::Reservation { answer, settled };
-                    operation.kept = Kept::new(entry);
+                    let entry = IdRecord::Reservation { answer, settled };
+                    operation.kept = StoredIdRecord::new(entry);
                     (Ok(()), None)
                 }
             }
@@ -321,8 +321,8 @@ impl Ids {
         let entry =
             |operation: &Operation| (operation.expires > now).then(|| self.entry(print, operation));
         Some(match self.operations.get(print, entry)?? {
-            Entry::Reservation { answer, .. } | Entry::Done(Some(answer)) => Ok(answer),
-            Entry::Done(None) => Err(IdError::OtherKind),
+            IdRecord::Reservation { answer, .. } | IdRecord::Done(Some(answer)) => Ok(answer),
+            IdRecord::Done(None) => Err(IdError::OtherKind),
         })
     }
 
@@ -339,8 +339,8 @@ impl Ids {
         let entry = self.once(id, expires, now, || {
             is_first = true;
             match ttl {
-                None => Entry::Done(Some(answer)),
-                Some(_) => Entry::Reservation {
+                None => IdRecord::Done(Some(answer)),
+                Some(_) => IdRecord::Reservation {
                     answer,
                     settled: None,
                 },
@@ -348,8 +348,8 @@ impl Ids {
         });
         match entry.map_err(Remembered::Id)? {
             _ if is_first => Ok(()),
-            Entry::Done(None) => Err(Remembered::Id(IdError::OtherKind)),
-            Entry::Reservation { answer, .. } | Entry::Done(Some(answer)) => {
+            IdRecord::Done(None) => Err(Remembered::Id(IdError::OtherKind)),
+            IdRecord::Reservation { answer, .. } | IdRecord::Done(Some(answer)) => {
                 Err(Remembered::Before(Box::new(answer)))
             }
         }
@@ -375,9 +375,9 @@ impl Ids {
         run: impl FnOnce() -> Option<Answer>,
     ) -> Result<Option<Answer>, IdError> {
         let expires = now.saturating_add(REMEMBERED);
-        match self.once(id, expires, now, || Entry::Done(run()))? {
-            Entry::Done(answer) => Ok(answer),
-            Entry::Reservation { .. } => Err(IdError::OtherKind),
+        match self.once(id, expires, now, || IdRecord::Done(run()))? {
+            IdRecord::Done(answer) => Ok(answer),
+            IdRecord::Reservation { .. } => Err(IdError::OtherKind),
         }
     }
 
@@ -391,8 +391,8 @@ impl Ids {
         id: &OperationId,
         expires: Instant,
         now: Instant,
-        run: impl FnOnce() -> Entry,
-    ) -> Result<Entry, IdError> {
+        run: impl FnOnce() -> IdRecord,
+    ) -> Result<IdRecord, IdError> {
         let print = self.print(id);
         let is_full = self.is_full(&self.operations, print, now);
         let entered = self.operations.update(print, now.as_nanos(), |operation| {
@@ -401,7 +401,9 @@ impl Ids {
                 None if is_full => (Err(IdError::TooManyIds), None),
                 None => {
                     let entry = run();
-                    let kept = entry.is_decided().then(|| Kept::new(entry.clone()));
+                    let kept = entry
+                        .is_decided()
+                        .then(|| StoredIdRecord::new(entry.clone()));
                     (Ok(entry), kept.map(|kept| Operation { expires, kept }))
                 }
             }
@@ -412,7 +414,7 @@ impl Ids {
     /// Whether there are as many as may be. What has expired near `print` is dropped, and some more for want of room.
     fn is_full<C>(&self, table: &Table<C, Lasts>, print: Print, now: Instant) -> bool
     where
-        Lasts: Rules<C>,
+        Lasts: CellRules<C>,
     {
         table.drop_fresh_near(print, now.as_nanos());
         if table.len() >= self.most {

@@ -32,11 +32,12 @@ pub use adhoc::{Adhoc, AdhocAsk, AdhocError, Space};
 pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy, Violation};
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
-    Admitted, BadRoster, Closed, CompanyGossip, GossipRefused, Journal, Kept, Ledger, Lend, Lent,
-    Membership, Outgoing, Peer, PolicyGossip, PolicyStatus, Roster, Said, Share, Steady,
-    Uncountable, Waker, countable, shared_key,
+    BadRoster, Closed, CompanyGossip, DividedAdmission, DivisionJournal, FrameCounts,
+    GossipRefused, KeyLedger, Lend, LendAnswer, Membership, ModeRecord, Outgoing, PolicyGossip,
+    PolicyStatus, RateDivision, Roster, RosterPeer, Steady, Uncountable, Waker, countable,
+    shared_key,
 };
-pub use durable::{RestoreError, Row, WrittenBy, WrittenCell};
+pub use durable::{DurableRow, RestoreError, WrittenBy, WrittenCell};
 pub use gubernator::{
     CREATED_AT_SKEW_MS_MAX, Gubernator, GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk,
     GubernatorError,
@@ -45,15 +46,15 @@ pub use ids::{IdError, ReceiptNumber};
 pub use key::{Debit, Key};
 pub use known::Stranger;
 pub use node::{Node, NodeConfig};
-pub use tollgate_mode::{Figure, Metric, MetricKind, ModeKind, Value};
+pub use tollgate_mode::{Figure, FigureValue, Metric, MetricKind, ModeKind};
 pub use tollgate_split::{Adapt, Split as SplitSettings};
 pub use tollgate_supply::{BadLimits, SupplyConfig, limits as supply_limits};
 
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
-    Action as QuotaAction, Bucket as QuotaBucket, LEDGER_BYTES_MAX, Nudge, PlaneId, QuotaFigures,
-    QuotaRules, QuotaStand, QuotaTold, Report as QuotaReport, client_of, encode_nudge,
+    Action as QuotaAction, LEDGER_BYTES_MAX, Nudge, PlaneId, QuotaBucket, QuotaFigures,
+    QuotaReport, QuotaRules, QuotaStand, QuotaTold, client_of, encode_nudge,
 };
 
-pub use scope::{Read, Scope, UnknownContract, Within};
+pub use scope::{PolicyReadings, Scope, UnknownContract, Within};
 pub use terms::Knowledge;

@@ -7,15 +7,15 @@
 use std::sync::Arc;
 
 use tollgate_contract::{Contract, Contracts, Unmatched};
-use tollgate_limit::{Cost, Instant, Lot, Status};
+use tollgate_limit::{Cost, Instant, KeyStatus, Lot};
 use tollgate_table::{Budget, Counters, Print, Seed, Sweep, WhenFull};
 
-use crate::answer::{Answer, Booking, Place, Receipt};
+use crate::answer::{Answer, Booking, KeyLocation, Receipt};
 use crate::apart::Due;
 use crate::batch::{self, Printed};
 use crate::cells::Cells;
-use crate::company::{Company, Membership, Parts, Seats};
-use crate::decide::{Ask, Bound};
+use crate::company::{Company, CoordinatedPolicies, Membership, Seats};
+use crate::decide::{Bound, DecideRequest};
 use crate::heirs::Swap;
 use crate::ids::Ids;
 use crate::key::Key;
@@ -150,7 +150,7 @@ impl Node {
             lone => (None, lone.filter(|lone| !lone.cells.is_staged())),
         };
         let parts = cells.iter().filter_map(|cells| cells.parts());
-        let seats = parts.flat_map(Parts::each);
+        let seats = parts.flat_map(CoordinatedPolicies::each);
         let seats = seats.map(|part| (part.seat.tag, Arc::clone(&part.seat)));
         let seats: Seats = seats.collect();
         if let Some(company) = &lasting.company {
@@ -186,12 +186,12 @@ impl Node {
 
     /// Where a bare key is that binds one contract only, in which keys may have terms of their own.
     #[inline]
-    pub(crate) fn lone_own(&self, key: Key<'_>) -> Option<(Place, &Cells)> {
+    pub(crate) fn lone_own(&self, key: Key<'_>) -> Option<(KeyLocation, &Cells)> {
         let Lone { place, cells } = self.lone_own.as_ref()?;
         if let Key::Entries(_) = key {
             return None;
         }
-        let place = Place {
+        let place = KeyLocation {
             contract: *place,
             cells: cells.id,
             print: bare_print(&self.seed, key),
@@ -217,7 +217,7 @@ impl Node {
             && let Some((plain, taken)) =
                 cells.take(print, cost, || if cached { early } else { late(&now) })
         {
-            let place = Place {
+            let place = KeyLocation {
                 contract: *place,
                 cells: cells.id,
                 print,
@@ -225,7 +225,7 @@ impl Node {
             return Answer::taken(place, plain, taken).by(self.version);
         }
         let now = if cached { early } else { late(&now) };
-        self.whole().check_any(key, Ask { cost, now })
+        self.whole().check_any(key, DecideRequest { cost, now })
     }
 
     /// Decides many requests at one time, in order, and hands each answer over; faster than one by one.
@@ -297,13 +297,13 @@ impl Node {
     }
 
     /// How each policy of each contract that binds the key stands.
-    pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<Status>)> {
+    pub fn status(&self, key: Key<'_>, now: Instant) -> Vec<(usize, Vec<KeyStatus>)> {
         self.whole().status(key, now).each
     }
 
     /// How each policy of the contract of a booking stands for its key; `None` where the contract was followed by
     /// another.
-    pub fn standing(&self, booking: &Booking, now: Instant) -> Option<Vec<Status>> {
+    pub fn standing(&self, booking: &Booking, now: Instant) -> Option<Vec<KeyStatus>> {
         let cells = self.cells_of(booking.contract)?;
         let statuses = cells.status(booking.print, now);
         (cells.id == booking.cells && !cells.is_left()).then_some(statuses)
@@ -373,14 +373,16 @@ impl Node {
     }
 
     /// Contracts with policies that are counted with other nodes, and these.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Contract, &Parts)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (&Contract, &CoordinatedPolicies)> {
         let contracts = self.contracts.as_slice().iter();
         let both = contracts.zip(&self.cells);
         both.filter_map(|(contract, cells)| Some((contract, cells.parts()?)))
     }
 
     /// The same, each with its place.
-    pub(crate) fn placed_parts(&self) -> impl Iterator<Item = (usize, &Contract, &Parts)> {
+    pub(crate) fn placed_parts(
+        &self,
+    ) -> impl Iterator<Item = (usize, &Contract, &CoordinatedPolicies)> {
         let contracts = self.contracts.as_slice().iter();
         let both = contracts.zip(&self.cells).enumerate();
         both.filter_map(|(place, (contract, cells))| Some((place, contract, cells.parts()?)))

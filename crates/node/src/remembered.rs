@@ -4,15 +4,15 @@
 //! is. Only an answer by terms of a key's own is kept whole, as it shares them. Not here: for how long ids are
 //! remembered, and how many (`ids`).
 
-use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
-use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
+use tollgate_gossip::{Decoder, Encoder, Malformed, ModeKey};
+use tollgate_limit::{Charge, Instant, Span, Verdict};
 use tollgate_table::Print;
 
 use crate::answer::{Answer, Booking, KeyTerms, Receipt, RefusedBy};
 
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum IdRecord {
     /// A reservation: the answer it got, and what it was settled at.
     Reservation {
         answer: Answer,
@@ -22,7 +22,7 @@ pub(crate) enum Entry {
     Done(Option<Answer>),
 }
 
-impl Entry {
+impl IdRecord {
     /// Whether something was decided or done.
     pub(crate) const fn is_decided(&self) -> bool {
         let (Self::Reservation { answer, .. } | Self::Done(Some(answer))) = self else {
@@ -37,28 +37,28 @@ impl Entry {
 
 /// The same as it is kept.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum StoredIdRecord {
     /// A write that was done.
     Done,
     Short(Box<[u8]>),
-    Whole(Box<Entry>),
+    Whole(Box<IdRecord>),
 }
 
-impl Kept {
-    pub(crate) fn new(entry: Entry) -> Self {
+impl StoredIdRecord {
+    pub(crate) fn new(entry: IdRecord) -> Self {
         match short(&entry) {
-            _ if entry == Entry::Done(None) => Self::Done,
+            _ if entry == IdRecord::Done(None) => Self::Done,
             Some(bytes) => Self::Short(bytes),
             None => Self::Whole(Box::new(entry)),
         }
     }
 
     /// What it stands for. A receipt whose copies are one has this number.
-    pub(crate) fn entry(&self, number: u64) -> Entry {
+    pub(crate) fn entry(&self, number: u64) -> IdRecord {
         match self {
-            Self::Done => Entry::Done(None),
+            Self::Done => IdRecord::Done(None),
             // Nobody but `short` writes them.
-            Self::Short(bytes) => read(bytes, number).unwrap_or(Entry::Done(None)),
+            Self::Short(bytes) => read(bytes, number).unwrap_or(IdRecord::Done(None)),
             Self::Whole(entry) => (**entry).clone(),
         }
     }
@@ -68,20 +68,20 @@ impl Kept {
         match self {
             Self::Done => 0,
             Self::Short(bytes) => allocated(bytes.len()),
-            Self::Whole(_) => allocated(size_of::<Entry>()) + BOOKINGS_BYTES,
+            Self::Whole(_) => allocated(size_of::<IdRecord>()) + BOOKINGS_BYTES,
         }
     }
 }
 
 /// An entry as bytes; `None` where it does not fit.
-fn short(entry: &Entry) -> Option<Box<[u8]>> {
+fn short(entry: &IdRecord) -> Option<Box<[u8]>> {
     let mut out = Encoder::default();
     let answer = match entry {
-        Entry::Done(answer) => {
+        IdRecord::Done(answer) => {
             out.count(0);
             answer.as_ref()?
         }
-        Entry::Reservation { answer, settled } => {
+        IdRecord::Reservation { answer, settled } => {
             // Zero is none.
             out.varint(1 + settled.map_or(0, |settled| 1 + u128::from(settled)));
             answer
@@ -91,18 +91,18 @@ fn short(entry: &Entry) -> Option<Box<[u8]>> {
     Some(Box::from(&*out.finish()))
 }
 
-fn read(bytes: &[u8], number: u64) -> Result<Entry, Malformed> {
+fn read(bytes: &[u8], number: u64) -> Result<IdRecord, Malformed> {
     let mut from = Decoder::from_first(bytes);
     let kind = from.varint()?;
     let answer = take(&mut from, number)?;
     let settled = |kind: u128| u64::try_from(kind).map_err(|_| Malformed::Value);
     Ok(match kind {
-        0 => Entry::Done(Some(answer)),
-        1 => Entry::Reservation {
+        0 => IdRecord::Done(Some(answer)),
+        1 => IdRecord::Reservation {
             answer,
             settled: None,
         },
-        kind => Entry::Reservation {
+        kind => IdRecord::Reservation {
             answer,
             settled: Some(settled(kind - 2)?),
         },
@@ -158,8 +158,8 @@ fn put(out: &mut Encoder, answer: &Answer) -> Option<()> {
         if booking.terms != 0 {
             out.count(booking.terms);
         }
-        out.key(Key(
-            u128::from(booking.print.0) << 64 | u128::from(at.as_nanos())
+        out.key(ModeKey(
+            u128::from(booking.print.0) << 64 | u128::from(at.as_nanos()),
         ));
         out.count(cost);
         out.count(charged);
@@ -225,7 +225,7 @@ fn booking(from: &mut Decoder<'_>, contract: Option<usize>) -> Result<Booking, M
     };
     let terms = if head & 2 == 0 { 0 } else { from.count()? };
     let cells = u64::try_from(head >> 2).map_err(|_| Malformed::Value)?;
-    let Key(both) = from.key()?;
+    let ModeKey(both) = from.key()?;
     let low = |both: u128| u64::try_from(both & u128::from(u64::MAX)).unwrap_or(0);
     Ok(Booking {
         contract,
@@ -347,11 +347,11 @@ mod tests {
         #[test]
         fn an_entry_is_what_it_was(answer in answers(), kind in 0..3, settled in any::<Option<u64>>()) {
             let entry = match kind {
-                0 => Entry::Done(None),
-                1 => Entry::Done(Some(answer)),
-                _ => Entry::Reservation { answer, settled },
+                0 => IdRecord::Done(None),
+                1 => IdRecord::Done(Some(answer)),
+                _ => IdRecord::Reservation { answer, settled },
             };
-            prop_assert_eq!(Kept::new(entry.clone()).entry(7), entry);
+            prop_assert_eq!(StoredIdRecord::new(entry.clone()).entry(7), entry);
         }
     }
 }

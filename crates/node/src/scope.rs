@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Descriptor, NamedPolicy, Unmatched};
-use tollgate_limit::{Cost, Forecast, Instant, Lot, Status};
+use tollgate_limit::{Cost, Forecast, Instant, KeyStatus, Lot};
 use tollgate_table::{Print, Seed};
 
-use crate::answer::{Answer, OwnTerms, Place};
+use crate::answer::{Answer, KeyLocation, OwnTerms};
 use crate::batch::CHUNK;
-use crate::cells::{Cells, Step};
-use crate::decide::{Ask, Bound, decide};
+use crate::cells::{Cells, PrefetchStep};
+use crate::decide::{Bound, DecideRequest, decide};
 use crate::key::Key;
 use crate::node::{Node, bare_print};
 
@@ -43,7 +43,7 @@ impl core::error::Error for UnknownContract {}
 
 /// What is known of a key: something for each policy of each contract that binds it.
 #[derive(Clone, Debug)]
-pub struct Read<'a, T> {
+pub struct PolicyReadings<'a, T> {
     /// The node whose contracts these are.
     pub node: &'a Node,
     /// The place of each contract, and what its policies say in order.
@@ -52,7 +52,7 @@ pub struct Read<'a, T> {
     pub terms: Vec<OwnTerms>,
 }
 
-impl<'a, T> Read<'a, T> {
+impl<'a, T> PolicyReadings<'a, T> {
     /// Each policy as it is for the key, its contract, whether it is of terms of the key's own, and what it says.
     pub fn policies(
         &mut self,
@@ -116,12 +116,12 @@ impl<'a> Within<'a> {
         if let Part::All = self.part {
             return self.node.check(key, cost, now);
         }
-        self.check_any(key, Ask { cost, now })
+        self.check_any(key, DecideRequest { cost, now })
     }
 
     /// Decides one request, whatever its key and however many contracts bind it.
     #[inline(never)]
-    pub(crate) fn check_any(&self, key: Key<'_>, ask: Ask) -> Answer {
+    pub(crate) fn check_any(&self, key: Key<'_>, ask: DecideRequest) -> Answer {
         let mut within = *self;
         loop {
             if let Some(answer) = within.decide(&mut within.bind(key), ask) {
@@ -136,7 +136,7 @@ impl<'a> Within<'a> {
 
     /// Decides one request of which it is known what binds it. A key that nothing binds is refused where the contracts
     /// say so; in a domain it passes, as those who ask by domains take it for.
-    pub(crate) fn decide(&self, bound: &mut [Bound<'_>], ask: Ask) -> Option<Answer> {
+    pub(crate) fn decide(&self, bound: &mut [Bound<'_>], ask: DecideRequest) -> Option<Answer> {
         let refuses = || self.node.unmatched() == Unmatched::Deny;
         let is_domain = matches!(self.part, Part::Domain(_));
         if bound.is_empty() && !is_domain && refuses() {
@@ -184,12 +184,12 @@ impl<'a> Within<'a> {
     }
 
     /// How each policy of each contract that binds the key stands, by the newest contracts.
-    pub fn status(&self, key: Key<'_>, now: Instant) -> Read<'a, Status> {
+    pub fn status(&self, key: Key<'_>, now: Instant) -> PolicyReadings<'a, KeyStatus> {
         self.read(key, now, |bound| bound.cells.status(bound.print, now))
     }
 
     /// What each policy of each contract that binds the key would say to a request, by the newest contracts.
-    pub fn foresee(&self, key: Key<'_>, cost: Cost, now: Instant) -> Read<'a, Forecast> {
+    pub fn foresee(&self, key: Key<'_>, cost: Cost, now: Instant) -> PolicyReadings<'a, Forecast> {
         self.read(key, now, |b| b.cells.foresee(b.print, cost, now, b.lot))
     }
 
@@ -199,7 +199,7 @@ impl<'a> Within<'a> {
         key: Key<'_>,
         now: Instant,
         read: impl Fn(&Bound<'_>) -> Vec<T>,
-    ) -> Read<'a, T> {
+    ) -> PolicyReadings<'a, T> {
         let mut within = *self;
         loop {
             let bound = within.bind(key);
@@ -210,7 +210,7 @@ impl<'a> Within<'a> {
             match within.next() {
                 Some(next) => within = next,
                 None => {
-                    return Read {
+                    return PolicyReadings {
                         node: within.node,
                         each,
                         terms,
@@ -229,13 +229,13 @@ impl<'a> Within<'a> {
     ) {
         let bound = requests.iter().map(|(key, _)| self.bind(*key));
         let mut bound: SmallVec<[_; CHUNK]> = bound.collect();
-        for step in [Step::Page, Step::Slots] {
+        for step in [PrefetchStep::Page, PrefetchStep::Slots] {
             for bound in bound.iter().flatten() {
                 bound.cells.prefetch(bound.print, step);
             }
         }
         for (bound, (key, cost)) in bound.iter_mut().zip(requests) {
-            let ask = Ask { cost: *cost, now };
+            let ask = DecideRequest { cost: *cost, now };
             answer(match self.decide(bound, ask) {
                 Some(decided) => decided.by(self.node.version()),
                 None => self.check_any(*key, ask),
@@ -245,7 +245,7 @@ impl<'a> Within<'a> {
 
     /// Where a key is that binds one contract only, in which keys may have terms of their own; found without its lot.
     #[inline]
-    pub(crate) fn lone_own(&self, key: Key<'_>) -> Option<(Place, &'a Cells)> {
+    pub(crate) fn lone_own(&self, key: Key<'_>) -> Option<(KeyLocation, &'a Cells)> {
         match self.part {
             Part::All => self.node.lone_own(key),
             Part::Domain(_) | Part::Contract(_) => None,

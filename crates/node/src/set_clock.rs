@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Cell, CellError, Instant, PolicySet, Span};
-use tollgate_table::{Print, Rules, Table};
+use tollgate_table::{CellRules, Print, Table};
 
 use crate::cells::{Cells, on_table};
-use crate::durable::{Row, WrittenCell};
+use crate::durable::{DurableRow, WrittenCell};
 use crate::node::Node;
-use crate::terms::Slot;
+use crate::terms::CellSlot;
 use crate::worth::Worth;
 
 /// A charge may be that much ahead, by clocks of other nodes that are a little off.
@@ -58,21 +58,21 @@ impl Cells {
         cell: WrittenCell<'_>,
         from: Instant,
         to: Instant,
-    ) -> Result<Option<Row>, CellError> {
+    ) -> Result<Option<DurableRow>, CellError> {
         on_table!(self, table => row_ahead(table, self, cell, from, to))
     }
 }
 
 /// Moves a row of this table's contract ahead.
-fn row_ahead<const N: usize, S: Slot<N>>(
+fn row_ahead<const N: usize, S: CellSlot<N>>(
     _: &Table<S, Worth>,
     cells: &Cells,
     cell: WrittenCell<'_>,
     from: Instant,
     to: Instant,
-) -> Result<Option<Row>, CellError>
+) -> Result<Option<DurableRow>, CellError>
 where
-    Worth: Rules<S>,
+    Worth: CellRules<S>,
 {
     let mut slot = S::written(cells, cell, from)?;
     let (set, cell) = slot.open(cells, None, from);
@@ -108,7 +108,7 @@ pub(crate) fn is_left_ahead(at: Instant, from: Instant, to: Instant) -> bool {
 }
 
 /// Brings a slot that was written elsewhere, or by a process before this one, back from a time that is still to come.
-pub(crate) fn back_from_the_future<const N: usize, S: Slot<N>>(
+pub(crate) fn back_from_the_future<const N: usize, S: CellSlot<N>>(
     slot: &mut S,
     cells: &Cells,
     now: Instant,
@@ -129,7 +129,7 @@ pub(crate) fn no_later(at: Instant, now: Instant) -> Instant {
 }
 
 /// Changes everything that a table remembers, each key once.
-pub(crate) fn walk<C, R: Rules<C>>(
+pub(crate) fn walk<C, R: CellRules<C>>(
     table: &Table<C, R>,
     now: Instant,
     mut change: impl FnMut(Print, &mut C),

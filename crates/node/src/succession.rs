@@ -11,15 +11,15 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, Contracts};
-use tollgate_limit::{Instant, PolicySet, Receipt as Charge};
-use tollgate_table::{Budget, Counters, Holder, Seed, Share, TableConfig};
+use tollgate_limit::{Charge, Instant, PolicySet};
+use tollgate_table::{Budget, Counters, Holder, MemoryShare, Seed, TableConfig};
 
 use crate::answer::{Answer, Booking};
 use crate::beside::Beside;
 use crate::cells::{Cells, Lineage};
-use crate::company::{Company, Membership, Parts, Seats};
+use crate::company::{Company, CoordinatedPolicies, Membership, Seats};
 use crate::dirty::Dirty;
-use crate::heirs::{Heir, Origin, Places, Swap, translate};
+use crate::heirs::{FormerPlaces, Heir, Origin, Swap, translate};
 use crate::ids::Ids;
 use crate::node::{Node, NodeConfig, shards_each};
 use crate::terms;
@@ -42,7 +42,7 @@ pub(crate) struct Lasting {
 }
 
 /// What counts a contract's policies besides its cells: parts, and cells beside them.
-type Counted = (Option<(Parts, PolicySet)>, Option<Beside>);
+type Counted = (Option<(CoordinatedPolicies, PolicySet)>, Option<Beside>);
 
 /// What came before the contracts there are.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ struct Past {
     /// Cells with something left to carry over, and the page at which to go on.
     open: Vec<(Arc<Cells>, usize)>,
     /// By number of cells that have an heir: its number, and where its policies were.
-    heirs: BTreeMap<u64, (u64, Places)>,
+    heirs: BTreeMap<u64, (u64, FormerPlaces)>,
     /// What happened in cells that are no more.
     counters: Counters,
 }
@@ -88,8 +88,8 @@ impl Lasting {
         contract: &Contract,
         before: &Seats,
         now: Instant,
-    ) -> Option<(Parts, PolicySet)> {
-        Parts::of(self.company.as_ref()?, contract, before, now)
+    ) -> Option<(CoordinatedPolicies, PolicySet)> {
+        CoordinatedPolicies::of(self.company.as_ref()?, contract, before, now)
     }
 
     /// The cells of a contract, and beside them those of keys with terms of their own where others are counted with
@@ -99,7 +99,7 @@ impl Lasting {
         contract: &Contract,
         contracts: usize,
         origin: Option<(&Cells, Origin)>,
-        parts: Option<(Parts, PolicySet)>,
+        parts: Option<(CoordinatedPolicies, PolicySet)>,
     ) -> Arc<Cells> {
         let is_assigned = self.config.is_assigned && contract.plan.is_some();
         let beside = (is_assigned && parts.is_some()).then(|| {
@@ -150,8 +150,8 @@ impl Lasting {
         let share = match &origin {
             Some((old, _)) => Arc::clone(&old.share),
             // Machines hold their bytes without a share.
-            None if is_hollow => Share::fixed(&self.budget, 0),
-            None => Share::equal(&self.budget),
+            None if is_hollow => MemoryShare::fixed(&self.budget, 0),
+            None => MemoryShare::equal(&self.budget),
         };
         let before = origin.as_ref().and_then(|(old, _)| old.dirty.clone());
         let dirty = before.unwrap_or_else(|| {
@@ -308,7 +308,7 @@ impl Node {
 
 impl Past {
     /// Makes `new` the heir of `old`.
-    fn pass(&mut self, old: &Arc<Cells>, new: &Arc<Cells>, places: Places, swap: &Arc<Swap>) {
+    fn pass(&mut self, old: &Arc<Cells>, new: &Arc<Cells>, places: FormerPlaces, swap: &Arc<Swap>) {
         let heir = Heir {
             swap: Arc::clone(swap),
             cells: Arc::clone(new),
@@ -367,7 +367,7 @@ fn counts_alike(old: &Contract, new: &Contract) -> bool {
 }
 
 /// For each policy of `new`, the place of its namesake in `old`.
-fn places(old: &Contract, new: &Contract) -> Places {
+fn places(old: &Contract, new: &Contract) -> FormerPlaces {
     terms::places(&old.policies, &new.policies)
 }
 

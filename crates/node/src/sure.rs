@@ -7,19 +7,19 @@
 use tollgate_limit::{Cost, Instant};
 use tollgate_table::Print;
 
-use crate::answer::{Answer, Place};
+use crate::answer::{Answer, KeyLocation};
 use crate::cells::{Cells, Width};
-use crate::decide::{Ask, Bound};
+use crate::decide::{Bound, DecideRequest};
 use crate::key::Key;
 use crate::known::Stranger;
 use crate::scope::Within;
-use crate::terms::{Own, Slot, Wanted};
+use crate::terms::{CellSlot, TermsCell, Wanted};
 
 impl Within<'_> {
     /// Decides one request and charges it; `None` where in a contract that binds the key its terms are not known, or
     /// its counts are away.
     pub fn check_known(&self, key: Key<'_>, cost: Cost, now: Instant) -> Option<Answer> {
-        let ask = Ask { cost, now };
+        let ask = DecideRequest { cost, now };
         if let Some((place, cells)) = self.lone_own(key)
             && let Some(answer) = cells.take_own(place, ask)
         {
@@ -68,7 +68,7 @@ impl Cells {
     /// Decides the short way for a key with terms of its own that its cell is sure to follow, where they have a short
     /// way.
     #[inline]
-    fn take_own(&self, place: Place, ask: Ask) -> Option<Answer> {
+    fn take_own(&self, place: KeyLocation, ask: DecideRequest) -> Option<Answer> {
         let Width::Own(table) = &self.width else {
             return None;
         };
@@ -76,7 +76,7 @@ impl Cells {
             if self.is_left() || !own.is_sure(self, ask.now) {
                 return None;
             }
-            let Own { cell, by, .. } = own;
+            let TermsCell { cell, by, .. } = own;
             let plain = by.set(&self.set).plain()?;
             let taken = plain.take(cell, ask.cost, ask.now)?;
             self.changed(place.print);
@@ -99,7 +99,7 @@ impl Cells {
 
     /// The terms that a key is known to have, unless it has a slot that is sure to follow them.
     #[inline]
-    pub(crate) fn wanted_by<const N: usize, S: Slot<N>>(
+    pub(crate) fn wanted_by<const N: usize, S: CellSlot<N>>(
         &self,
         slot: Option<&S>,
         print: Print,

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
-use tollgate_limit::{Cell, CellError, Instant, PolicySet, Receipt};
-use tollgate_table::{Print, Rules, Share, Table, TableConfig};
+use tollgate_limit::{Cell, CellError, Charge, Instant, PolicySet};
+use tollgate_table::{CellRules, MemoryShare, Print, Table, TableConfig};
 
 use crate::apart::merge;
 use crate::cells::{Cells, durable, restored};
 use crate::durable::WrittenCell;
-use crate::heirs::{Places, translate};
+use crate::heirs::{FormerPlaces, translate};
 
 /// What somebody knows of the terms of a key.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub(crate) struct Assigned {
 }
 
 impl Assigned {
-    pub(crate) fn new(contract: &Contract, config: TableConfig, share: Arc<Share>) -> Self {
+    pub(crate) fn new(contract: &Contract, config: TableConfig, share: Arc<MemoryShare>) -> Self {
         Self {
             known: Table::new(Learnt, config, share),
             turned: AtomicU64::new(0),
@@ -159,7 +159,7 @@ struct Sure {
 #[derive(Debug)]
 struct Learnt;
 
-impl Rules<Knowledge> for Learnt {
+impl CellRules<Knowledge> for Learnt {
     fn fresh_at(&self, known: &Knowledge) -> u64 {
         known.until.as_nanos()
     }
@@ -171,7 +171,7 @@ impl Rules<Knowledge> for Learnt {
 
 /// What is remembered of a key: its state, the terms that wrote it, and those before.
 #[derive(Clone, Debug)]
-pub(crate) struct Own {
+pub(crate) struct TermsCell {
     pub(crate) cell: Cell<1>,
     pub(crate) by: Knowledge,
     /// And whether other keys have them too.
@@ -180,7 +180,7 @@ pub(crate) struct Own {
     sure: Sure,
 }
 
-impl Own {
+impl TermsCell {
     /// A key never seen by whoever knows of terms.
     const fn with(cell: Cell<1>, by: Knowledge) -> Self {
         Self {
@@ -239,7 +239,7 @@ impl Sure {
 }
 
 /// What a table of cells holds for a key.
-pub(crate) trait Slot<const N: usize>: Clone {
+pub(crate) trait CellSlot<const N: usize>: Clone {
     /// The slot of a key never seen.
     fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self;
 
@@ -261,7 +261,7 @@ pub(crate) trait Slot<const N: usize>: Clone {
     fn terms(&self) -> Option<&Arc<Terms>>;
 
     /// A charge of before as its policies see it today; `None` where that is too long ago to know.
-    fn translate(&self, cells: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt>;
+    fn translate(&self, cells: &Cells, receipt: &Charge, made_by: u64) -> Option<Charge>;
 
     /// A slot with this cell, of the contract's own policies.
     fn of(cells: &Cells, cell: Cell<N>) -> Self;
@@ -280,7 +280,7 @@ pub(crate) trait Slot<const N: usize>: Clone {
     }
 
     /// What becomes of a slot of the contract before. `places` are those that the contract's own policies had there.
-    fn adopted<const M: usize, O: Slot<M>>(
+    fn adopted<const M: usize, O: CellSlot<M>>(
         cells: &Cells,
         old: &Cells,
         places: &[Option<usize>],
@@ -298,12 +298,12 @@ pub(crate) trait Slot<const N: usize>: Clone {
     }
 
     /// The same, where it has terms of its own.
-    fn into_own(self) -> Result<Own, Self> {
+    fn into_own(self) -> Result<TermsCell, Self> {
         Err(self)
     }
 }
 
-impl<const N: usize> Slot<N> for Cell<N> {
+impl<const N: usize> CellSlot<N> for Cell<N> {
     #[inline]
     fn fresh(cells: &Cells, _: Option<&Wanted>) -> Self {
         Self::fresh(&cells.set)
@@ -333,7 +333,7 @@ impl<const N: usize> Slot<N> for Cell<N> {
         None
     }
 
-    fn translate(&self, _: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt> {
+    fn translate(&self, _: &Cells, receipt: &Charge, made_by: u64) -> Option<Charge> {
         // Places of policies in terms are not those in the contract.
         (made_by == 0).then_some(*receipt)
     }
@@ -347,7 +347,7 @@ impl<const N: usize> Slot<N> for Cell<N> {
     }
 }
 
-impl Slot<1> for Own {
+impl CellSlot<1> for TermsCell {
     fn fresh(cells: &Cells, wanted: Option<&Wanted>) -> Self {
         let by = wanted.map(|wanted| wanted.knowledge.clone());
         let by = by.unwrap_or_else(|| Knowledge::none(Instant::default()));
@@ -378,7 +378,7 @@ impl Slot<1> for Own {
         self.by.terms.as_ref()
     }
 
-    fn translate(&self, cells: &Cells, receipt: &Receipt, made_by: u64) -> Option<Receipt> {
+    fn translate(&self, cells: &Cells, receipt: &Charge, made_by: u64) -> Option<Charge> {
         let default = &cells.assigned.as_ref()?.default;
         let today = self.terms().unwrap_or(default);
         if today.version == made_by {
@@ -424,7 +424,7 @@ impl Slot<1> for Own {
     }
 
     /// Terms of its own stay until newer ones are known.
-    fn adopted<const M: usize, O: Slot<M>>(
+    fn adopted<const M: usize, O: CellSlot<M>>(
         cells: &Cells,
         old: &Cells,
         places: &[Option<usize>],
@@ -468,7 +468,7 @@ impl Cells {
 }
 
 /// For each policy of `new`, the place of its namesake in `old`.
-pub(crate) fn places(old: &[NamedPolicy], new: &[NamedPolicy]) -> Places {
+pub(crate) fn places(old: &[NamedPolicy], new: &[NamedPolicy]) -> FormerPlaces {
     let place = |name: &str| old.iter().position(|old| old.name == name);
     new.iter().map(|policy| place(&policy.name)).collect()
 }

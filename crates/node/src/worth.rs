@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Cell, Instant, PolicySet};
-use tollgate_table::{Print, Rules};
+use tollgate_table::{CellRules, Print};
 
 use crate::dirty::Dirty;
-use crate::terms::Own;
+use crate::terms::TermsCell;
 
 /// Tells the table what a cell of these policies is worth.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Worth {
     }
 }
 
-impl<const N: usize> Rules<Cell<N>> for Worth {
+impl<const N: usize> CellRules<Cell<N>> for Worth {
     fn fresh_at(&self, cell: &Cell<N>) -> u64 {
         self.set.fresh_at(cell).as_nanos()
     }
@@ -62,12 +62,12 @@ impl<const N: usize> Rules<Cell<N>> for Worth {
     }
 }
 
-impl Rules<Own> for Worth {
-    fn fresh_at(&self, own: &Own) -> u64 {
+impl CellRules<TermsCell> for Worth {
+    fn fresh_at(&self, own: &TermsCell) -> u64 {
         own.by.set(&self.set).fresh_at(&own.cell).as_nanos()
     }
 
-    fn used(&self, own: &Own, now: u64) -> u32 {
+    fn used(&self, own: &TermsCell, now: u64) -> u32 {
         let set = own.by.set(&self.set);
         set.used(&own.cell, Instant::from_nanos(now))
     }
@@ -84,7 +84,7 @@ impl Rules<Own> for Worth {
         self.goes();
     }
 
-    fn heap_bytes(&self, own: &Own) -> usize {
+    fn heap_bytes(&self, own: &TermsCell) -> usize {
         own.heap_bytes()
     }
 }

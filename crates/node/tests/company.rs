@@ -14,7 +14,7 @@ mod world;
 
 use tollgate_limit::{Cost, Verdict};
 use tollgate_node::{Key, RefusedBy, Scope};
-use world::{SECOND, World, bounce, contracts, standing};
+use world::{NodeWorld, SECOND, bounce, contracts, standing};
 
 const MIXED: &str = "contracts:
   - id: mixed
@@ -32,7 +32,7 @@ fn cost(tokens: u32) -> Cost {
 }
 
 /// Tokens that all nodes together admit of `asked`, asked one by one in turn.
-fn admitted(world: &mut World, key: &str, asked: u32) -> u32 {
+fn admitted(world: &mut NodeWorld, key: &str, asked: u32) -> u32 {
     let nodes = world.nodes.len();
     (0..asked)
         .filter(|turn| {

@@ -46,9 +46,9 @@ proptest! {
             "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 12, per: 60s }] }]";
         let mut world = world::of(4, text);
         world::against_one_bucket(&mut world, text, &steps, |step| match step {
-            Step::Check { node, key, cost } => world::Act::Check(*node, *key, *cost),
-            Step::Charge { node, key, cost } => world::Act::Charge(*node, *key, *cost),
-            Step::Wait(nanos) => world::Act::Wait(*nanos),
+            Step::Check { node, key, cost } => world::WorldAction::Check(*node, *key, *cost),
+            Step::Charge { node, key, cost } => world::WorldAction::Charge(*node, *key, *cost),
+            Step::Wait(nanos) => world::WorldAction::Wait(*nanos),
         })?;
     }
 
@@ -67,9 +67,9 @@ proptest! {
         ]),
     ) {
         let acts = steps.iter().map(|step| match step {
-            Step::Check { key, cost, .. } => world::Act::Check(0, *key, *cost),
-            Step::Charge { key, cost, .. } => world::Act::Charge(0, *key, *cost),
-            Step::Wait(nanos) => world::Act::Wait(*nanos),
+            Step::Check { key, cost, .. } => world::WorldAction::Check(0, *key, *cost),
+            Step::Charge { key, cost, .. } => world::WorldAction::Charge(0, *key, *cost),
+            Step::Wait(nanos) => world::WorldAction::Wait(*nanos),
         });
         world::alone_or_in_company(policy, &acts.collect::<Vec<_>>())?;
     }

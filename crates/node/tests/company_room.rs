@@ -12,7 +12,7 @@
 mod world;
 
 use tollgate_node::RefusedBy;
-use world::{SECOND, World};
+use world::{NodeWorld, SECOND};
 
 #[test]
 fn machines_keep_to_their_part_of_the_bytes() {
@@ -102,7 +102,7 @@ fn a_flood_of_used_up_keys_brings_no_durable_key_a_second_bucket() {
         );
         let mut world = world::small(2, &text, 1 << 20);
         let tag = world.nodes[0].durable_tags()[0];
-        let flush = |world: &World| world.nodes[0].take_dirty_of(tag, &mut Vec::new());
+        let flush = |world: &NodeWorld| world.nodes[0].take_dirty_of(tag, &mut Vec::new());
         flush(&world);
         for key in 0..50 {
             assert!(world.check(0, &format!("used{key}"), 3).is_allowed());

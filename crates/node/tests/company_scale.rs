@@ -22,7 +22,7 @@ use std::time::Instant as Clock;
 use tollgate_limit::Cost;
 use tollgate_node::{Key, Membership, Node, NodeConfig};
 use tollgate_table::Seed;
-use world::{SECOND, World, at, contracts, standing};
+use world::{NodeWorld, SECOND, at, contracts, standing};
 
 const KEYS: u32 = 100_000;
 
@@ -39,7 +39,7 @@ fn a_newcomer_among_many_hot_keys_is_ready_in_five_seconds() {
         }
     }
     let filled = began.elapsed();
-    let sent = |world: &World| -> u64 {
+    let sent = |world: &NodeWorld| -> u64 {
         let all = world.nodes.iter().flat_map(|node| node.gossip_status());
         all.map(|policy| policy.said.bytes).sum()
     };

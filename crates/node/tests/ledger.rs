@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
-use tollgate_node::{Due, Key, Ledger, Node, NodeConfig, Scope, Spot};
+use tollgate_node::{Due, Key, KeyLedger, Node, NodeConfig, Scope, Spot};
 use tollgate_table::Seed;
 
 const CONTRACTS: &str = "contracts:
@@ -52,7 +52,7 @@ impl Kept {
     }
 
     /// Opens, asks and closes; whether something was to be written.
-    fn with<T>(&mut self, ask: impl FnOnce(&mut Ledger<'_>) -> T) -> (T, bool) {
+    fn with<T>(&mut self, ask: impl FnOnce(&mut KeyLedger<'_>) -> T) -> (T, bool) {
         let at = Instant::from_nanos(self.at);
         let opened = self.node.open_ledger(&self.spot, self.bytes.as_deref(), at);
         let mut ledger = opened.unwrap().unwrap();

@@ -11,9 +11,9 @@
 use std::collections::BTreeMap;
 
 use tollgate_kit::Dice;
-use tollgate_lab::nodes::{Decision, Observer, OneBucket, World, contracts};
+use tollgate_lab::nodes::{Decision, NodeWorld, Observer, OneBucket, contracts};
 use tollgate_node::Key;
-use tollgate_sim::{Clock, Weather};
+use tollgate_sim::{Conditions, SimClock};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -53,24 +53,24 @@ impl Observer for Judge {
     }
 }
 
-fn world(coordination: &str, seed: u64) -> World<Judge> {
+fn world(coordination: &str, seed: u64) -> NodeWorld<Judge> {
     let text = format!(
         "contracts: [{{ id: a, key: [user], policies: [{{ name: p, limit: {PER_SECOND}, per: 1s, burst: {BURST}, coordination: {coordination} }}] }}]"
     );
-    let storm = Weather {
+    let storm = Conditions {
         loss: 100_000,
         copies: 100_000,
         late: 20_000,
         late_max: SECOND,
-        ..Weather::between(MS / 4, 20 * MS)
+        ..Conditions::between(MS / 4, 20 * MS)
     };
-    let mut world = World::watched(storm, seed, 1 << 26, Judge::default());
+    let mut world = NodeWorld::watched(storm, seed, 1 << 26, Judge::default());
     world.contracts = contracts(&text);
     world
 }
 
 /// Requests for keys of which some are far above their limit, and faults, as a seed says; then a calm.
-fn run(world: &mut World<Judge>, seed: u64) {
+fn run(world: &mut NodeWorld<Judge>, seed: u64) {
     world.start(NODES as usize, 3 * SECOND);
     let mut dice = Dice::new(seed ^ 0x57);
     let mut back = BTreeMap::new();
@@ -88,11 +88,11 @@ fn run(world: &mut World<Judge>, seed: u64) {
         shake(world, &mut dice, &mut back);
     }
     world.sim.links.heal();
-    world.sim.links.weather = Weather::between(MS / 4, MS);
+    world.sim.links.weather = Conditions::between(MS / 4, MS);
 }
 
 /// Now and then a link is cut one way, or a node falls for a while.
-fn shake(world: &mut World<Judge>, dice: &mut Dice, back: &mut BTreeMap<usize, u64>) {
+fn shake(world: &mut NodeWorld<Judge>, dice: &mut Dice, back: &mut BTreeMap<usize, u64>) {
     let now = world.sim.now();
     if dice.below(500) == 0 {
         let (from, to) = (dice.below(NODES) as u16, dice.below(NODES) as u16);
@@ -132,7 +132,7 @@ fn divided_limits_never_let_one_too_many_pass() {
             for node in 0..NODES as u16 {
                 let ahead = dice.below(20 * SECOND) as i64 - 10 * SECOND as i64;
                 let drift = dice.below(401) as i64 - 200;
-                world.sim.set_clock(node, Clock { ahead, drift });
+                world.sim.set_clock(node, SimClock { ahead, drift });
             }
             run(&mut world, seed);
             world.run(10 * SECOND);

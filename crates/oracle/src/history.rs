@@ -1,9 +1,9 @@
 //! What one policy remembers of one key, whichever its algorithm.
 
 use crate::bucket::{LeakyBucket, TokenBucket};
-use crate::policy::{Algorithm, Policy};
+use crate::policy::{ModelAlgorithm, Policy};
 use crate::search;
-use crate::window::Counts;
+use crate::window::SlotCosts;
 
 /// What one policy remembers of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,18 +13,18 @@ pub enum History {
     /// Of a leaky bucket.
     Leaky(LeakyBucket),
     /// Of everything that counts in windows.
-    Counts(Counts),
+    Counts(SlotCosts),
 }
 
 impl History {
     pub(crate) fn fresh(policy: &Policy) -> Self {
         match policy.algorithm {
-            Algorithm::TokenBucket => History::Token(TokenBucket::full(policy)),
-            Algorithm::LeakyBucket => History::Leaky(LeakyBucket::empty()),
-            Algorithm::FixedWindow
-            | Algorithm::SlidingLog
-            | Algorithm::SlidingCounters { .. }
-            | Algorithm::SlidingWeighted => History::Counts(Counts::default()),
+            ModelAlgorithm::TokenBucket => History::Token(TokenBucket::full(policy)),
+            ModelAlgorithm::LeakyBucket => History::Leaky(LeakyBucket::empty()),
+            ModelAlgorithm::FixedWindow
+            | ModelAlgorithm::SlidingLog
+            | ModelAlgorithm::SlidingCounters { .. }
+            | ModelAlgorithm::SlidingWeighted => History::Counts(SlotCosts::default()),
         }
     }
 

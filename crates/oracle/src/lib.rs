@@ -9,9 +9,9 @@
 //! Deliberately absent: eviction, bounded memory, concurrency, policy changes, speed.
 //!
 //! ```
-//! use tollgate_oracle::{Algorithm, Model, Period, Policy};
+//! use tollgate_oracle::{ModelAlgorithm, Model, Period, Policy};
 //!
-//! let mut model = Model::new(vec![Policy::new(Algorithm::TokenBucket, 2, Period::Nanos(1_000))]);
+//! let mut model = Model::new(vec![Policy::new(ModelAlgorithm::TokenBucket, 2, Period::Nanos(1_000))]);
 //! assert!(model.check("a", 2, 0).allowed);
 //! assert_eq!(model.check("a", 1, 0).retry_after, Some(500));
 //! ```
@@ -33,7 +33,7 @@ mod window;
 
 pub use bucket::{LeakyBucket, TokenBucket};
 pub use history::History;
-pub use model::{Answer, KeyState, Model, PolicyAnswer, Receipt};
+pub use model::{KeyState, Model, ModelAnswer, ModelReceipt, PolicyAnswer};
 pub use operation::Operation;
-pub use policy::{Algorithm, Period, Policy};
-pub use window::Counts;
+pub use policy::{ModelAlgorithm, Period, Policy};
+pub use window::SlotCosts;

@@ -7,7 +7,7 @@ use crate::policy::Policy;
 
 /// What the model answers to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// Whether every policy admits the request.
     pub allowed: bool,
     /// The policy that refuses longest in the state this request leaves behind; the first of several.
@@ -24,7 +24,7 @@ pub struct Answer {
     /// What each policy alone says, in order.
     pub per_policy: Vec<PolicyAnswer>,
     /// What to settle later; only an admitted request that cost anything has one.
-    pub receipt: Option<Receipt>,
+    pub receipt: Option<ModelReceipt>,
 }
 
 /// What one policy says to a request.
@@ -47,7 +47,7 @@ pub struct PolicyAnswer {
 
 /// Proof of a charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct ModelReceipt {
     /// Who was charged.
     pub key: String,
     /// When, after clamping.
@@ -92,7 +92,7 @@ impl Model {
     }
 
     /// Asks whether a request passes and charges it if so. A cost of zero is a peek.
-    pub fn check(&mut self, key: &str, cost: u64, now_ns: u64) -> Answer {
+    pub fn check(&mut self, key: &str, cost: u64, now_ns: u64) -> ModelAnswer {
         let before = self.state(key);
         let now_ns = before.clamp(now_ns);
         let now = i128::from(now_ns);
@@ -114,7 +114,7 @@ impl Model {
                 charged.push(index);
             }
         }
-        let receipt = Receipt {
+        let receipt = ModelReceipt {
             key: key.to_owned(),
             time_ns: now_ns,
             cost,
@@ -148,7 +148,7 @@ impl Model {
     }
 
     /// Corrects the charge of a receipt to what the request really cost.
-    pub fn settle(&mut self, receipt: &Receipt, actual: u64, now_ns: u64) {
+    pub fn settle(&mut self, receipt: &ModelReceipt, actual: u64, now_ns: u64) {
         if actual == receipt.cost {
             return;
         }
@@ -204,7 +204,7 @@ impl Model {
 
     /// Waits are those of the state the request found; what is left, and when to come back, are those of the
     /// state it leaves behind, which differs for a refused request only where refused requests count.
-    fn answer(&self, before: &KeyState, after: &KeyState, asked: Asked) -> Answer {
+    fn answer(&self, before: &KeyState, after: &KeyState, asked: Asked) -> ModelAnswer {
         let Asked {
             now,
             cost,
@@ -244,7 +244,7 @@ impl Model {
             .map(|answer| answer.wait)
             .max()
             .unwrap_or(0);
-        Answer {
+        ModelAnswer {
             allowed,
             policy,
             remaining: match policy {
@@ -277,7 +277,7 @@ struct Asked {
     now: i128,
     cost: u64,
     admitted: Vec<bool>,
-    receipt: Option<Receipt>,
+    receipt: Option<ModelReceipt>,
 }
 
 type Change = fn(&mut History, &Policy, i128, u64);

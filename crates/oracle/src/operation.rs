@@ -1,6 +1,6 @@
 //! One thing that can be done to a limiter, as data, so that a trace can be generated, shrunk and replayed.
 
-use crate::model::{Answer, Model, Receipt};
+use crate::model::{Model, ModelAnswer, ModelReceipt};
 
 /// One thing that can be done to a limiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl Model {
     pub fn apply(
         &mut self,
         operation: &Operation,
-        outstanding: &mut Vec<Receipt>,
-    ) -> Option<Answer> {
+        outstanding: &mut Vec<ModelReceipt>,
+    ) -> Option<ModelAnswer> {
         match operation {
             Operation::Check { key, cost, now_ns } => {
                 let answer = self.check(key, *cost, *now_ns);

@@ -5,7 +5,7 @@ use crate::calendar;
 
 /// The counting rule of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum ModelAlgorithm {
     /// A bucket refilled continuously; optionally a shaper, see [`Policy::delay`].
     TokenBucket,
     /// A queue that drains at a fixed rate.
@@ -55,7 +55,7 @@ impl Period {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The counting rule.
-    pub algorithm: Algorithm,
+    pub algorithm: ModelAlgorithm,
     /// How much cost fits into a period.
     pub limit: u64,
     /// How long the period is.
@@ -77,7 +77,7 @@ pub struct Policy {
 
 impl Policy {
     /// A policy with every option at its default.
-    pub fn new(algorithm: Algorithm, limit: u64, period: Period) -> Self {
+    pub fn new(algorithm: ModelAlgorithm, limit: u64, period: Period) -> Self {
         Policy {
             algorithm,
             limit,
@@ -94,11 +94,13 @@ impl Policy {
     /// The most that a single request can ever cost: the depth of a bucket, the limit of a window.
     pub fn capacity(&self) -> u64 {
         match self.algorithm {
-            Algorithm::TokenBucket | Algorithm::LeakyBucket => self.burst.unwrap_or(self.limit),
-            Algorithm::FixedWindow
-            | Algorithm::SlidingLog
-            | Algorithm::SlidingCounters { .. }
-            | Algorithm::SlidingWeighted => self.limit,
+            ModelAlgorithm::TokenBucket | ModelAlgorithm::LeakyBucket => {
+                self.burst.unwrap_or(self.limit)
+            }
+            ModelAlgorithm::FixedWindow
+            | ModelAlgorithm::SlidingLog
+            | ModelAlgorithm::SlidingCounters { .. }
+            | ModelAlgorithm::SlidingWeighted => self.limit,
         }
     }
 

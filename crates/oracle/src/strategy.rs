@@ -16,7 +16,7 @@ use crate::operation::Operation;
 use crate::policy::Policy;
 
 pub use policies::{policies, policy, policy_of};
-use steps::{Act, resolve, step};
+use steps::{ModelAction, resolve, step};
 
 /// How fine the times of a trace are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Grain {
 
 /// One request of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct ModelRequest {
     /// Who asks.
     pub key: String,
     /// For how much; zero is a peek.
@@ -43,8 +43,9 @@ pub fn trace(
     policies: Vec<Policy>,
     grain: Grain,
     length: RangeInclusive<usize>,
-) -> impl Strategy<Value = Vec<Request>> {
-    operations_where(policies, grain, vec(step(Just(Act::Check)), length)).prop_map(requests)
+) -> impl Strategy<Value = Vec<ModelRequest>> {
+    operations_where(policies, grain, vec(step(Just(ModelAction::Check)), length))
+        .prop_map(requests)
 }
 
 /// Every kind of operation, for policies that are already fixed.
@@ -60,8 +61,8 @@ pub fn operations(
 pub fn contract_and_trace(
     grain: Grain,
     length: RangeInclusive<usize>,
-) -> impl Strategy<Value = (Vec<Policy>, Vec<Request>)> {
-    let steps = vec(step(Just(Act::Check)), length);
+) -> impl Strategy<Value = (Vec<Policy>, Vec<ModelRequest>)> {
+    let steps = vec(step(Just(ModelAction::Check)), length);
     (policies(1..=3), steps::origin(), steps).prop_map(move |(policies, origin, steps)| {
         let operations = resolve(&policies, grain, origin, &steps);
         (policies, requests(operations))
@@ -83,15 +84,15 @@ pub fn contract_and_operations(
 fn operations_where(
     policies: Vec<Policy>,
     grain: Grain,
-    steps: impl Strategy<Value = Vec<steps::Step>>,
+    steps: impl Strategy<Value = Vec<steps::ModelStep>>,
 ) -> impl Strategy<Value = Vec<Operation>> {
     (steps::origin(), steps)
         .prop_map(move |(origin, steps)| resolve(&policies, grain, origin, &steps))
 }
 
-fn requests(operations: Vec<Operation>) -> Vec<Request> {
+fn requests(operations: Vec<Operation>) -> Vec<ModelRequest> {
     let request = |operation| match operation {
-        Operation::Check { key, cost, now_ns } => Some(Request { key, cost, now_ns }),
+        Operation::Check { key, cost, now_ns } => Some(ModelRequest { key, cost, now_ns }),
         Operation::Charge { .. }
         | Operation::Refund { .. }
         | Operation::Settle { .. }

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigInt;
 
-use crate::policy::{Algorithm, Policy};
+use crate::policy::{ModelAlgorithm, Policy};
 use crate::search;
 
 /// Cost per slot since the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SlotCosts {
     slots: BTreeMap<i128, u128>,
 }
 
-impl Counts {
+impl SlotCosts {
     pub(crate) fn admits(&self, policy: &Policy, time: i128, cost: u64) -> bool {
         self.fits(policy, time, cost, u128::from(policy.limit))
     }
@@ -57,17 +57,17 @@ impl Counts {
         let current = slot(policy, time);
         let receipt = slot(policy, charged_at);
         let target = match policy.algorithm {
-            Algorithm::SlidingLog | Algorithm::SlidingCounters { .. } => {
+            ModelAlgorithm::SlidingLog | ModelAlgorithm::SlidingCounters { .. } => {
                 if counted_at(policy, time)(receipt) {
                     receipt
                 } else {
                     current
                 }
             }
-            Algorithm::FixedWindow
-            | Algorithm::SlidingWeighted
-            | Algorithm::TokenBucket
-            | Algorithm::LeakyBucket => current,
+            ModelAlgorithm::FixedWindow
+            | ModelAlgorithm::SlidingWeighted
+            | ModelAlgorithm::TokenBucket
+            | ModelAlgorithm::LeakyBucket => current,
         };
         self.charge_slot(policy, time, more, target);
     }
@@ -101,7 +101,7 @@ impl Counts {
 
     /// Whether `cost` on top of what counts at `time` stays within `bound`.
     fn fits(&self, policy: &Policy, time: i128, cost: u64, bound: u128) -> bool {
-        if policy.algorithm == Algorithm::SlidingWeighted {
+        if policy.algorithm == ModelAlgorithm::SlidingWeighted {
             return self.fits_weighted(policy, time, cost, bound);
         }
         let counted = counted_at(policy, time);
@@ -127,11 +127,15 @@ impl Counts {
 /// The slot that a charge at `time` falls into.
 fn slot(policy: &Policy, time: i128) -> i128 {
     match policy.algorithm {
-        Algorithm::FixedWindow => policy.window_start(time),
-        Algorithm::SlidingLog => time,
-        Algorithm::SlidingCounters { slices } => time / (policy.period_ns() / i128::from(slices)),
-        Algorithm::SlidingWeighted => time / policy.period_ns(),
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => panic!("a bucket has no slots"),
+        ModelAlgorithm::FixedWindow => policy.window_start(time),
+        ModelAlgorithm::SlidingLog => time,
+        ModelAlgorithm::SlidingCounters { slices } => {
+            time / (policy.period_ns() / i128::from(slices))
+        }
+        ModelAlgorithm::SlidingWeighted => time / policy.period_ns(),
+        ModelAlgorithm::TokenBucket | ModelAlgorithm::LeakyBucket => {
+            panic!("a bucket has no slots")
+        }
     }
 }
 
@@ -141,12 +145,14 @@ fn counted_at(policy: &Policy, time: i128) -> impl Fn(i128) -> bool {
     let period = policy.period_ns();
     let algorithm = policy.algorithm;
     move |candidate| match algorithm {
-        Algorithm::FixedWindow => candidate == current,
-        Algorithm::SlidingLog => candidate > time - period,
-        Algorithm::SlidingCounters { slices } => {
+        ModelAlgorithm::FixedWindow => candidate == current,
+        ModelAlgorithm::SlidingLog => candidate > time - period,
+        ModelAlgorithm::SlidingCounters { slices } => {
             current - i128::from(slices) < candidate && candidate <= current
         }
-        Algorithm::SlidingWeighted => candidate == current || candidate == current - 1,
-        Algorithm::TokenBucket | Algorithm::LeakyBucket => panic!("a bucket has no slots"),
+        ModelAlgorithm::SlidingWeighted => candidate == current || candidate == current - 1,
+        ModelAlgorithm::TokenBucket | ModelAlgorithm::LeakyBucket => {
+            panic!("a bucket has no slots")
+        }
     }
 }

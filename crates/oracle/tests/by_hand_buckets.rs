@@ -3,7 +3,7 @@
 mod by_hand;
 
 use by_hand::{assert_allowed, assert_never, assert_refused};
-use tollgate_oracle::{Algorithm, Model, Period, Policy};
+use tollgate_oracle::{Model, ModelAlgorithm, Period, Policy};
 
 #[test]
 fn token_bucket_refills_a_token_every_half_period() {
@@ -45,7 +45,7 @@ fn token_bucket_keeps_fractions_over_a_whole_period() {
 fn token_bucket_never_holds_more_than_its_burst() {
     let mut model = Model::new(vec![Policy {
         burst: Some(5),
-        ..policy(Algorithm::TokenBucket, 2, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 2, 10)
     }]);
     assert_never(&mut model, 0, 6);
     assert_allowed(&mut model, 1_000_000, 5, 0);
@@ -79,7 +79,7 @@ fn a_peek_answers_for_one_unit_and_takes_none() {
 fn shaper_queues_reservations_first_come_first_served() {
     let shaper = Policy {
         delay: Some(None),
-        ..policy(Algorithm::TokenBucket, 2, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 2, 10)
     };
     let mut model = Model::new(vec![shaper]);
     assert_eq!(waits(&mut model, 0, &[2, 1, 1, 2]), [0, 5, 10, 20]);
@@ -92,7 +92,7 @@ fn shaper_queues_reservations_first_come_first_served() {
 fn shaper_refuses_what_would_wait_too_long() {
     let shaper = Policy {
         delay: Some(Some(10)),
-        ..policy(Algorithm::TokenBucket, 2, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 2, 10)
     };
     let mut model = Model::new(vec![shaper]);
     assert_eq!(waits(&mut model, 0, &[2, 1, 1]), [0, 5, 10]);
@@ -107,7 +107,7 @@ fn shaper_refuses_what_would_wait_too_long() {
 fn shaper_rounds_waits_up() {
     let shaper = Policy {
         delay: Some(None),
-        ..policy(Algorithm::TokenBucket, 3, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 3, 10)
     };
     let mut model = Model::new(vec![shaper]);
     // 10/3, 20/3 and 30/3.
@@ -116,7 +116,7 @@ fn shaper_rounds_waits_up() {
 
 #[test]
 fn leaky_bucket_waits_for_the_work_in_front() {
-    let mut model = Model::new(vec![policy(Algorithm::LeakyBucket, 3, 10)]);
+    let mut model = Model::new(vec![policy(ModelAlgorithm::LeakyBucket, 3, 10)]);
     // Nothing in front, then one unit (3.33 ns), then two (6.67 ns).
     assert_eq!(waits(&mut model, 0, &[1, 1, 1]), [0, 4, 7]);
     assert_refused(&mut model, 0, 1, 4);
@@ -130,7 +130,7 @@ fn leaky_bucket_waits_for_the_work_in_front() {
 fn leaky_bucket_remaining_is_the_room_left_rounded_down() {
     let room = Policy {
         burst: Some(5),
-        ..policy(Algorithm::LeakyBucket, 1, 10)
+        ..policy(ModelAlgorithm::LeakyBucket, 1, 10)
     };
     let mut model = Model::new(vec![room]);
     assert_allowed(&mut model, 0, 4, 1);
@@ -153,14 +153,14 @@ fn a_charge_makes_debt_that_refill_pays_back() {
 fn debt_is_forgiven_beyond_its_bound() {
     let bounded = Policy {
         max_debt: Some(1),
-        ..policy(Algorithm::TokenBucket, 2, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 2, 10)
     };
     let mut model = Model::new(vec![bounded]);
     model.charge("k", 1_000, 0);
     assert_refused(&mut model, 0, 1, 10);
     let bounded = Policy {
         max_debt: Some(1),
-        ..policy(Algorithm::LeakyBucket, 2, 10)
+        ..policy(ModelAlgorithm::LeakyBucket, 2, 10)
     };
     let mut model = Model::new(vec![bounded]);
     model.charge("k", 1_000, 0);
@@ -173,7 +173,7 @@ fn the_bound_on_debt_leaves_reservations_alone() {
     let shaper = Policy {
         delay: Some(None),
         max_debt: Some(0),
-        ..policy(Algorithm::TokenBucket, 2, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 2, 10)
     };
     let mut model = Model::new(vec![shaper]);
     assert_eq!(waits(&mut model, 0, &[2, 2, 2]), [0, 10, 20]);
@@ -199,7 +199,7 @@ fn settling_a_bucket_moves_the_level_by_the_difference() {
 fn penalised_refusals_dig_deeper() {
     let penal = Policy {
         count_refused: true,
-        ..policy(Algorithm::TokenBucket, 2, 10)
+        ..policy(ModelAlgorithm::TokenBucket, 2, 10)
     };
     let mut model = Model::new(vec![penal]);
     assert_allowed(&mut model, 0, 2, 0);
@@ -214,7 +214,7 @@ fn penalised_refusals_dig_deeper() {
 #[test]
 fn extremes_neither_overflow_nor_drift() {
     let decade = 3_650 * 86_400 * 1_000_000_000;
-    let mut model = Model::new(vec![policy(Algorithm::TokenBucket, 1 << 40, decade)]);
+    let mut model = Model::new(vec![policy(ModelAlgorithm::TokenBucket, 1 << 40, decade)]);
     assert_allowed(&mut model, 0, 1 << 40, 0);
     // 315360000000000000 / 2^40 = 286818.249...
     assert_refused(&mut model, 0, 1, 286_819);
@@ -223,12 +223,12 @@ fn extremes_neither_overflow_nor_drift() {
     assert_allowed(&mut model, decade, 1 << 40, 0);
 }
 
-fn policy(algorithm: Algorithm, limit: u64, period_ns: u64) -> Policy {
+fn policy(algorithm: ModelAlgorithm, limit: u64, period_ns: u64) -> Policy {
     Policy::new(algorithm, limit, Period::Nanos(period_ns))
 }
 
 fn token(limit: u64, period_ns: u64) -> Model {
-    Model::new(vec![policy(Algorithm::TokenBucket, limit, period_ns)])
+    Model::new(vec![policy(ModelAlgorithm::TokenBucket, limit, period_ns)])
 }
 
 fn waits(model: &mut Model, now_ns: u64, costs: &[u64]) -> Vec<u128> {

@@ -3,11 +3,11 @@
 mod by_hand;
 
 use by_hand::{assert_allowed, assert_never, assert_refused};
-use tollgate_oracle::{Algorithm, Model, Period, Policy};
+use tollgate_oracle::{Model, ModelAlgorithm, Period, Policy};
 
 #[test]
 fn fixed_window_starts_anew_at_each_multiple_of_its_period() {
-    let mut model = counting(Algorithm::FixedWindow, 3, 10);
+    let mut model = counting(ModelAlgorithm::FixedWindow, 3, 10);
     assert_allowed(&mut model, 7, 2, 1);
     assert_refused(&mut model, 7, 2, 3);
     assert_allowed(&mut model, 9, 1, 0);
@@ -20,7 +20,7 @@ fn fixed_window_starts_anew_at_each_multiple_of_its_period() {
 fn fixed_window_offset_moves_the_edges() {
     let moved = Policy {
         offset_ns: 3,
-        ..policy(Algorithm::FixedWindow, 1, 10)
+        ..policy(ModelAlgorithm::FixedWindow, 1, 10)
     };
     let mut model = Model::new(vec![moved]);
     // The edges are 3, 13, 23; before the first one lies a window that began at -7.
@@ -33,7 +33,7 @@ fn fixed_window_offset_moves_the_edges() {
 
 #[test]
 fn sliding_log_forgets_an_entry_after_exactly_one_period() {
-    let mut model = counting(Algorithm::SlidingLog, 3, 10);
+    let mut model = counting(ModelAlgorithm::SlidingLog, 3, 10);
     assert_allowed(&mut model, 1, 1, 2);
     assert_allowed(&mut model, 4, 2, 0);
     assert_refused(&mut model, 10, 1, 1);
@@ -46,7 +46,7 @@ fn sliding_log_forgets_an_entry_after_exactly_one_period() {
 #[test]
 fn sliding_counters_forget_a_slice_at_a_time() {
     // Slices of 5: a charge at 3 counts until 19 and is gone at 20, as four slices reach back to 5.
-    let mut model = counting(Algorithm::SlidingCounters { slices: 4 }, 3, 20);
+    let mut model = counting(ModelAlgorithm::SlidingCounters { slices: 4 }, 3, 20);
     assert_allowed(&mut model, 3, 2, 1);
     assert_allowed(&mut model, 5, 1, 0);
     assert_refused(&mut model, 12, 2, 8);
@@ -57,7 +57,7 @@ fn sliding_counters_forget_a_slice_at_a_time() {
 
 #[test]
 fn one_slice_is_the_fixed_window() {
-    let mut model = counting(Algorithm::SlidingCounters { slices: 1 }, 3, 10);
+    let mut model = counting(ModelAlgorithm::SlidingCounters { slices: 1 }, 3, 10);
     assert_allowed(&mut model, 9, 3, 0);
     assert_refused(&mut model, 9, 1, 1);
     assert_allowed(&mut model, 10, 3, 0);
@@ -65,7 +65,7 @@ fn one_slice_is_the_fixed_window() {
 
 #[test]
 fn sliding_weighted_lets_the_previous_window_fade() {
-    let mut model = counting(Algorithm::SlidingWeighted, 4, 10);
+    let mut model = counting(ModelAlgorithm::SlidingWeighted, 4, 10);
     assert_allowed(&mut model, 5, 4, 0);
     // In the next window the four weigh 4 * (10 - e) / 10: one fits from e = 2.5, so from 13.
     assert_refused(&mut model, 5, 1, 8);
@@ -79,7 +79,7 @@ fn sliding_weighted_lets_the_previous_window_fade() {
 
 #[test]
 fn sliding_weighted_retry_may_lie_in_the_next_window() {
-    let mut model = counting(Algorithm::SlidingWeighted, 3, 9);
+    let mut model = counting(ModelAlgorithm::SlidingWeighted, 3, 9);
     assert_allowed(&mut model, 0, 3, 0);
     // 3 * (9 - e) + 2 * 9 <= 27 from e = 6 of the window that begins at 9.
     assert_refused(&mut model, 4, 2, 11);
@@ -155,8 +155,8 @@ fn a_day_that_never_was_has_no_window() {
 
 #[test]
 fn a_contract_charges_all_or_none_and_names_the_one_that_refuses_longest() {
-    let bucket = policy(Algorithm::TokenBucket, 5, 10);
-    let window = policy(Algorithm::FixedWindow, 3, 100);
+    let bucket = policy(ModelAlgorithm::TokenBucket, 5, 10);
+    let window = policy(ModelAlgorithm::FixedWindow, 3, 100);
     let mut model = Model::new(vec![bucket, window]);
     assert_allowed(&mut model, 0, 2, 1);
     let answer = model.check("k", 2, 0);
@@ -177,11 +177,11 @@ fn a_contract_charges_all_or_none_and_names_the_one_that_refuses_longest() {
 fn the_longest_wait_counts() {
     let quick = Policy {
         burst: Some(10),
-        ..policy(Algorithm::LeakyBucket, 2, 10)
+        ..policy(ModelAlgorithm::LeakyBucket, 2, 10)
     };
     let slow = Policy {
         burst: Some(10),
-        ..policy(Algorithm::LeakyBucket, 1, 10)
+        ..policy(ModelAlgorithm::LeakyBucket, 1, 10)
     };
     let mut model = Model::new(vec![quick, slow]);
     assert_eq!(model.check("k", 1, 0).wait, 0);
@@ -193,9 +193,9 @@ fn the_longest_wait_counts() {
 fn penalties_reach_the_policies_that_count_refusals_only() {
     let penal = Policy {
         count_refused: true,
-        ..policy(Algorithm::FixedWindow, 9, 100)
+        ..policy(ModelAlgorithm::FixedWindow, 9, 100)
     };
-    let strict = policy(Algorithm::SlidingLog, 1, 10);
+    let strict = policy(ModelAlgorithm::SlidingLog, 1, 10);
     let mut model = Model::new(vec![penal, strict]);
     assert_allowed(&mut model, 0, 1, 0);
     let answer = model.check("k", 1, 5);
@@ -213,7 +213,7 @@ fn penalties_reach_the_policies_that_count_refusals_only() {
 
 #[test]
 fn settling_a_fixed_window_refunds_only_while_it_lasts() {
-    let mut model = counting(Algorithm::FixedWindow, 5, 10);
+    let mut model = counting(ModelAlgorithm::FixedWindow, 5, 10);
     let receipt = model.check("k", 3, 1).receipt.unwrap();
     model.settle(&receipt, 1, 9);
     assert_eq!(model.check("k", 0, 9).remaining, 4);
@@ -226,7 +226,7 @@ fn settling_a_fixed_window_refunds_only_while_it_lasts() {
 
 #[test]
 fn settling_weighted_windows_reaches_the_previous_one() {
-    let mut model = counting(Algorithm::SlidingWeighted, 4, 10);
+    let mut model = counting(ModelAlgorithm::SlidingWeighted, 4, 10);
     let receipt = model.check("k", 4, 5).receipt.unwrap();
     // At 15 the four weigh two; taking two of them back leaves one.
     assert_eq!(model.check("k", 0, 15).remaining, 2);
@@ -241,7 +241,7 @@ fn settling_weighted_windows_reaches_the_previous_one() {
 
 #[test]
 fn settling_a_log_adjusts_the_entry_of_the_receipt() {
-    let mut model = counting(Algorithm::SlidingLog, 5, 10);
+    let mut model = counting(ModelAlgorithm::SlidingLog, 5, 10);
     let receipt = model.check("k", 1, 0).receipt.unwrap();
     model.settle(&receipt, 3, 9);
     // The surcharge leaves with its entry.
@@ -256,7 +256,7 @@ fn settling_a_log_adjusts_the_entry_of_the_receipt() {
 
 #[test]
 fn a_refund_without_receipt_takes_the_newest_first() {
-    let mut model = counting(Algorithm::SlidingCounters { slices: 2 }, 5, 10);
+    let mut model = counting(ModelAlgorithm::SlidingCounters { slices: 2 }, 5, 10);
     model.charge("k", 2, 0);
     model.charge("k", 2, 5);
     model.refund("k", 3, 5);
@@ -271,7 +271,7 @@ fn a_refund_without_receipt_takes_the_newest_first() {
 fn window_debt_is_bounded_and_a_reset_forgets_it() {
     let bounded = Policy {
         max_debt: Some(2),
-        ..policy(Algorithm::SlidingLog, 3, 10)
+        ..policy(ModelAlgorithm::SlidingLog, 3, 10)
     };
     let mut model = Model::new(vec![bounded]);
     model.charge("k", 4, 0);
@@ -285,7 +285,7 @@ fn window_debt_is_bounded_and_a_reset_forgets_it() {
 
 #[test]
 fn a_receipt_that_outlives_a_reset_still_proves_its_time() {
-    let mut model = counting(Algorithm::SlidingLog, 5, 10);
+    let mut model = counting(ModelAlgorithm::SlidingLog, 5, 10);
     let receipt = model.check("k", 1, 20).receipt.unwrap();
     model.reset("k");
     model.settle(&receipt, 3, 2);
@@ -296,17 +296,17 @@ fn a_receipt_that_outlives_a_reset_still_proves_its_time() {
 
 #[test]
 fn keys_do_not_share_anything() {
-    let mut model = counting(Algorithm::FixedWindow, 1, 10);
+    let mut model = counting(ModelAlgorithm::FixedWindow, 1, 10);
     assert!(model.check("a", 1, 9).allowed);
     assert!(model.check("b", 1, 0).allowed);
     assert!(!model.check("a", 1, 9).allowed);
 }
 
-fn policy(algorithm: Algorithm, limit: u64, period_ns: u64) -> Policy {
+fn policy(algorithm: ModelAlgorithm, limit: u64, period_ns: u64) -> Policy {
     Policy::new(algorithm, limit, Period::Nanos(period_ns))
 }
 
-fn counting(algorithm: Algorithm, limit: u64, period_ns: u64) -> Model {
+fn counting(algorithm: ModelAlgorithm, limit: u64, period_ns: u64) -> Model {
     Model::new(vec![policy(algorithm, limit, period_ns)])
 }
 
@@ -316,7 +316,7 @@ fn assert_window(period: Period, zone: &str, start: u64, end: u64) {
     let (start, end) = (start * 1_000_000_000, end * 1_000_000_000);
     let calendar = Policy {
         time_zone: Some(zone.to_owned()),
-        ..Policy::new(Algorithm::FixedWindow, 1, period)
+        ..Policy::new(ModelAlgorithm::FixedWindow, 1, period)
     };
     let mut model = Model::new(vec![calendar]);
     assert_allowed(&mut model, start - 1, 1, 0);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tollgate_oracle::strategy::{Grain, contract_and_operations, policy, trace};
-use tollgate_oracle::{Algorithm, Model, Policy};
+use tollgate_oracle::{Model, ModelAlgorithm, Policy};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
@@ -34,7 +34,7 @@ proptest! {
 
     #[test]
     fn slices_always_divide_the_period(policy in policy()) {
-        if let Algorithm::SlidingCounters { slices } = policy.algorithm {
+        if let ModelAlgorithm::SlidingCounters { slices } = policy.algorithm {
             prop_assert!(policy.period.nominal_ns().is_multiple_of(slices));
         }
         prop_assert!(policy.limit >= 1 && policy.capacity() >= 1 && policy.period.nominal_ns() >= 1);
@@ -43,7 +43,7 @@ proptest! {
     #[test]
     fn admitted_cost_stays_within_burst_plus_rate(
         (policy, requests) in policy().prop_flat_map(|policy| {
-            let plain = Policy { algorithm: Algorithm::TokenBucket, delay: None, ..policy };
+            let plain = Policy { algorithm: ModelAlgorithm::TokenBucket, delay: None, ..policy };
             (Just(plain.clone()), trace(vec![plain], Grain::Nanos, 1..=40))
         }),
     ) {

@@ -10,8 +10,8 @@ use std::thread;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use tollgate_oracle::strategy::{Grain, Request, contract_and_trace};
-use tollgate_oracle::{Algorithm, Model, Period, Policy};
+use tollgate_oracle::strategy::{Grain, ModelRequest, contract_and_trace};
+use tollgate_oracle::{Model, ModelAlgorithm, Period, Policy};
 
 #[test]
 fn both_witnesses_agree_on_random_traces() {
@@ -104,7 +104,7 @@ fn parse(line: &str) -> Value {
     serde_json::from_str(line).expect("the script writes JSON")
 }
 
-fn answer_json(model: &mut Model, request: &Request) -> Value {
+fn answer_json(model: &mut Model, request: &ModelRequest) -> Value {
     let answer = model.check(&request.key, request.cost, request.now_ns);
     json!({
         "time": request.now_ns / 1_000_000,
@@ -122,7 +122,7 @@ fn name(index: usize) -> String {
     format!("policy-{index}")
 }
 
-fn case_json(policies: &[Policy], trace: &[Request]) -> Value {
+fn case_json(policies: &[Policy], trace: &[ModelRequest]) -> Value {
     let policies: Vec<Value> = policies
         .iter()
         .enumerate()
@@ -143,12 +143,12 @@ fn case_json(policies: &[Policy], trace: &[Request]) -> Value {
 
 fn policy_json(name: &str, policy: &Policy) -> Value {
     let algorithm = match policy.algorithm {
-        Algorithm::TokenBucket => "token-bucket",
-        Algorithm::LeakyBucket => "leaky-bucket",
-        Algorithm::FixedWindow => "fixed-window",
-        Algorithm::SlidingLog => "sliding-log",
-        Algorithm::SlidingCounters { .. } => "sliding-counters",
-        Algorithm::SlidingWeighted => "sliding-weighted",
+        ModelAlgorithm::TokenBucket => "token-bucket",
+        ModelAlgorithm::LeakyBucket => "leaky-bucket",
+        ModelAlgorithm::FixedWindow => "fixed-window",
+        ModelAlgorithm::SlidingLog => "sliding-log",
+        ModelAlgorithm::SlidingCounters { .. } => "sliding-counters",
+        ModelAlgorithm::SlidingWeighted => "sliding-weighted",
     };
     let per = match policy.period {
         Period::Nanos(nanos) => format!("{nanos}ns"),
@@ -170,7 +170,7 @@ fn policy_json(name: &str, policy: &Policy) -> Value {
         "count_refused": policy.count_refused,
         "max_debt": policy.max_debt,
     });
-    if let Algorithm::SlidingCounters { slices } = policy.algorithm {
+    if let ModelAlgorithm::SlidingCounters { slices } = policy.algorithm {
         json["slices"] = slices.into();
     }
     json

@@ -1,26 +1,26 @@
 //! A Redis Cluster of three primaries, each with a replica or none.
 
 use crate::process::until;
-use crate::redis::{Redis, Setup};
+use crate::redis::{Redis, RedisSetup};
 
 /// The nodes of a Cluster: three primaries, then their replicas in the same order.
-pub struct Cluster {
+pub struct RedisCluster {
     /// Every node.
     pub nodes: Vec<Redis>,
 }
 
-impl Cluster {
+impl RedisCluster {
     /// Three primaries with a replica each, all up and in step.
-    pub fn start(setup: &Setup) -> Self {
+    pub fn start(setup: &RedisSetup) -> Self {
         Self::of(setup, 1)
     }
 
     /// Three primaries alone.
-    pub fn without_replicas(setup: &Setup) -> Self {
+    pub fn without_replicas(setup: &RedisSetup) -> Self {
         Self::of(setup, 0)
     }
 
-    fn of(setup: &Setup, replicas: usize) -> Self {
+    fn of(setup: &RedisSetup, replicas: usize) -> Self {
         let mut setup = setup.clone();
         setup.lines.extend(LINES.map(String::from));
         if setup.papers.is_some() {

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 
 use crate::process::{Process, until};
-use crate::wire::{Reply, Wire};
+use crate::wire::{HttpReply, Wire};
 
 /// A running server.
 #[derive(Debug)]
@@ -106,13 +106,13 @@ impl Daemon {
 
     /// A page of its first HTTP listener.
     #[track_caller]
-    pub fn get(&self, path: &str) -> Reply {
+    pub fn get(&self, path: &str) -> HttpReply {
         Wire::to(self.address("http")).get(path)
     }
 
     /// Posts a body in JSON to its first HTTP listener.
     #[track_caller]
-    pub fn post(&self, path: &str, body: &str) -> Reply {
+    pub fn post(&self, path: &str, body: &str) -> HttpReply {
         Wire::to(self.address("http")).post(path, body)
     }
 

@@ -32,7 +32,7 @@ mod stalls;
 pub mod wire;
 
 pub use browser::{Browser, Viewport};
-pub use cluster::Cluster;
+pub use cluster::RedisCluster;
 pub use daemon::Daemon;
 pub use disk::SmallDisk;
 pub use envoy::envoy;
@@ -42,7 +42,7 @@ pub use papers::Papers;
 pub use postgres::Postgres;
 pub use process::{PATIENCE, Process, free_port, refused, until, until_within};
 pub use python::python_programs;
-pub use redis::{Redis, Setup};
+pub use redis::{Redis, RedisSetup};
 pub use sentinels::Sentinels;
 pub use stalls::Stalls;
-pub use wire::{Reply, Wire};
+pub use wire::{HttpReply, Wire};

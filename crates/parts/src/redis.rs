@@ -13,7 +13,7 @@ use crate::process::{Process, free_port, output, until};
 
 /// What a server is like; by default it speaks in clear and lets everybody in.
 #[derive(Clone, Default)]
-pub struct Setup {
+pub struct RedisSetup {
     /// Lines of `redis.conf`, users among them. `PORT` and `BUS` in them are free ports.
     pub lines: Vec<String>,
     /// Speaks TLS alone, with clients and with other servers, and asks everybody for a certificate.
@@ -22,7 +22,7 @@ pub struct Setup {
     pub password: Option<String>,
 }
 
-impl Setup {
+impl RedisSetup {
     /// With these lines of `redis.conf`.
     pub fn with(lines: &[&str]) -> Self {
         let lines = lines.iter().map(|&line| line.to_owned()).collect();
@@ -90,7 +90,7 @@ impl Setup {
 pub struct Redis {
     process: Process,
     folder: TempDir,
-    setup: Setup,
+    setup: RedisSetup,
     /// Where it listens.
     pub port: u16,
     /// Where nodes of a Cluster meet.
@@ -100,11 +100,11 @@ pub struct Redis {
 impl Redis {
     /// A plain server.
     pub fn start() -> Self {
-        Self::of(&Setup::default())
+        Self::of(&RedisSetup::default())
     }
 
     /// A server like that.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn of(setup: &RedisSetup) -> Self {
         // A free port may be taken before the server has it: then another.
         for _ in 0..20 {
             if let Some(server) = Self::run(setup, free_port(), free_port()) {
@@ -211,7 +211,7 @@ impl Redis {
     }
 
     /// `None` where the ports are taken.
-    fn run(setup: &Setup, port: u16, bus: u16) -> Option<Self> {
+    fn run(setup: &RedisSetup, port: u16, bus: u16) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let text = setup.text(&folder.path().display().to_string());
         let text = text.replace("PORT", &port.to_string());
@@ -243,7 +243,7 @@ impl Redis {
 
 const FILE: &str = "redis.conf";
 
-fn spawn(setup: &Setup, folder: &Path) -> Process {
+fn spawn(setup: &RedisSetup, folder: &Path) -> Process {
     let mut command = Command::new("redis-server");
     command.arg(folder.join(FILE));
     Process::spawn(command.args(setup.is_sentinel().then_some("--sentinel")))

@@ -1,7 +1,7 @@
 //! A primary, its replica, and the Sentinels that replace the one by the other.
 
 use crate::process::until;
-use crate::redis::{Redis, Setup};
+use crate::redis::{Redis, RedisSetup};
 
 /// Three Sentinels and the two servers they watch.
 pub struct Sentinels {
@@ -18,7 +18,7 @@ impl Sentinels {
     pub const NAME: &str = "main";
 
     /// Servers like the first, Sentinels like the second, which know each other and both servers.
-    pub fn start(servers: &Setup, sentinels: &Setup) -> Self {
+    pub fn start(servers: &RedisSetup, sentinels: &RedisSetup) -> Self {
         let primary = Redis::of(servers);
         let replica = primary.replica();
         let setup = watching(sentinels, servers, primary.port);
@@ -41,7 +41,7 @@ impl Sentinels {
     }
 }
 
-fn watching(sentinels: &Setup, servers: &Setup, port: u16) -> Setup {
+fn watching(sentinels: &RedisSetup, servers: &RedisSetup, port: u16) -> RedisSetup {
     let name = Sentinels::NAME;
     let mut setup = sentinels
         .clone()

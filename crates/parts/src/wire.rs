@@ -58,26 +58,26 @@ impl<S: Read + Write> Wire<S> {
 
     /// Sends an HTTP request and reads its answer.
     #[track_caller]
-    pub fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
+    pub fn ask(&mut self, request: impl AsRef<[u8]>) -> HttpReply {
         self.send(request);
         self.reply()
     }
 
     /// Asks for a page.
     #[track_caller]
-    pub fn get(&mut self, path: &str) -> Reply {
+    pub fn get(&mut self, path: &str) -> HttpReply {
         self.ask(get(path))
     }
 
     /// Posts a body in JSON.
     #[track_caller]
-    pub fn post(&mut self, path: &str, body: &str) -> Reply {
+    pub fn post(&mut self, path: &str, body: &str) -> HttpReply {
         self.ask(post(path, body))
     }
 
     /// Whether one token of a user may be taken, by an answer over HTTP.
     #[track_caller]
-    pub fn check(&mut self, user: &str) -> Reply {
+    pub fn check(&mut self, user: &str) -> HttpReply {
         self.ask(check("user", user))
     }
 
@@ -90,19 +90,19 @@ impl<S: Read + Write> Wire<S> {
 
     /// Reads the next answer over HTTP.
     #[track_caller]
-    pub fn reply(&mut self) -> Reply {
+    pub fn reply(&mut self) -> HttpReply {
         self.try_reply().expect("an answer")
     }
 
     /// Reads the next answer over HTTP; an error where the connection ends before all of it came. A body without a
     /// length is left to be read.
-    pub fn try_reply(&mut self) -> Result<Reply> {
+    pub fn try_reply(&mut self) -> Result<HttpReply> {
         self.read_reply("GET", Vec::new())
     }
 
     /// Reads the next answer to a method; `None` where the connection ends before it begins.
     #[track_caller]
-    pub fn reply_to(&mut self, method: &str) -> Option<Reply> {
+    pub fn reply_to(&mut self, method: &str) -> Option<HttpReply> {
         let mut first = [0];
         match self.stream.read(&mut first) {
             Ok(1) => Some(
@@ -113,13 +113,13 @@ impl<S: Read + Write> Wire<S> {
         }
     }
 
-    fn read_reply(&mut self, method: &str, mut head: Vec<u8>) -> Result<Reply> {
+    fn read_reply(&mut self, method: &str, mut head: Vec<u8>) -> Result<HttpReply> {
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {
             self.stream.read_exact(&mut byte)?;
             head.push(byte[0]);
         }
-        let mut reply = Reply::parse(&head).expect("a head");
+        let mut reply = HttpReply::parse(&head).expect("a head");
         let mut body = Vec::new();
         let length = reply.field("content-length");
         if let Some(length) = length.filter(|_| method != "HEAD") {
@@ -230,7 +230,7 @@ impl<S: Read + Write> Wire<S> {
 
 /// A reply over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct HttpReply {
     /// Its status.
     pub status: u16,
     /// Its header fields in order, names in lower case.
@@ -239,7 +239,7 @@ pub struct Reply {
     pub body: String,
 }
 
-impl Reply {
+impl HttpReply {
     /// A reply whose body ends with the bytes; `None` where they are none.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
@@ -304,7 +304,7 @@ impl Reply {
 }
 
 /// What is answered to a request for a page, where somebody answers.
-pub fn fetch(address: impl ToSocketAddrs, path: &str) -> Result<Reply> {
+pub fn fetch(address: impl ToSocketAddrs, path: &str) -> Result<HttpReply> {
     let mut wire = Wire::try_to(address)?;
     wire.try_send(get(path))?;
     wire.try_reply()

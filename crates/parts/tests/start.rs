@@ -3,11 +3,13 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use tollgate_parts::{Cluster, Mosquitto, Papers, Postgres, Redis, Sentinels, Setup, until};
+use tollgate_parts::{
+    Mosquitto, Papers, Postgres, Redis, RedisCluster, RedisSetup, Sentinels, until,
+};
 
-fn closed() -> Setup {
+fn closed() -> RedisSetup {
     let papers = Arc::new(Papers::new());
-    Setup::default().papers(&papers).password("root")
+    RedisSetup::default().papers(&papers).password("root")
 }
 
 #[test]
@@ -26,7 +28,7 @@ fn a_redis_is_held_and_killed_and_comes_back_empty() {
 
 #[test]
 fn a_closed_cluster_has_an_owner_for_every_key() {
-    let cluster = Cluster::start(&closed());
+    let cluster = RedisCluster::start(&closed());
     let owner = cluster.owner("a");
     assert_eq!(cluster.nodes[owner].cli(&["SET", "a", "1"]), "OK");
     assert!(cluster.nodes[owner].is_followed(1));

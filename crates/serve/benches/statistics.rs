@@ -17,7 +17,7 @@ use std::time::{Duration, Instant as Moment};
 
 use tollgate_limit::Cost;
 use tollgate_node::Key;
-use tollgate_serve::engine::Ask;
+use tollgate_serve::engine::EngineRequest;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{ContractSource, Listener, Settings};
 
@@ -146,7 +146,7 @@ fn engine(running: &Running, keys: u64, decisions: u64) {
     for number in 0..decisions {
         let user = user(number, keys).to_string();
         let key = [("user", user.as_str())];
-        let ask = Ask::new(Key::Entries(&key), Cost::ONE);
+        let ask = EngineRequest::new(Key::Entries(&key), Cost::ONE);
         let _ = black_box(engine.turn().check(&ask));
     }
 }

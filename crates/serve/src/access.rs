@@ -14,9 +14,9 @@ use arc_swap::ArcSwap;
 use subtle::ConditionallySelectable as _;
 use tollgate_http::{ClientAddress, Trust};
 
-use crate::engine::Sender;
+use crate::engine::RequestSender;
 use crate::guard::Guard;
-use crate::settings::{Scope, Scopes, Token, Tokens};
+use crate::settings::{Scopes, Token, TokenScope, Tokens};
 use crate::shared::Peer;
 
 /// What may be asked for, whichever door it is asked at.
@@ -60,18 +60,18 @@ pub enum Operation {
 
 impl Operation {
     /// What a token must be for; `None` where any token will do.
-    pub const fn scope(self) -> Option<Scope> {
+    pub const fn scope(self) -> Option<TokenScope> {
         match self {
             Self::Check | Self::Peek | Self::Reserve | Self::Settle | Self::Lease | Self::Quota => {
-                Some(Scope::Check)
+                Some(TokenScope::Check)
             }
-            Self::Charge | Self::Refund | Self::Reset | Self::Forget => Some(Scope::Write),
+            Self::Charge | Self::Refund | Self::Reset | Self::Forget => Some(TokenScope::Write),
             Self::Metrics
             | Self::Top
             | Self::Tail
             | Self::Explain
             | Self::Cluster
-            | Self::Gateway => Some(Scope::Observe),
+            | Self::Gateway => Some(TokenScope::Observe),
             Self::Greet => None,
         }
     }
@@ -95,7 +95,7 @@ pub enum Denied {
     /// The same, and too many such came from there: in how many seconds there may be another.
     Guessing(u64),
     /// The token is not for that.
-    Scope(Scope),
+    Scope(TokenScope),
 }
 
 impl fmt::Display for Denied {
@@ -120,7 +120,7 @@ impl fmt::Display for Denied {
 
 /// What a caller may, as of the tokens that were set then.
 #[derive(Clone, Copy, Debug)]
-pub struct Grant {
+pub struct AccessGrant {
     scopes: Scopes,
     expires_ns: Option<u64>,
     caller: u64,
@@ -128,17 +128,17 @@ pub struct Grant {
     set: u64,
 }
 
-impl Grant {
+impl AccessGrant {
     /// What the caller may.
     pub const fn scopes(&self) -> Scopes {
         self.scopes
     }
 
     /// Whose reservations and receipts the caller may settle.
-    pub const fn sender(&self) -> Sender {
-        Sender {
+    pub const fn sender(&self) -> RequestSender {
+        RequestSender {
             caller: self.caller,
-            settles_all: self.scopes.has(Scope::Write),
+            settles_all: self.scopes.has(TokenScope::Write),
         }
     }
 }
@@ -148,7 +148,7 @@ impl Grant {
 pub struct Pass {
     peer: Peer,
     shown: Option<Token>,
-    grant: Option<Grant>,
+    grant: Option<AccessGrant>,
 }
 
 impl Pass {
@@ -174,8 +174,10 @@ impl Pass {
     }
 
     /// Whose reservations and receipts it may settle, by what it was let in with.
-    pub fn sender(&self) -> Sender {
-        self.grant.as_ref().map_or(Sender::NOBODY, Grant::sender)
+    pub fn sender(&self) -> RequestSender {
+        self.grant
+            .as_ref()
+            .map_or(RequestSender::NOBODY, AccessGrant::sender)
     }
 
     /// Whether it was let in, and not found since to be no more.
@@ -252,11 +254,11 @@ impl Callers {
     /// What a peer may who showed this, or nothing; `None` where that is wrong.
     ///
     /// Where no token is set everybody may everything, as may those who showed a trusted certificate.
-    pub fn grant(&self, peer: &Peer, shown: Option<&Token>) -> Option<Grant> {
+    pub fn grant(&self, peer: &Peer, shown: Option<&Token>) -> Option<AccessGrant> {
         // Before the tokens, so that a grant is never taken for newer than it is.
         let set = self.set.load(Ordering::Acquire);
         let tokens = self.tokens.load();
-        let grant = |scopes, expires_ns, caller| Grant {
+        let grant = |scopes, expires_ns, caller| AccessGrant {
             scopes,
             expires_ns,
             caller,
@@ -271,7 +273,7 @@ impl Callers {
     }
 
     /// Whether a grant is what would be granted now.
-    pub fn holds(&self, grant: &Grant) -> bool {
+    pub fn holds(&self, grant: &AccessGrant) -> bool {
         self.set.load(Ordering::Acquire) == grant.set
             && grant.expires_ns.is_none_or(|expires| now_ns() < expires)
     }
@@ -282,7 +284,7 @@ impl Callers {
         peer: &Peer,
         shown: Option<&Token>,
         from: impl FnOnce(&Peer) -> Option<IpAddr>,
-    ) -> Result<Grant, Denied> {
+    ) -> Result<AccessGrant, Denied> {
         match self.grant(peer, shown) {
             Some(grant) => Ok(grant),
             None if shown.is_none() => Err(Denied::Missing),
@@ -368,7 +370,7 @@ mod tests {
     fn guarded() -> Callers {
         let tokens = [
             Token::new("first-token"),
-            Token::new("second-token").scoped([Scope::Check].into_iter().collect()),
+            Token::new("second-token").scoped([TokenScope::Check].into_iter().collect()),
             Token::new("ended-token").until(1),
         ];
         Callers::new(&tokens.to_vec().into())
@@ -439,9 +441,9 @@ mod tests {
         assert_eq!(Operation::Settle.is_within(scopes), Ok(()));
         assert_eq!(Operation::Greet.is_within(scopes), Ok(()));
         for (operation, scope) in [
-            (Operation::Refund, Scope::Write),
-            (Operation::Forget, Scope::Write),
-            (Operation::Metrics, Scope::Observe),
+            (Operation::Refund, TokenScope::Write),
+            (Operation::Forget, TokenScope::Write),
+            (Operation::Metrics, TokenScope::Observe),
         ] {
             assert_eq!(operation.is_within(scopes), Err(Denied::Scope(scope)));
             assert_eq!(operation.is_within(Scopes::ALL), Ok(()));

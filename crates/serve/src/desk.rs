@@ -38,7 +38,7 @@ pub enum Knock {
 pub type Knocking<'a> = Pin<Box<dyn Future<Output = Knock> + Send + 'a>>;
 
 /// Somebody who answers below the paths that no decision is asked at.
-pub trait Desk: Send + Sync {
+pub trait AdminApi: Send + Sync {
     /// Whether somebody can sign in; where nobody can, no page leads to the desk.
     fn lets_in(&self) -> bool {
         true

@@ -22,8 +22,8 @@ use crate::engine::{EngineError, Started, Steps, Turn};
 use crate::meter::Event;
 use crate::settings::Settings;
 
-pub use judge::Count;
-use judge::{Judged, Request};
+pub use judge::Counting;
+use judge::{Judged, RlsRequest};
 
 /// The most descriptors of one request, and the most entries of one descriptor.
 pub const LIST_MAX: usize = tollgate_wire::rls::LIST_MAX;
@@ -71,7 +71,7 @@ pub fn gives_back(request: &RateLimitRequest) -> bool {
 
 /// How requests are answered, as the settings say.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct JudgeOptions {
     /// Header fields for the client, where a contract names none.
     pub dialect: Dialect,
     /// Bytes of one key.
@@ -86,7 +86,7 @@ pub struct Manner {
     pub near_limit: u64,
 }
 
-impl From<&Settings> for Manner {
+impl From<&Settings> for JudgeOptions {
     fn from(settings: &Settings) -> Self {
         let rls = &settings.keeping.rls;
         Self {
@@ -104,8 +104,8 @@ impl From<&Settings> for Manner {
 pub fn answer(
     turn: &Turn<'_>,
     request: RateLimitRequest,
-    count: Count,
-    manner: Manner,
+    count: Counting,
+    manner: JudgeOptions,
 ) -> Started<Result<RateLimitResponse, RlsError>> {
     if let Err(error) = check(&request) {
         return Started::Now(Err(error));
@@ -126,7 +126,7 @@ pub fn answer(
     }
 }
 
-impl Request<'_> {
+impl RlsRequest<'_> {
     /// The response by what was started, or else by what is asked now.
     fn respond(&self, started: Option<Steps>) -> Result<RateLimitResponse, RlsError> {
         let judged = self.judge(started)?;

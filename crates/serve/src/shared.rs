@@ -11,20 +11,20 @@ use crate::access::Callers;
 use crate::annex::Annex;
 use crate::catalogue::Live;
 use crate::cluster::Handle;
-use crate::desk::Desk;
-use crate::durable::Standing;
+use crate::desk::AdminApi;
+use crate::durable::LeaseStanding;
 use crate::engine::Engine;
 use crate::grpc::Quotas;
 use crate::lend::Hub;
 use crate::meter::Event;
 use crate::owner::Owner;
 use crate::settings::Settings;
-use crate::statistics::Reader;
+use crate::statistics::StatisticsReader;
 use crate::supply::Supply;
-use crate::unsent::{Held, Own};
+use crate::unsent::{ConnectionBytes, HeldBytes};
 use crate::xds;
 
-pub use crate::state::{Places, State, Ticket};
+pub use crate::state::{PlaceCounter, PlaceGuard, ServerState};
 
 /// What every connection shares.
 pub struct Shared {
@@ -35,7 +35,7 @@ pub struct Shared {
     /// Who may ask what.
     pub callers: Callers,
     /// How the server is.
-    pub state: State,
+    pub state: ServerState,
     /// The cluster, where it takes part in one; set once, before the first connection.
     pub cluster: OnceLock<Handle>,
     /// Decides about keys that have owners, where there is a cluster; set once as well.
@@ -45,24 +45,24 @@ pub struct Shared {
     /// Clients that hold leases, and how they are reached.
     pub lend: Hub,
     /// How surely the seat is held under which counts are kept, where there is one; set once.
-    pub standing: OnceLock<Arc<Standing>>,
+    pub standing: OnceLock<Arc<LeaseStanding>>,
     /// Whoever answers where nothing is decided, where there is somebody; set once as well.
-    pub desk: OnceLock<Arc<dyn Desk>>,
+    pub desk: OnceLock<Arc<dyn AdminApi>>,
     /// The door beside those of the server, where there is one; set once as well.
     pub annex: OnceLock<Arc<dyn Annex>>,
     pub(crate) live: OnceLock<Arc<Live>>,
     /// Tells what is known of requests, where they are counted; set once as well.
-    pub statistics: OnceLock<Reader>,
+    pub statistics: OnceLock<StatisticsReader>,
     /// What data planes are assigned.
     pub quota: Quotas,
     /// How a management server is followed, where one is.
-    pub(crate) xds: OnceLock<Arc<xds::Figures>>,
+    pub(crate) xds: OnceLock<Arc<xds::XdsFigures>>,
 }
 
 impl Shared {
     /// What connections share before the first is there.
     pub fn new(engine: Engine, settings: Settings) -> Self {
-        let state = State::new(settings.limits.requests_max);
+        let state = ServerState::new(settings.limits.requests_max);
         engine.meter().show_keys(settings.telemetry.show_keys);
         let callers = Callers::new(&settings.tokens);
         engine.set_callers(callers.numbers());
@@ -126,7 +126,7 @@ pub struct Peer {
 
 /// How far a server is on its way to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum ServerPhase {
     /// It serves.
     Serving,
     /// It serves on, and sends clients elsewhere where their protocol has a word for that.
@@ -137,36 +137,36 @@ pub enum Phase {
 
 /// Tells connections to send clients elsewhere, and to finish what they have begun and close.
 #[derive(Clone, Debug)]
-pub struct Stop(watch::Receiver<Phase>);
+pub struct Stop(watch::Receiver<ServerPhase>);
 
 impl Stop {
     /// A stop, and what gives the signals.
-    pub fn new() -> (watch::Sender<Phase>, Self) {
-        let (sender, receiver) = watch::channel(Phase::Serving);
+    pub fn new() -> (watch::Sender<ServerPhase>, Self) {
+        let (sender, receiver) = watch::channel(ServerPhase::Serving);
         (sender, Self(receiver))
     }
 
     /// Whether the signal to stop was given.
     pub fn is_given(&self) -> bool {
-        *self.0.borrow() >= Phase::Stopping
+        *self.0.borrow() >= ServerPhase::Stopping
     }
 
     /// Whether clients should go elsewhere.
     pub fn is_leaving(&self) -> bool {
-        *self.0.borrow() >= Phase::Leaving
+        *self.0.borrow() >= ServerPhase::Leaving
     }
 
     /// Waits for the signal to stop.
     pub async fn given(&mut self) {
-        self.at(Phase::Stopping).await;
+        self.at(ServerPhase::Stopping).await;
     }
 
     /// Waits until clients should go elsewhere.
     pub async fn leaving(&mut self) {
-        self.at(Phase::Leaving).await;
+        self.at(ServerPhase::Leaving).await;
     }
 
-    async fn at(&mut self, phase: Phase) {
+    async fn at(&mut self, phase: ServerPhase) {
         // A sender that is gone will never start anything again.
         let _ = self.0.wait_for(|now| *now >= phase).await;
     }
@@ -179,9 +179,9 @@ pub struct Caller {
     /// What all connections share.
     pub shared: Arc<Shared>,
     /// Places of requests that wait, as for their bodies.
-    pub(crate) places: Places,
+    pub(crate) places: PlaceCounter,
     /// Answers that it has yet to take.
-    pub(crate) unsent: Arc<Own>,
+    pub(crate) unsent: Arc<ConnectionBytes>,
 }
 
 impl Caller {
@@ -189,7 +189,7 @@ impl Caller {
     pub fn new(peer: Peer, shared: Arc<Shared>) -> Self {
         let places = shared.settings.limits.requests_max / CONNECTIONS_MIN;
         Self {
-            places: Places::new(places.max(PLACES_MIN)),
+            places: PlaceCounter::new(places.max(PLACES_MIN)),
             unsent: Arc::default(),
             peer,
             shared,
@@ -197,13 +197,16 @@ impl Caller {
     }
 
     /// One of `places` for a request that waits; `None` where this connection has too many of any, or all are taken.
-    pub(crate) fn enter<'a>(&'a self, places: &'a Places) -> Option<(Ticket<'a>, Ticket<'a>)> {
+    pub(crate) fn enter<'a>(
+        &'a self,
+        places: &'a PlaceCounter,
+    ) -> Option<(PlaceGuard<'a>, PlaceGuard<'a>)> {
         let own = self.places.enter()?;
         Some((own, places.enter()?))
     }
 
     /// Counts bytes that wait for the client; `None` where there are too many already.
-    pub(crate) fn hold(&self, bytes: usize) -> Option<Held> {
+    pub(crate) fn hold(&self, bytes: usize) -> Option<HeldBytes> {
         self.shared.state.unsent().hold(&self.unsent, bytes)
     }
 

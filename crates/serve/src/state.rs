@@ -12,7 +12,7 @@ use crate::unsent::Unsent;
 
 /// How the server is.
 #[derive(Debug)]
-pub struct State {
+pub struct ServerState {
     is_ready: AtomicBool,
     /// Whether the node still learns from others.
     is_joining: AtomicBool,
@@ -45,16 +45,16 @@ pub struct State {
 #[derive(Debug)]
 struct Room {
     /// Places of requests that wait for something.
-    places: Places,
+    places: PlaceCounter,
     /// Places of those that a desk answers.
-    desk: Places,
+    desk: PlaceCounter,
     /// Places of those that a desk answers to anyone, as a sign-in.
-    visitors: Places,
+    visitors: PlaceCounter,
     /// Answers that clients have yet to take.
     unsent: Arc<Unsent>,
 }
 
-impl State {
+impl ServerState {
     /// Not ready, nothing reloaded, and at most so many requests at once.
     pub fn new(working_max: usize) -> Self {
         Self {
@@ -65,9 +65,9 @@ impl State {
             is_cut_off: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             room: Room {
-                places: Places::new(working_max),
-                desk: Places::new(DESK_PLACES),
-                visitors: Places::new(VISITOR_PLACES),
+                places: PlaceCounter::new(working_max),
+                desk: PlaceCounter::new(DESK_PLACES),
+                visitors: PlaceCounter::new(VISITOR_PLACES),
                 unsent: Arc::default(),
             },
             reloads: AtomicU64::new(0),
@@ -140,17 +140,17 @@ impl State {
     }
 
     /// Places of requests that wait for something, as for the rest of a body.
-    pub(crate) const fn places(&self) -> &Places {
+    pub(crate) const fn places(&self) -> &PlaceCounter {
         &self.room.places
     }
 
     /// Places of requests that a desk answers, which no others take.
-    pub(crate) const fn desk_places(&self) -> &Places {
+    pub(crate) const fn desk_places(&self) -> &PlaceCounter {
         &self.room.desk
     }
 
     /// Places of requests that a desk answers to anyone.
-    pub(crate) const fn visitor_places(&self) -> &Places {
+    pub(crate) const fn visitor_places(&self) -> &PlaceCounter {
         &self.room.visitors
     }
 
@@ -250,12 +250,12 @@ pub(crate) fn one_sentence(error: &str) -> String {
 
 /// So many places.
 #[derive(Debug)]
-pub struct Places {
+pub struct PlaceCounter {
     taken: AtomicUsize,
     most: usize,
 }
 
-impl Places {
+impl PlaceCounter {
     pub(crate) const fn new(most: usize) -> Self {
         Self {
             taken: AtomicUsize::new(0),
@@ -264,20 +264,20 @@ impl Places {
     }
 
     /// A place; `None` where all are taken.
-    pub fn enter(&self) -> Option<Ticket<'_>> {
+    pub fn enter(&self) -> Option<PlaceGuard<'_>> {
         if self.taken.fetch_add(1, Ordering::Relaxed) >= self.most {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Ticket(self))
+        Some(PlaceGuard(self))
     }
 }
 
 /// A place, given back when it is dropped.
 #[derive(Debug)]
-pub struct Ticket<'p>(&'p Places);
+pub struct PlaceGuard<'p>(&'p PlaceCounter);
 
-impl Drop for Ticket<'_> {
+impl Drop for PlaceGuard<'_> {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn turns_away_the_request_after_the_last_place() {
-        let places = Places::new(2);
+        let places = PlaceCounter::new(2);
         let first = places.enter();
         let second = places.enter();
         assert!(first.is_some() && second.is_some() && places.enter().is_none());
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn troubles_name_the_place_and_keep_the_file_to_themselves() {
-        let state = State::new(1);
+        let state = ServerState::new(1);
         let rendered = "error: unknown field `limt`\n  --> c.yaml:1:3\n   |\n 1 | token: secret\n";
         state.reloaded(Err(rendered.into()));
         let told = "reload failed: c.yaml:1:3: unknown field `limt`";
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_good_reload_clears_the_error_of_a_bad_one() {
-        let state = State::new(1);
+        let state = ServerState::new(1);
         state.reloaded(Err("line 3".into()));
         assert_eq!(state.reload_error().as_deref(), Some("line 3"));
         assert_eq!(state.troubles(), ["reload failed: line 3"]);

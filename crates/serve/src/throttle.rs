@@ -11,7 +11,7 @@ use tollgate_table::Print;
 use tollgate_wire::resp::{Dialect, NEVER_SECS, Throttle, ThrottleReply};
 use tollgate_wire::throttlecrab::{HttpRequest, HttpResponse};
 
-use crate::engine::{Ask, EngineError, RETRY_WHEN_FULL, Turn};
+use crate::engine::{EngineError, EngineRequest, RETRY_WHEN_FULL, Turn};
 use crate::value::short;
 
 /// Decides one throttle command.
@@ -51,11 +51,11 @@ pub(crate) fn throttlecrab(
     turn: &Turn<'_>,
     request: &HttpRequest,
     key_bytes_max: usize,
-) -> Result<HttpResponse, Refused> {
+) -> Result<HttpResponse, ThrottleError> {
     let key = short(&request.key, key_bytes_max);
     let at_least = |name: &str, value: i64, least: u64| {
         let value = u64::try_from(value).ok().filter(|value| *value >= least);
-        value.ok_or_else(|| Refused::TooSmall(format!("`{name}` is at least {least}")))
+        value.ok_or_else(|| ThrottleError::TooSmall(format!("`{name}` is at least {least}")))
     };
     let command = Throttle {
         dialect: Dialect::Throttlecrab,
@@ -65,7 +65,7 @@ pub(crate) fn throttlecrab(
         period_secs: at_least("period", request.period, 1)?,
         cost: at_least("quantity", request.quantity.unwrap_or(1), 0)?,
     };
-    let reply = throttle(turn, &command).map_err(Refused::Engine)?;
+    let reply = throttle(turn, &command).map_err(ThrottleError::Engine)?;
     Ok(HttpResponse {
         allowed: reply.allowed,
         limit: number(command.limit()),
@@ -80,7 +80,7 @@ pub(crate) fn throttlecrab(
 }
 
 /// Why a command has no answer.
-pub(crate) enum Refused {
+pub(crate) enum ThrottleError {
     /// A number is less than it may be; which, and what it may be.
     TooSmall(String),
     Engine(EngineError),
@@ -108,7 +108,7 @@ fn throttle_print(
     policy.inherit = Inherit::Time;
     // A cost beyond the largest is beyond every limit too.
     let cost = Cost::new(ask.cost).unwrap_or(Cost::MAX);
-    let asked = Ask::new(Key::Text(ask.key), cost);
+    let asked = EngineRequest::new(Key::Text(ask.key), cost);
     match turn.describe_print(print, &asked, &policy) {
         Ok(decision) => Ok(reply(&decision, ask.cost)),
         Err(AdhocError::Full) => Ok(full()),

@@ -12,13 +12,13 @@ pub(crate) struct Unsent(AtomicUsize);
 
 /// Bytes that wait, of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Own(AtomicUsize);
+pub(crate) struct ConnectionBytes(AtomicUsize);
 
 /// Bytes that wait, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldBytes {
     all: Arc<Unsent>,
-    own: Arc<Own>,
+    own: Arc<ConnectionBytes>,
     bytes: usize,
 }
 
@@ -31,8 +31,12 @@ impl Unsent {
     /// Counts bytes that wait on a connection; `None` where that would be too many. Then they must not be kept.
     ///
     /// A few are kept for every connection, however many the others have, so that nobody is at the mercy of strangers.
-    pub(crate) fn hold(self: &Arc<Self>, own: &Arc<Own>, bytes: usize) -> Option<Held> {
-        let mut held = Held {
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        own: &Arc<ConnectionBytes>,
+        bytes: usize,
+    ) -> Option<HeldBytes> {
+        let mut held = HeldBytes {
             all: Arc::clone(self),
             own: Arc::clone(own),
             bytes: 0,
@@ -41,7 +45,7 @@ impl Unsent {
     }
 }
 
-impl Held {
+impl HeldBytes {
     /// Counts so many more; whether that was possible.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let before = self.own.0.fetch_add(bytes, Ordering::Relaxed);
@@ -64,7 +68,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.shrink(self.bytes);
     }
@@ -83,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_connection_keeps_no_more_than_its_own_and_gives_all_of_it_back() {
-        let (all, own) = (Arc::<Unsent>::default(), Arc::<Own>::default());
+        let (all, own) = (Arc::<Unsent>::default(), Arc::<ConnectionBytes>::default());
         let first = all.hold(&own, OWN_MAX).unwrap();
         assert!(all.hold(&own, 1).is_none());
         drop(first);
@@ -98,7 +102,7 @@ mod tests {
         let greedy: Vec<_> = (0..ALL_MAX / OWN_MAX)
             .map(|_| all.hold(&Arc::default(), OWN_MAX).unwrap())
             .collect();
-        let own = Arc::<Own>::default();
+        let own = Arc::<ConnectionBytes>::default();
         let mut little = all.hold(&own, OWN_KEPT / 2).unwrap();
         assert!(little.grow(OWN_KEPT / 2) && !little.grow(1));
         drop(greedy);

@@ -4,7 +4,7 @@
 
 /// How a clock runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clock {
+pub struct SimClock {
     /// What it shows more than it should at time zero; a jump changes it.
     pub ahead: i64,
     /// How many millionths it runs too fast.
@@ -14,7 +14,7 @@ pub struct Clock {
 /// Everything, in millionths.
 const WHOLE: i128 = 1_000_000;
 
-impl Clock {
+impl SimClock {
     /// A clock that is right but for a constant.
     pub const fn ahead(ahead: i64) -> Self {
         Self { ahead, drift: 0 }
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_timer_is_the_first_instant_at_which_it_is_due() {
         for number in 0..2_000_u64 {
-            let clock = Clock {
+            let clock = SimClock {
                 ahead: number.cast_signed() * 7_919 - 5_000_000,
                 drift: (number * 31 % 2_001).cast_signed() - 1_000,
             };
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn the_ends_of_time_are_reached_and_not_passed() {
         for drift in [-20_000, 0, 20_000] {
-            let clock = Clock { ahead: -9, drift };
+            let clock = SimClock { ahead: -9, drift };
             assert_eq!(clock.at(3), 0);
             assert!(clock.world(u64::MAX) > u64::MAX / 2);
         }

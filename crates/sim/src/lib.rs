@@ -12,6 +12,6 @@ mod clock;
 mod links;
 mod sim;
 
-pub use clock::Clock;
-pub use links::{Dice, Links, Weather};
-pub use sim::{Event, Sim};
+pub use clock::SimClock;
+pub use links::{Conditions, Links, RandomSource};
+pub use sim::{Sim, SimEvent};

@@ -5,12 +5,12 @@
 use std::ops::Range;
 
 /// Random choices that a world brings along.
-pub trait Dice {
+pub trait RandomSource {
     /// A number below `bound`; zero when the bound is.
     fn below(&mut self, bound: u64) -> u64;
 }
 
-impl Dice for tollgate_kit::Dice {
+impl RandomSource for tollgate_kit::Dice {
     fn below(&mut self, bound: u64) -> u64 {
         Self::below(self, bound)
     }
@@ -18,7 +18,7 @@ impl Dice for tollgate_kit::Dice {
 
 /// How messages travel, until something changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weather {
+pub struct Conditions {
     /// The least a message takes.
     pub delay_min: u64,
     /// The most; each message draws its own, so they overtake each other.
@@ -33,7 +33,7 @@ pub struct Weather {
     pub late_max: u64,
 }
 
-impl Weather {
+impl Conditions {
     /// Delays between two bounds, and nothing is lost.
     pub const fn between(delay_min: u64, delay_max: u64) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Weather {
 #[derive(Debug)]
 pub struct Links<D> {
     /// How messages travel from here on.
-    pub weather: Weather,
+    pub weather: Conditions,
     /// Whether cuts take what would arrive while they last, and not what is sent.
     pub cuts_arrivals: bool,
     /// Which side each address is on; only those on one side reach each other.
@@ -70,9 +70,9 @@ struct Cut {
     times: Range<u64>,
 }
 
-impl<D: Dice> Links<D> {
+impl<D: RandomSource> Links<D> {
     /// Links with dice for losses, for copies, and for delays.
-    pub fn new(weather: Weather, [loss, copies, delays]: [D; 3]) -> Self {
+    pub fn new(weather: Conditions, [loss, copies, delays]: [D; 3]) -> Self {
         Self {
             weather,
             cuts_arrivals: false,
@@ -112,7 +112,7 @@ impl<D: Dice> Links<D> {
 
     /// How long each copy of a message takes; lost ones have no copy.
     pub fn carry(&mut self, from: u16, to: u16, now: u64) -> [Option<u64>; 2] {
-        let Weather { loss, copies, .. } = self.weather;
+        let Conditions { loss, copies, .. } = self.weather;
         let is_cut = !self.cuts_arrivals && self.is_cut(from, to, now);
         if is_cut || happens(&mut self.loss, loss) {
             return [None, None];
@@ -135,7 +135,7 @@ impl<D: Dice> Links<D> {
 }
 
 /// Whether something happens that does so `odds` times in a million. No number is drawn for what never happens.
-fn happens(dice: &mut impl Dice, odds: u32) -> bool {
+fn happens(dice: &mut impl RandomSource, odds: u32) -> bool {
     odds > 0 && dice.below(1_000_000) < u64::from(odds)
 }
 
@@ -146,14 +146,14 @@ mod tests {
     /// Says the same numbers over and over.
     struct Loaded(Vec<u64>, usize);
 
-    impl Dice for Loaded {
+    impl RandomSource for Loaded {
         fn below(&mut self, bound: u64) -> u64 {
             self.1 += 1;
             self.0[(self.1 - 1) % self.0.len()] % bound.max(1)
         }
     }
 
-    fn links(weather: Weather) -> Links<Loaded> {
+    fn links(weather: Conditions) -> Links<Loaded> {
         let dice = |numbers: &[u64]| Loaded(numbers.to_vec(), 0);
         let delays = dice(&[0, 7, 999_999, 999_999]);
         Links::new(weather, [dice(&[0, 999_999]), dice(&[999_999, 0]), delays])
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn some_are_lost_some_doubled_and_all_in_time() {
-        let mut links = links(Weather {
+        let mut links = links(Conditions {
             loss: 1,
             copies: 1,
-            ..Weather::between(10, 20)
+            ..Conditions::between(10, 20)
         });
         assert_eq!(links.carry(0, 1, 0), [None, None]);
         assert_eq!(links.carry(0, 1, 0), [Some(10), None]);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn cuts_have_a_direction_and_an_end() {
-        let mut links = links(Weather::default());
+        let mut links = links(Conditions::default());
         links.cut(&[0, 1], &[2], 5..9);
         assert!(links.is_cut(0, 2, 5) && links.is_cut(1, 2, 8));
         assert!(!links.is_cut(2, 0, 5) && !links.is_cut(0, 2, 9) && !links.is_cut(0, 1, 5));
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn what_is_late_is_later_than_all_others() {
-        let weather = Weather {
+        let weather = Conditions {
             late: 1_000_000,
             late_max: 500,
-            ..Weather::default()
+            ..Conditions::default()
         };
         assert_eq!(links(weather).carry(0, 1, 0), [Some(999_999 % 500), None]);
     }

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::clock::Clock;
-use crate::links::{Dice, Links};
+use crate::clock::SimClock;
+use crate::links::{Links, RandomSource};
 
 /// What happens next. Messages are of type `M`, plans of the world of type `P`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<M, P> {
+pub enum SimEvent<M, P> {
     /// A message arrives.
     Message {
         /// Who sent it.
@@ -35,7 +35,7 @@ pub struct Sim<M, P, D> {
     pub links: Links<D>,
     now: u64,
     /// What will happen, by its time and by its place among all that was ever entered.
-    agenda: BTreeMap<(u64, u64), Event<M, P>>,
+    agenda: BTreeMap<(u64, u64), SimEvent<M, P>>,
     entered: u64,
     flying: u64,
     /// Events since time passed last.
@@ -49,14 +49,14 @@ const AT_ONCE_MAX: u64 = 50_000_000;
 /// A node as its surroundings know it.
 #[derive(Debug)]
 struct Seat<M, P> {
-    clock: Clock,
+    clock: SimClock,
     /// When it is woken.
     alarm: Option<u64>,
     /// What came while it was paused.
-    paused: Option<Vec<Event<M, P>>>,
+    paused: Option<Vec<SimEvent<M, P>>>,
 }
 
-impl<M, P, D: Dice> Sim<M, P, D> {
+impl<M, P, D: RandomSource> Sim<M, P, D> {
     /// A time at which nothing is under way.
     pub fn new(start: u64, links: Links<D>) -> Self {
         Self {
@@ -76,9 +76,9 @@ impl<M, P, D: Dice> Sim<M, P, D> {
     }
 
     /// A node's clock; one that was not set is right.
-    pub fn clock(&self, node: u16) -> Clock {
+    pub fn clock(&self, node: u16) -> SimClock {
         let seat = self.seats.get(usize::from(node));
-        seat.map_or_else(Clock::default, |seat| seat.clock)
+        seat.map_or_else(SimClock::default, |seat| seat.clock)
     }
 
     /// What a node's clock shows.
@@ -87,7 +87,7 @@ impl<M, P, D: Dice> Sim<M, P, D> {
     }
 
     /// Sets a node's clock.
-    pub fn set_clock(&mut self, node: u16, clock: Clock) {
+    pub fn set_clock(&mut self, node: u16, clock: SimClock) {
         self.seat(node).clock = clock;
     }
 
@@ -102,7 +102,7 @@ impl<M, P, D: Dice> Sim<M, P, D> {
     }
 
     /// What happens next at `until` or before, in order of time, and of entry where times are equal.
-    pub fn next(&mut self, until: u64) -> Option<Event<M, P>> {
+    pub fn next(&mut self, until: u64) -> Option<SimEvent<M, P>> {
         while self.next_at().is_some_and(|at| at <= until) {
             let ((at, _), event) = self.agenda.pop_first()?;
             self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
@@ -139,13 +139,13 @@ impl<M, P, D: Dice> Sim<M, P, D> {
     /// Puts a message on a way that loses nothing and takes so long.
     pub fn send(&mut self, delay: u64, from: u16, to: u16, message: M) {
         self.flying += 1;
-        let event = Event::Message { from, to, message };
+        let event = SimEvent::Message { from, to, message };
         self.enter(self.now.saturating_add(delay), event);
     }
 
     /// Plans something; what is late is planned for now.
     pub fn plan(&mut self, at: u64, what: P) {
-        self.enter(at.max(self.now), Event::Plan(what));
+        self.enter(at.max(self.now), SimEvent::Plan(what));
     }
 
     /// Wakes a node then, unless it is woken earlier. Each node has one alarm: it is over when it rings.
@@ -154,7 +154,7 @@ impl<M, P, D: Dice> Sim<M, P, D> {
         let seat = self.seat(node);
         if seat.alarm.is_none_or(|alarm| alarm > at) {
             seat.alarm = Some(at);
-            self.enter(at, Event::Wake { node });
+            self.enter(at, SimEvent::Wake { node });
         }
     }
 
@@ -190,8 +190,8 @@ impl<M, P, D: Dice> Sim<M, P, D> {
     /// A node goes on, with everything that came while it was paused.
     pub fn go_on(&mut self, node: u16) {
         for event in self.seat(node).paused.take().into_iter().flatten() {
-            self.flying += u64::from(matches!(event, Event::Message { .. }));
-            if matches!(event, Event::Wake { .. }) {
+            self.flying += u64::from(matches!(event, SimEvent::Message { .. }));
+            if matches!(event, SimEvent::Wake { .. }) {
                 self.wake_at(node, self.now);
             } else {
                 self.enter(self.now, event);
@@ -199,28 +199,28 @@ impl<M, P, D: Dice> Sim<M, P, D> {
         }
     }
 
-    fn enter(&mut self, at: u64, event: Event<M, P>) {
+    fn enter(&mut self, at: u64, event: SimEvent<M, P>) {
         self.entered += 1;
         self.agenda.insert((at, self.entered), event);
     }
 
     /// What of it reaches the world now.
-    fn admit(&mut self, event: Event<M, P>) -> Option<Event<M, P>> {
+    fn admit(&mut self, event: SimEvent<M, P>) -> Option<SimEvent<M, P>> {
         let node = match &event {
-            Event::Message { from, to, .. } => {
+            SimEvent::Message { from, to, .. } => {
                 self.flying -= 1;
                 if self.links.cuts_arrivals && self.links.is_cut(*from, *to, self.now) {
                     return None;
                 }
                 *to
             }
-            Event::Wake { node } => {
+            SimEvent::Wake { node } => {
                 let now = self.now;
                 let seat = self.seat(*node);
                 seat.alarm.take_if(|alarm| *alarm == now)?;
                 *node
             }
-            Event::Plan(_) => return Some(event),
+            SimEvent::Plan(_) => return Some(event),
         };
         let seat = self.seats.get_mut(usize::from(node));
         match seat.and_then(|seat| seat.paused.as_mut()) {
@@ -236,7 +236,7 @@ impl<M, P, D: Dice> Sim<M, P, D> {
         let place = usize::from(node);
         if place >= self.seats.len() {
             self.seats.resize_with(place + 1, || Seat {
-                clock: Clock::default(),
+                clock: SimClock::default(),
                 alarm: None,
                 paused: None,
             });
@@ -250,27 +250,27 @@ impl<M, P, D: Dice> Sim<M, P, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::Weather;
+    use crate::links::Conditions;
 
     /// Never anything but zero.
     struct Zero;
 
-    impl Dice for Zero {
+    impl RandomSource for Zero {
         fn below(&mut self, _bound: u64) -> u64 {
             0
         }
     }
 
-    fn sim(weather: Weather) -> Sim<char, u8, Zero> {
+    fn sim(weather: Conditions) -> Sim<char, u8, Zero> {
         Sim::new(100, Links::new(weather, [Zero, Zero, Zero]))
     }
 
     fn calm() -> Sim<char, u8, Zero> {
-        sim(Weather::between(10, 10))
+        sim(Conditions::between(10, 10))
     }
 
-    fn told(to: u16, message: char) -> Event<char, u8> {
-        Event::Message {
+    fn told(to: u16, message: char) -> SimEvent<char, u8> {
+        SimEvent::Message {
             from: 0,
             to,
             message,
@@ -284,11 +284,11 @@ mod tests {
         assert_eq!(sim.post(0, 1, 'a'), 1);
         sim.wake_at(1, 105);
         sim.plan(7, 2);
-        assert_eq!(sim.next(1_000), Some(Event::Plan(2)));
+        assert_eq!(sim.next(1_000), Some(SimEvent::Plan(2)));
         assert_eq!((sim.now(), sim.flying()), (100, 1));
-        assert_eq!(sim.next(1_000), Some(Event::Wake { node: 1 }));
+        assert_eq!(sim.next(1_000), Some(SimEvent::Wake { node: 1 }));
         assert_eq!(sim.next(109), None);
-        assert_eq!(sim.next(1_000), Some(Event::Plan(1)));
+        assert_eq!(sim.next(1_000), Some(SimEvent::Plan(1)));
         assert_eq!(sim.next(1_000), Some(told(1, 'a')));
         assert_eq!((sim.now(), sim.flying()), (110, 0));
     }
@@ -299,7 +299,7 @@ mod tests {
         sim.wake_at(3, 300);
         sim.wake_at(3, 200);
         sim.wake_at(3, 250);
-        assert_eq!(sim.next(1_000), Some(Event::Wake { node: 3 }));
+        assert_eq!(sim.next(1_000), Some(SimEvent::Wake { node: 3 }));
         assert_eq!((sim.now(), sim.next(1_000)), (200, None));
         sim.wake_at(3, 1_100);
         sim.let_sleep(3);
@@ -318,7 +318,7 @@ mod tests {
         sim.pass(500);
         assert!(sim.is_paused(1) && !sim.is_paused(2));
         sim.go_on(1);
-        assert_eq!(sim.next(500), Some(Event::Wake { node: 1 }));
+        assert_eq!(sim.next(500), Some(SimEvent::Wake { node: 1 }));
         assert_eq!(sim.next(500), Some(told(1, 'a')));
         assert_eq!((sim.next(500), sim.is_paused(1)), (None, false));
         sim.pause(1);
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn clocks_differ_and_jump() {
         let mut sim = calm();
-        sim.set_clock(4, Clock::ahead(50));
+        sim.set_clock(4, SimClock::ahead(50));
         sim.wake_at(4, 130);
         sim.jump(4, -20);
         assert_eq!((sim.local(4), sim.local(9)), (130, 100));
@@ -341,10 +341,10 @@ mod tests {
 
     #[test]
     fn a_message_may_come_twice_or_never() {
-        let weather = |loss, copies| Weather {
+        let weather = |loss, copies| Conditions {
             loss,
             copies,
-            ..Weather::default()
+            ..Conditions::default()
         };
         assert_eq!(sim(weather(1, 0)).post(0, 1, 'a'), 0);
         assert_eq!(sim(weather(0, 1)).post(0, 1, 'a'), 2);

@@ -10,16 +10,17 @@ use tollgate_gossip::{Malformed, NodeId, Send};
 use tollgate_limit::Instant;
 
 use crate::config::{AdaptorConfig, BadConfig, Depths};
-use crate::demand::Demand;
-use crate::limits::{Limits, Share};
+use crate::demand::NodeDemand;
+use crate::limits::{Share, TopicLimits};
 use crate::portion::portions;
-use crate::wire::{self, Message, Report};
+use crate::wire::{self, Message, SplitReport};
 
-/// Who moves the cuts of one topic. Driven as a [`Machine`](crate::Machine) is; calls may be early, repeated and late.
+/// Who moves the cuts of one topic. Driven as a [`Machine`](crate::SplitMachine) is; calls may be early, repeated and
+/// late.
 #[derive(Debug)]
 pub struct Adaptor {
     boot: u64,
-    limits: Limits,
+    limits: TopicLimits,
     config: AdaptorConfig,
     nodes: BTreeMap<NodeId, Follower>,
     epoch: u64,
@@ -42,7 +43,7 @@ struct Follower {
     /// A share that it has not acknowledged yet.
     sent: Option<(u64, Share)>,
     aim: Share,
-    demand: Demand,
+    demand: NodeDemand,
     leaves: bool,
 }
 
@@ -61,7 +62,7 @@ impl Follower {
 impl Adaptor {
     /// An adaptor at its start; a later boot has a larger number.
     pub fn new(
-        limits: Limits,
+        limits: TopicLimits,
         boot: u64,
         members: &[NodeId],
         config: AdaptorConfig,
@@ -136,7 +137,7 @@ impl Adaptor {
         self.changes
     }
 
-    fn handle_report(&mut self, from: NodeId, boot: u64, report: &Report, now: Instant) {
+    fn handle_report(&mut self, from: NodeId, boot: u64, report: &SplitReport, now: Instant) {
         let window = self.config.window;
         let Some(node) = self.nodes.get_mut(&from) else {
             return;
@@ -148,7 +149,7 @@ impl Adaptor {
             // Nothing that was sent to the boot before reaches this one.
             node.stands = node.bound();
             (node.boot, node.sent, node.acknowledged) = (boot, None, 0);
-            (node.is_heard, node.demand) = (false, Demand::default());
+            (node.is_heard, node.demand) = (false, NodeDemand::default());
         }
         node.demand.add(report, window, now);
         if report.yours != self.boot {
@@ -296,7 +297,7 @@ impl Follower {
     }
 
     /// Notes what it uses. Reports may be overtaken: only one of a later share, or one that says less, counts.
-    fn acknowledge(&mut self, report: &Report) {
+    fn acknowledge(&mut self, report: &SplitReport) {
         let stands = match self.stands {
             Some(stands) if self.is_heard => stands,
             // A boot that has not been given anything yet: it uses what it says, and no other boot uses anything.

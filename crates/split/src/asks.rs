@@ -10,20 +10,20 @@ use tollgate_limit::{Instant, Span};
 
 /// Asks that may still be answered.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asks {
+pub(crate) struct SplitAsks {
     last: u64,
-    sent: BTreeMap<u64, Ask>,
+    sent: BTreeMap<u64, SplitAsk>,
     open: Option<(u64, Instant)>,
 }
 
 /// An ask.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct SplitAsk {
     pub(crate) to: NodeId,
     pub(crate) at: Instant,
 }
 
-impl Asks {
+impl SplitAsks {
     pub(crate) const fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -36,7 +36,7 @@ impl Asks {
     /// Opens one: its ticket.
     pub(crate) fn open(&mut self, to: NodeId, patience: Span, now: Instant) -> u64 {
         self.last += 1;
-        self.sent.insert(self.last, Ask { to, at: now });
+        self.sent.insert(self.last, SplitAsk { to, at: now });
         if self.sent.len() > ASKS_MAX {
             self.sent.pop_first();
         }
@@ -51,7 +51,7 @@ impl Asks {
     }
 
     /// The ask that an answer is for, once.
-    pub(crate) fn answer(&mut self, from: NodeId, ticket: u64) -> Option<Ask> {
+    pub(crate) fn answer(&mut self, from: NodeId, ticket: u64) -> Option<SplitAsk> {
         let ask = self.sent.get(&ticket).copied()?;
         if ask.to != from {
             return None;

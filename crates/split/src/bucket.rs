@@ -11,7 +11,7 @@
 use tollgate_limit::{Instant, Span};
 
 use crate::limits::Share;
-use crate::line::Line;
+use crate::line::RepaymentLine;
 
 /// A sub-bucket, in grains.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct SubBucket {
     /// What comes back is promised to messages up to here.
     owed: u128,
     /// How fast that comes back: what was sure when it was promised.
-    line: Line,
+    line: RepaymentLine,
     /// When the last of these goes.
     last_goes: Instant,
     /// The most tokens there can be at once of messages that have not gone, while each gets its own as it goes.
@@ -59,7 +59,7 @@ impl SubBucket {
             at,
             dry_until: at,
             owed: 0,
-            line: Line::default(),
+            line: RepaymentLine::default(),
             last_goes: Instant::default(),
             reserve,
             freed: 0,
@@ -177,17 +177,17 @@ impl SubBucket {
     }
 
     /// How fast that comes back which is promised next.
-    fn next_line(&self) -> Line {
+    fn next_line(&self) -> RepaymentLine {
         if self.owed > 0 {
             return self.line;
         }
         self.line_of_share()
     }
 
-    fn line_of_share(&self) -> Line {
+    fn line_of_share(&self) -> RepaymentLine {
         let sure = self.share.less(self.hired);
         let last = slowed(sure.rate, self.slow_ppm);
-        Line::new(self.refill, self.hired_until, last)
+        RepaymentLine::new(self.refill, self.hired_until, last)
     }
 
     /// When a message of that cost goes that is told so now: at once if its tokens are there, and otherwise when what

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use tollgate_limit::{Instant, Span};
 
-use crate::wire::Report;
+use crate::wire::SplitReport;
 
 /// What a node was asked for lately.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Demand {
+pub(crate) struct NodeDemand {
     samples: VecDeque<Sample>,
     queued: u128,
 }
@@ -22,8 +22,8 @@ struct Sample {
     peak: u128,
 }
 
-impl Demand {
-    pub(crate) fn add(&mut self, report: &Report, window: Span, now: Instant) {
+impl NodeDemand {
+    pub(crate) fn add(&mut self, report: &SplitReport, window: Span, now: Instant) {
         let last = self.samples.back().map_or(0, |sample| sample.arrived);
         // One that was overtaken says nothing about the present.
         if report.arrived < last {

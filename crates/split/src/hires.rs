@@ -9,7 +9,7 @@ use tollgate_limit::Instant;
 
 use crate::by_node::ByNode;
 use crate::limits::Share;
-use crate::pace::Pace;
+use crate::pace::RecentDemand;
 
 /// What is hired and let.
 #[derive(Clone, Debug, Default)]
@@ -18,13 +18,13 @@ pub(crate) struct Hires {
     pub(crate) right: Share,
     /// Nothing is let before: an earlier boot may have.
     pub(crate) clear_at: Instant,
-    pub(crate) pace: Pace,
+    pub(crate) pace: RecentDemand,
     /// Somebody had to wait, or was refused, since the last look.
     pub(crate) is_short: bool,
     pub(crate) tick_at: Option<Instant>,
     /// Who is still to be asked.
     pub(crate) sweep: Vec<NodeId>,
-    pub(crate) open: Option<Question>,
+    pub(crate) open: Option<OpenQuestion>,
     last: u64,
     hired: ByNode<Parts>,
     lets: ByNode<Let>,
@@ -34,7 +34,7 @@ pub(crate) struct Hires {
 
 /// A question that is not answered yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
+pub(crate) struct OpenQuestion {
     pub(crate) to: NodeId,
     pub(crate) ticket: u64,
     pub(crate) at: Instant,
@@ -43,14 +43,14 @@ pub(crate) struct Question {
 
 /// Names a question at the one who answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Asked {
+pub(crate) struct QuestionId {
     pub(crate) boot: u64,
     pub(crate) ticket: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Let {
-    asked: Asked,
+    asked: QuestionId,
     parts: Parts,
 }
 
@@ -163,7 +163,7 @@ impl Hires {
 
     /// A question came: `false` where a later one has been answered. Whoever asks has nothing of what it was let but
     /// what it says.
-    pub(crate) fn hear(&mut self, from: NodeId, asked: Asked, have: Share) -> bool {
+    pub(crate) fn hear(&mut self, from: NodeId, asked: QuestionId, have: Share) -> bool {
         let Some(to) = self.lets.get_mut(from) else {
             return true;
         };
@@ -181,7 +181,12 @@ impl Hires {
     }
 
     /// Lets a part: `false` where too many are out.
-    pub(crate) fn let_out(&mut self, to: NodeId, asked: Asked, part: (Share, Instant)) -> bool {
+    pub(crate) fn let_out(
+        &mut self,
+        to: NodeId,
+        asked: QuestionId,
+        part: (Share, Instant),
+    ) -> bool {
         let Some(record) = self.lets.get_or_default(to) else {
             return false;
         };
@@ -227,8 +232,8 @@ mod tests {
         Share { rate, depth: rate }
     }
 
-    fn asked(boot: u64, ticket: u64) -> Asked {
-        Asked { boot, ticket }
+    fn asked(boot: u64, ticket: u64) -> QuestionId {
+        QuestionId { boot, ticket }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! One token bucket cut into sub-buckets, one at each node, with queues.
 //!
-//! A [`Machine`] is one node's part in one topic: messages wait for tokens of its sub-bucket, and tokens are borrowed
-//! from nodes that have more. Whatever happens between the nodes, all departures together conform to the one bucket
-//! that was cut. An [`Adaptor`] moves the cuts. [`Topics`] has a machine for every key, and tells messages at once when
-//! they may go. [`plan`] says where publishers should go, and what it would cost.
+//! A [`SplitMachine`] is one node's part in one topic: messages wait for tokens of its sub-bucket, and tokens are
+//! borrowed from nodes that have more. Whatever happens between the nodes, all departures together conform to the one
+//! bucket that was cut. An [`Adaptor`] moves the cuts. [`Topics`] has a machine for every key, and tells messages at
+//! once when they may go. [`plan`] says where publishers should go, and what it would cost.
 //!
 //! Deliberately not here: sockets, clocks, randomness, membership.
 
@@ -30,10 +30,10 @@ mod wire;
 
 pub use adaptor::Adaptor;
 pub use config::{AdaptorConfig, BadConfig, Borrow, Depths, SplitConfig};
-pub use limits::{BadLimits, Limits, Share};
-pub use machine::Machine;
+pub use limits::{BadTopicLimits, Share, TopicLimits};
+pub use machine::SplitMachine;
 pub use part::{Adapt, Split, limits};
 pub use portion::{fill_up, level_up, portions};
-pub use setup::{BadSetup, Begin, Counts, Departure, Inspection, Refused, Setup};
+pub use setup::{ArrivalError, BadSetup, Begin, Departure, Inspection, SplitCounts, SplitSetup};
 pub use topics::{Topics, TopicsSetup};
 pub use wire::FRAME_BYTES_MAX;

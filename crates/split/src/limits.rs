@@ -13,7 +13,7 @@ use crate::portion::portions;
 
 /// The bucket that is cut: so many messages per period, and a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct TopicLimits {
     message: u128,
     rate: u128,
     burst: u64,
@@ -30,7 +30,7 @@ pub struct Share {
 
 /// Why a bucket was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadLimits {
+pub enum BadTopicLimits {
     /// No messages per period, or more than [`LIMIT_MAX`].
     Rate,
     /// No time, or more than [`PERIOD_NS_MAX`].
@@ -41,7 +41,7 @@ pub enum BadLimits {
     TooDeep,
 }
 
-impl fmt::Display for BadLimits {
+impl fmt::Display for BadTopicLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Rate => "the rate must be between 1 and 2^53 messages per period",
@@ -52,7 +52,7 @@ impl fmt::Display for BadLimits {
     }
 }
 
-impl std::error::Error for BadLimits {}
+impl std::error::Error for BadTopicLimits {}
 
 impl Share {
     /// Nothing of a bucket.
@@ -100,20 +100,20 @@ impl Share {
     }
 }
 
-impl Limits {
+impl TopicLimits {
     /// No count of grains is above that.
     pub const GRAINS_MAX: u128 = 1 << 120;
 
     /// So many messages per period, and a burst.
-    pub fn new(messages: u64, period: Span, burst: u64) -> Result<Self, BadLimits> {
+    pub fn new(messages: u64, period: Span, burst: u64) -> Result<Self, BadTopicLimits> {
         if !(1..=LIMIT_MAX).contains(&messages) {
-            return Err(BadLimits::Rate);
+            return Err(BadTopicLimits::Rate);
         }
         if !(1..=u128::from(PERIOD_NS_MAX)).contains(&period.as_nanos()) {
-            return Err(BadLimits::Period);
+            return Err(BadTopicLimits::Period);
         }
         if !(1..=LIMIT_MAX).contains(&burst) {
-            return Err(BadLimits::Burst);
+            return Err(BadTopicLimits::Burst);
         }
         let common = gcd(u128::from(messages), period.as_nanos()).max(1);
         let limits = Self {
@@ -122,13 +122,13 @@ impl Limits {
             burst,
         };
         if limits.message > Self::GRAINS_MAX / u128::from(burst) {
-            return Err(BadLimits::TooDeep);
+            return Err(BadTopicLimits::TooDeep);
         }
         Ok(limits)
     }
 
     /// So many messages per second, and a burst.
-    pub fn per_second(messages: u64, burst: u64) -> Result<Self, BadLimits> {
+    pub fn per_second(messages: u64, burst: u64) -> Result<Self, BadTopicLimits> {
         Self::new(messages, Span::from_nanos(1_000_000_000), burst)
     }
 
@@ -142,7 +142,7 @@ impl Limits {
         self.message
     }
 
-    /// Grains of so many messages, at most [`Limits::GRAINS_MAX`].
+    /// Grains of so many messages, at most [`TopicLimits::GRAINS_MAX`].
     pub fn messages(&self, count: u64) -> u128 {
         let grains = self.message.saturating_mul(u128::from(count));
         grains.min(Self::GRAINS_MAX)
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn parts_add_up() {
-        let limits = Limits::per_second(11_000, 25).unwrap();
+        let limits = TopicLimits::per_second(11_000, 25).unwrap();
         let parts = limits.cut(&[1, 2, 3, 1, 7], 1);
         let sum = parts.iter().fold(Share::NONE, |sum, part| sum.plus(*part));
         assert_eq!(sum, limits.whole());
@@ -202,10 +202,16 @@ mod tests {
     #[test]
     fn what_cannot_be_counted_is_refused() {
         let second = Span::from_nanos(1_000_000_000);
-        assert_eq!(Limits::new(0, second, 1), Err(BadLimits::Rate));
-        assert_eq!(Limits::new(1, Span::ZERO, 1), Err(BadLimits::Period));
-        assert_eq!(Limits::new(1, second, 0), Err(BadLimits::Burst));
+        assert_eq!(TopicLimits::new(0, second, 1), Err(BadTopicLimits::Rate));
+        assert_eq!(
+            TopicLimits::new(1, Span::ZERO, 1),
+            Err(BadTopicLimits::Period)
+        );
+        assert_eq!(TopicLimits::new(1, second, 0), Err(BadTopicLimits::Burst));
         let century = Span::from_nanos(u128::from(PERIOD_NS_MAX));
-        assert_eq!(Limits::new(1, century, LIMIT_MAX), Err(BadLimits::TooDeep));
+        assert_eq!(
+            TopicLimits::new(1, century, LIMIT_MAX),
+            Err(BadTopicLimits::TooDeep)
+        );
     }
 }

@@ -7,7 +7,7 @@ use tollgate_limit::{Instant, Span};
 
 /// How fast what is owed comes back, in grains per nanosecond.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct RepaymentLine {
     pieces: [Piece; PIECES_MAX],
     used: usize,
     last: u128,
@@ -20,7 +20,7 @@ struct Piece {
     rate: u128,
 }
 
-impl Line {
+impl RepaymentLine {
     /// At one rate until an instant, and at another one after it.
     pub(crate) fn new(rate: u128, until: Instant, last: u128) -> Self {
         let mut line = Self::default();
@@ -126,10 +126,10 @@ mod tests {
         ) {
             // The rates that were said, the later one from its turn on.
             let mut said = Vec::new();
-            let mut line = Line::default();
+            let mut line = RepaymentLine::default();
             for (place, (rate, until, last, turn)) in lines.into_iter().enumerate() {
                 let turn = if place == 0 { 0 } else { turn };
-                let Some(joined) = line.then(at(turn), &Line::new(rate, at(until), last)) else {
+                let Some(joined) = line.then(at(turn), &RepaymentLine::new(rate, at(until), last)) else {
                     break;
                 };
                 line = joined;

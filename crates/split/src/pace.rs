@@ -6,14 +6,14 @@ use tollgate_limit::{Instant, Span};
 
 /// What was asked for lately.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct RecentDemand {
     slots: [u64; SLOTS],
     /// The slot of the last message, counted from the beginning of time.
     last: u64,
     since: Option<Instant>,
 }
 
-impl Pace {
+impl RecentDemand {
     pub(crate) fn add(&mut self, messages: u64, window: Span, now: Instant) {
         self.turn(window, now);
         self.since.get_or_insert(now);
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_steady_stream_is_told_as_it_is_and_forgotten_after_the_window() {
         let window = Span::from_nanos(800_000_000);
-        let mut pace = Pace::default();
+        let mut pace = RecentDemand::default();
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         for ms in 3_000..5_000 {
             pace.add(2, window, at(ms));

@@ -8,12 +8,12 @@ use std::str::FromStr;
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
-    Build, Clock, Event, Figure, Key, Mode, ModeKind, NodeId, Tag, by_machine, counter, gauge,
-    promised_wait, told_by_machine,
+    Build, ClockKind, Figure, Mode, ModeEvent, ModeKey, ModeKind, NodeId, Tag, by_machine, counter,
+    gauge, promised_wait, told_by_machine,
 };
 
 use crate::config::{AdaptorConfig, Borrow, SplitConfig};
-use crate::limits::{BadLimits, Limits};
+use crate::limits::{BadTopicLimits, TopicLimits};
 use crate::topics::{Topics, TopicsSetup};
 
 /// Split among the ways to agree: how buckets are cut, the same on every node.
@@ -87,8 +87,8 @@ impl ModeKind for Split {
         Coordination::Split
     }
 
-    fn clock(&self) -> Clock {
-        Clock::Steady
+    fn clock(&self) -> ClockKind {
+        ClockKind::Steady
     }
 
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
@@ -145,32 +145,32 @@ impl Mode for Part {
         self.machine.set_wait_max(wait_max);
     }
 
-    fn miss(&mut self, key: Key, _: u64, now: Instant) {
+    fn miss(&mut self, key: ModeKey, _: u64, now: Instant) {
         self.machine.miss(key, now);
     }
 
-    fn handle_event(&mut self, event: &Event<'_>, _: Instant) {
-        if let Event::Members(alive) = event {
+    fn handle_event(&mut self, event: &ModeEvent<'_>, _: Instant) {
+        if let ModeEvent::Members(alive) = event {
             self.machine.handle_members(alive);
         }
     }
 
-    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+    fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {
         let first = self.machine.a_key();
-        let mut figures = standing(&mut self.machine, of.or(first).unwrap_or(Key(0)), now);
+        let mut figures = standing(&mut self.machine, of.or(first).unwrap_or(ModeKey(0)), now);
         figures.extend(counts(&self.machine));
         figures
     }
 }
 
 /// The bucket of a policy that is cut.
-pub fn limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
+pub fn limits(config: &PolicyConfig) -> Result<TopicLimits, BadTopicLimits> {
     let period = Span::from_nanos(u128::from(config.period.nanos()));
-    Limits::new(config.limit, period, config.burst.unwrap_or(config.limit))
+    TopicLimits::new(config.limit, period, config.burst.unwrap_or(config.limit))
 }
 
 /// The longest that a request is told to wait.
-fn wait_max(config: &PolicyConfig, limits: &Limits) -> Span {
+fn wait_max(config: &PolicyConfig, limits: &TopicLimits) -> Span {
     match config.algorithm {
         // Its queue is as long as the burst, and a part of it lasts as long as the whole.
         Algorithm::LeakyBucket => Span::from_nanos(u128::from(limits.lasts_ns()) * 2),
@@ -179,7 +179,7 @@ fn wait_max(config: &PolicyConfig, limits: &Limits) -> Span {
 }
 
 /// How the sub-bucket of a key stands. Rates are messages per second, amounts are messages.
-fn standing(machine: &mut Topics, key: Key, now: Instant) -> Vec<Figure> {
+fn standing(machine: &mut Topics, key: ModeKey, now: Instant) -> Vec<Figure> {
     let stands = machine.inspect(key, now);
     let grains = |pick: fn(&crate::setup::Inspection) -> u128| stands.as_ref().map_or(0, pick);
     let limits = machine.limits();
@@ -276,7 +276,7 @@ fn counts(machine: &Topics) -> Vec<Figure> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
-fn messages(limits: &Limits, grains: u128) -> f64 {
+fn messages(limits: &TopicLimits, grains: u128) -> f64 {
     grains as f64 / limits.message().max(1) as f64
 }
 

@@ -11,11 +11,11 @@ use tollgate_limit::{Instant, Span};
 use crate::by_node::ByNode;
 use crate::config::{Borrow, SplitConfig};
 use crate::limits::Share;
-use crate::wire::Standing;
+use crate::wire::SplitStanding;
 
 /// What is known of the others.
 #[derive(Clone, Debug)]
-pub(crate) struct Peers {
+pub(crate) struct SplitPeers {
     me: NodeId,
     others: ByNode<Peer>,
     /// Had nothing, since somebody last gave.
@@ -32,7 +32,7 @@ pub(crate) struct Peers {
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     boot: u64,
-    seen: Option<(Standing, Instant)>,
+    seen: Option<(SplitStanding, Instant)>,
     /// There and back, smoothed.
     rtt_ns: Option<u64>,
     /// Silent or far away: not asked before.
@@ -41,7 +41,7 @@ struct Peer {
     ticket: u64,
 }
 
-impl Peers {
+impl SplitPeers {
     pub(crate) fn new(me: NodeId, reach_ns: u64) -> Self {
         Self {
             me,
@@ -101,7 +101,7 @@ impl Peers {
     }
 
     /// Notes how a peer stands.
-    pub(crate) fn see(&mut self, from: NodeId, standing: Standing, now: Instant) {
+    pub(crate) fn see(&mut self, from: NodeId, standing: SplitStanding, now: Instant) {
         if let Some(peer) = self.others.get_mut(from) {
             peer.seen = Some((standing, now));
         }

@@ -6,14 +6,14 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
 
 use crate::config::SplitConfig;
-use crate::limits::{Limits, Share};
+use crate::limits::{Share, TopicLimits};
 
 /// One node's part in one topic.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct SplitSetup {
     /// The bucket that is cut.
-    pub limits: Limits,
-    /// This node's part of it. All of them together must be within the bucket; [`Limits::cut`] makes such.
+    pub limits: TopicLimits,
+    /// This node's part of it. All of them together must be within the bucket; [`TopicLimits::cut`] makes such.
     pub share: Share,
     /// This node.
     pub me: NodeId,
@@ -85,7 +85,7 @@ pub struct Departure {
 
 /// Why a message was not taken. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum ArrivalError {
     /// It costs nothing, or more than a sub-bucket is sure to hold.
     Cost,
     /// Too many wait.
@@ -117,7 +117,7 @@ pub struct Inspection {
 
 /// What happened since the boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SplitCounts {
     /// Messages that came.
     pub arrived: u64,
     /// Of these, those that had to wait.
@@ -142,7 +142,7 @@ pub struct Counts {
     pub malformed: u64,
 }
 
-impl Counts {
+impl SplitCounts {
     /// Both together.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {

@@ -11,14 +11,16 @@ mod forget;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use tollgate_gossip::{Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict};
+use tollgate_gossip::{
+    Footprint, Malformed, ModeKey, ModeProbe, ModeVerdict, NodeId, Send, Standing,
+};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{Keyed, Weigh};
 
 use crate::config::SplitConfig;
-use crate::limits::Limits;
-use crate::machine::Machine;
-use crate::setup::{BadSetup, Begin, Counts, Inspection, Setup};
+use crate::limits::TopicLimits;
+use crate::machine::SplitMachine;
+use crate::setup::{BadSetup, Begin, Inspection, SplitCounts, SplitSetup};
 pub(crate) use calm::Resumed;
 use calm::{Calm, Full};
 
@@ -26,7 +28,7 @@ use calm::{Calm, Full};
 #[derive(Clone, Debug)]
 pub struct TopicsSetup {
     /// The bucket of every key.
-    pub limits: Limits,
+    pub limits: TopicLimits,
     /// Who has a part, and which.
     pub roster: Vec<(NodeId, u32)>,
     /// This node, in the roster or not.
@@ -51,14 +53,14 @@ pub struct Topics {
     setup: TopicsSetup,
     wait_max: Span,
     /// As a machine is before anything happened.
-    pattern: Setup,
+    pattern: SplitSetup,
     busy: Keyed<Box<Topic>>,
     calm: Keyed<Calm>,
     full: Full,
-    due: BTreeSet<(Instant, Key)>,
+    due: BTreeSet<(Instant, ModeKey)>,
     sends: VecDeque<Send>,
     /// What happened in all topics so far.
-    counts: Counts,
+    counts: SplitCounts,
     made: u64,
     /// Calls so far, some of which look at what may be forgotten.
     calls: u64,
@@ -66,7 +68,7 @@ pub struct Topics {
 
 #[derive(Debug)]
 struct Topic {
-    machine: Machine,
+    machine: SplitMachine,
     due: Option<Instant>,
     /// When a leaking bucket is through with those it let in.
     through: Instant,
@@ -92,7 +94,7 @@ impl Topics {
             hire: setup.config.hire.clone().filter(|_| !setup.leaks),
             ..setup.config.clone()
         };
-        let pattern = Setup {
+        let pattern = SplitSetup {
             limits: setup.limits,
             share: mine.map(|(_, share)| share).unwrap_or_default(),
             me: setup.me,
@@ -103,7 +105,7 @@ impl Topics {
             start: setup.start,
             config,
         };
-        let full = Full::new(Machine::new(pattern.clone())?, setup.leaks);
+        let full = Full::new(SplitMachine::new(pattern.clone())?, setup.leaks);
         Ok(Self {
             wait_max: setup.wait_max,
             setup,
@@ -113,14 +115,14 @@ impl Topics {
             full,
             due: BTreeSet::new(),
             sends: VecDeque::new(),
-            counts: Counts::default(),
+            counts: SplitCounts::default(),
             made: 0,
             calls: 0,
         })
     }
 
     /// The bucket of every key.
-    pub const fn limits(&self) -> Limits {
+    pub const fn limits(&self) -> TopicLimits {
         self.setup.limits
     }
 
@@ -143,7 +145,7 @@ impl Topics {
     }
 
     /// What a message of that cost would be told.
-    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    pub fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         if let Some(probe) = self
             .calm_at(key, now)
             .and_then(|calm| self.full.probe(&calm, cost, now))
@@ -179,19 +181,19 @@ impl Topics {
             Span::ZERO
         };
         let verdict = match wait {
-            None => Verdict::Never,
-            Some(_) if queue > wait_max => Verdict::Deny {
+            None => ModeVerdict::Never,
+            Some(_) if queue > wait_max => ModeVerdict::Deny {
                 retry_after: Span::from_nanos(queue.as_nanos() - wait_max.as_nanos()),
             },
-            Some(wait) if wait > may_wait => Verdict::Deny {
+            Some(wait) if wait > may_wait => ModeVerdict::Deny {
                 retry_after: Span::from_nanos(wait.as_nanos() - may_wait.as_nanos()),
             },
-            Some(wait) => Verdict::Allow {
+            Some(wait) => ModeVerdict::Allow {
                 remaining: left,
                 wait: wait.max(queue),
             },
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining,
             over: whole(owed / message),
@@ -199,7 +201,7 @@ impl Topics {
     }
 
     /// Admits a message, which goes when it was told.
-    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.tidy(now);
         if let Some(mut calm) = self.calm_at(key, now)
             && self.full.probe(&calm, cost, now).is_some()
@@ -226,17 +228,17 @@ impl Topics {
     }
 
     /// A message was refused: others may have more.
-    pub fn miss(&mut self, key: Key, now: Instant) {
+    pub fn miss(&mut self, key: ModeKey, now: Instant) {
         self.with(key, now, |machine| machine.miss(now));
     }
 
     /// Charges without asking.
-    pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    pub fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         self.with(key, now, |machine| machine.charge(cost, debt_max, now));
     }
 
     /// Gives back what was charged here.
-    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn refund(&mut self, key: ModeKey, cost: u64, now: Instant) {
         if let Some(mut calm) = self.calm_at(key, now) {
             self.full.refund(&mut calm, cost, now);
             self.calm.insert(key, calm);
@@ -246,12 +248,12 @@ impl Topics {
     }
 
     /// Forgets what was charged here.
-    pub fn reset(&mut self, key: Key, now: Instant) {
+    pub fn reset(&mut self, key: ModeKey, now: Instant) {
         self.with(key, now, |machine| machine.reset(now));
     }
 
     /// How a key stands.
-    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    pub fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         if let Some(calm) = self.calm_at(key, now) {
             return self.full.standing(&calm, now);
         }
@@ -265,7 +267,7 @@ impl Topics {
     }
 
     /// How the sub-bucket of a key stands; of one that was never seen, as it would.
-    pub fn inspect(&mut self, key: Key, now: Instant) -> Option<Inspection> {
+    pub fn inspect(&mut self, key: ModeKey, now: Instant) -> Option<Inspection> {
         if let Some(topic) = self.busy.get_mut(key) {
             return Some(topic.machine.inspect(now));
         }
@@ -277,7 +279,7 @@ impl Topics {
     }
 
     /// What happened so far.
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> SplitCounts {
         self.counts
     }
 
@@ -291,7 +293,7 @@ impl Topics {
         let Some((head, rest)) = frame.split_first_chunk::<KEY_BYTES>() else {
             return Err(Malformed::Truncated);
         };
-        let key = Key(u128::from_le_bytes(*head));
+        let key = ModeKey(u128::from_le_bytes(*head));
         // Whoever has no part, or is not believed to live, makes nobody remember anything.
         if !self.pattern.members.contains(&from) {
             return Ok(());
@@ -305,7 +307,7 @@ impl Topics {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let due: Vec<Key> = self
+        let due: Vec<ModeKey> = self
             .due
             .iter()
             .take_while(|(at, _)| *at <= now)
@@ -333,7 +335,7 @@ impl Topics {
 
     /// About how many bytes it takes.
     pub fn footprint(&self) -> Footprint {
-        let calm = self.calm.len() * (size_of::<Calm>() + size_of::<Key>());
+        let calm = self.calm.len() * (size_of::<Calm>() + size_of::<ModeKey>());
         Footprint {
             local: calm as u64 + self.busy.heap_bytes(),
             extra: 0,
@@ -346,14 +348,14 @@ impl Topics {
     }
 
     /// Keys that are known, in ascending order.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<ModeKey> {
         let mut keys = [self.calm.keys(), self.busy.keys()].concat();
         keys.sort_unstable();
         keys
     }
 
     /// One of the keys that are known, a busy one if there is any.
-    pub(crate) fn a_key(&self) -> Option<Key> {
+    pub(crate) fn a_key(&self) -> Option<ModeKey> {
         let busy = self.busy.iter().map(|(key, _)| key);
         busy.chain(self.calm.iter().map(|(key, _)| key)).next()
     }
@@ -364,12 +366,12 @@ impl Topics {
     }
 
     /// Whether a key is known.
-    pub fn knows(&self, key: Key) -> bool {
+    pub fn knows(&self, key: ModeKey) -> bool {
         self.calm.contains_key(key) || self.busy.contains_key(key)
     }
 
     /// A key's tokens, where it has no need of others.
-    fn calm_at(&self, key: Key, now: Instant) -> Option<Calm> {
+    fn calm_at(&self, key: ModeKey, now: Instant) -> Option<Calm> {
         let known = self.calm.get(key).copied();
         known.or_else(|| {
             self.full
@@ -379,7 +381,7 @@ impl Topics {
     }
 
     /// Gives a calm key a machine.
-    fn wake(&mut self, key: Key, now: Instant) {
+    fn wake(&mut self, key: ModeKey, now: Instant) {
         if let Some(calm) = self.calm.remove(key)
             && let Ok(mut machine) = self.make()
         {
@@ -388,7 +390,7 @@ impl Topics {
         }
     }
 
-    fn keep(&mut self, key: Key, machine: Machine) {
+    fn keep(&mut self, key: ModeKey, machine: SplitMachine) {
         self.made += 1;
         let topic = Topic {
             machine,
@@ -400,14 +402,14 @@ impl Topics {
     }
 
     /// A machine as it would stand if it had been there from the start.
-    fn make(&self) -> Result<Machine, BadSetup> {
-        Machine::new(Setup {
+    fn make(&self) -> Result<SplitMachine, BadSetup> {
+        SplitMachine::new(SplitSetup {
             boot: self.pattern.boot.saturating_add(self.made),
             ..self.pattern.clone()
         })
     }
 
-    fn with(&mut self, key: Key, now: Instant, act: impl FnOnce(&mut Machine)) {
+    fn with(&mut self, key: ModeKey, now: Instant, act: impl FnOnce(&mut SplitMachine)) {
         self.wake(key, now);
         if !self.busy.contains_key(key)
             && let Ok(machine) = self.make()
@@ -471,8 +473,8 @@ fn with_drift(wait: Span, ppm: u32) -> Span {
     Span::from_nanos(wait.saturating_add(more))
 }
 
-const NOTHING: Probe = Probe {
-    verdict: Verdict::Never,
+const NOTHING: ModeProbe = ModeProbe {
+    verdict: ModeVerdict::Never,
     remaining: 0,
     over: 0,
 };

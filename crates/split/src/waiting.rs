@@ -8,7 +8,7 @@ use tollgate_limit::Instant;
 
 /// A message that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingMessage {
     pub(crate) id: u64,
     /// Grains it needs.
     pub(crate) cost: u128,
@@ -17,12 +17,12 @@ pub(crate) struct Waiting {
 
 /// The queue of one sub-bucket.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
-    waiting: VecDeque<Waiting>,
+pub(crate) struct SubBucketQueue {
+    waiting: VecDeque<WaitingMessage>,
     cost: u128,
 }
 
-impl Queue {
+impl SubBucketQueue {
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -36,16 +36,16 @@ impl Queue {
         self.cost
     }
 
-    pub(crate) fn head(&self) -> Option<Waiting> {
+    pub(crate) fn head(&self) -> Option<WaitingMessage> {
         self.waiting.front().copied()
     }
 
-    pub(crate) fn push(&mut self, message: Waiting) {
+    pub(crate) fn push(&mut self, message: WaitingMessage) {
         self.cost = self.cost.saturating_add(message.cost);
         self.waiting.push_back(message);
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Waiting> {
+    pub(crate) fn pop(&mut self) -> Option<WaitingMessage> {
         let message = self.waiting.pop_front()?;
         self.cost = self.cost.saturating_sub(message.cost);
         Some(message)

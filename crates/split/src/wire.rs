@@ -6,7 +6,7 @@
 
 use tollgate_gossip::{Decoder, Encoder, Malformed, NodeId, Send};
 
-use crate::limits::{Limits, Share};
+use crate::limits::{Share, TopicLimits};
 
 /// The first byte of every frame: the version of this encoding.
 const VERSION: u8 = 0x10;
@@ -21,7 +21,7 @@ pub(crate) enum Message {
         /// Grows with every ask of a boot.
         ticket: u64,
         want: u128,
-        standing: Standing,
+        standing: SplitStanding,
     },
     /// The answer to that; perhaps nothing.
     Give {
@@ -29,7 +29,7 @@ pub(crate) enum Message {
         /// The boot that asked.
         yours: u64,
         amount: u128,
-        standing: Standing,
+        standing: SplitStanding,
     },
     /// What was given has arrived; so much of it comes back.
     Confirm {
@@ -37,10 +37,10 @@ pub(crate) enum Message {
         /// The boot that gave.
         yours: u64,
         returned: u128,
-        standing: Standing,
+        standing: SplitStanding,
     },
     /// To the adaptor: how it is here.
-    Report(Report),
+    Report(SplitReport),
     /// From the adaptor: have this share.
     Set {
         /// The boot that it is for.
@@ -84,7 +84,7 @@ pub(crate) struct LeaseGrant {
 
 /// How a sub-bucket stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct SplitStanding {
     /// What it has.
     pub(crate) tokens: u128,
     /// What those who wait need.
@@ -93,7 +93,7 @@ pub(crate) struct Standing {
 
 /// How it is at a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct SplitReport {
     /// The boot of the adaptor that is heard; zero: none yet.
     pub(crate) yours: u64,
     /// The last share that was set by it.
@@ -237,21 +237,21 @@ impl Message {
             ASK => Ok(Self::Ask {
                 ticket: from.count()?,
                 want: grains(from)?,
-                standing: Standing::decode(from)?,
+                standing: SplitStanding::decode(from)?,
             }),
             GIVE => Ok(Self::Give {
                 ticket: from.count()?,
                 yours: from.count()?,
                 amount: grains(from)?,
-                standing: Standing::decode(from)?,
+                standing: SplitStanding::decode(from)?,
             }),
             CONFIRM => Ok(Self::Confirm {
                 ticket: from.count()?,
                 yours: from.count()?,
                 returned: grains(from)?,
-                standing: Standing::decode(from)?,
+                standing: SplitStanding::decode(from)?,
             }),
-            REPORT => Report::decode(from).map(Self::Report),
+            REPORT => SplitReport::decode(from).map(Self::Report),
             SET => Ok(Self::Set {
                 yours: from.count()?,
                 epoch: from.count()?,
@@ -276,7 +276,7 @@ impl Message {
     }
 }
 
-impl Standing {
+impl SplitStanding {
     fn encode(self, to: &mut Encoder) {
         to.varint(self.tokens);
         to.varint(self.queued);
@@ -290,7 +290,7 @@ impl Standing {
     }
 }
 
-impl Report {
+impl SplitReport {
     fn encode(&self, to: &mut Encoder) {
         to.count(self.yours);
         to.count(self.epoch);
@@ -312,7 +312,7 @@ impl Report {
     }
 }
 
-fn encode_gift(kind: u8, gift: (u64, u64, u128), standing: Standing, to: &mut Encoder) {
+fn encode_gift(kind: u8, gift: (u64, u64, u128), standing: SplitStanding, to: &mut Encoder) {
     let (ticket, yours, amount) = gift;
     to.u8(kind);
     to.count(ticket);
@@ -336,7 +336,7 @@ fn decode_share(from: &mut Decoder<'_>) -> Result<Share, Malformed> {
 /// No amount is above that of the deepest bucket.
 fn grains(from: &mut Decoder<'_>) -> Result<u128, Malformed> {
     match from.varint()? {
-        grains if grains <= Limits::GRAINS_MAX => Ok(grains),
+        grains if grains <= TopicLimits::GRAINS_MAX => Ok(grains),
         _ => Err(Malformed::Value),
     }
 }
@@ -350,7 +350,7 @@ mod tests {
         rate: 1 << 70,
         depth: 1 << 120,
     };
-    const STANDING: Standing = Standing {
+    const STANDING: SplitStanding = SplitStanding {
         tokens: 5,
         queued: 1 << 100,
     };
@@ -375,7 +375,7 @@ mod tests {
                 returned: 3,
                 standing: STANDING,
             },
-            Message::Report(Report {
+            Message::Report(SplitReport {
                 yours,
                 epoch: 1,
                 share: SHARE,
@@ -429,7 +429,7 @@ mod tests {
             yours: 1,
             epoch: 1,
             share: Share {
-                rate: Limits::GRAINS_MAX + 1,
+                rate: TopicLimits::GRAINS_MAX + 1,
                 depth: 0,
             },
         };

@@ -41,7 +41,7 @@ impl From<sqlx::Error> for FileError {
 
 /// What an error of a database says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DatabaseFault {
     /// It does not understand a statement: its tables are not those that were expected.
     Statement,
     /// Others have what is asked for, or went first.
@@ -66,7 +66,7 @@ pub enum Fault {
     Other,
 }
 
-impl Fault {
+impl DatabaseFault {
     /// What an error says.
     pub fn of(error: &sqlx::Error) -> Self {
         use sqlx::Error as Sql;

@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::error::FileError;
-use crate::mark::{Mark, Marks, beside, named};
+use crate::mark::{FileMark, Marks, beside, named};
 use crate::private::narrow;
 
 /// A database file. It is made where there is none, readable by its owner only; once it was there it is not made
@@ -30,7 +30,7 @@ pub struct File {
 #[derive(Debug, Default)]
 struct Known {
     /// As it was last opened.
-    mark: Option<Mark>,
+    mark: Option<FileMark>,
     /// How often it was lost.
     lost: u64,
     /// When and how it was lost last.
@@ -39,19 +39,19 @@ struct Known {
 
 /// A connection, and which file it has.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedConnection {
     connection: SqliteConnection,
     marks: Marks,
 }
 
-impl Deref for Opened {
+impl Deref for OpenedConnection {
     type Target = SqliteConnection;
     fn deref(&self) -> &SqliteConnection {
         &self.connection
     }
 }
 
-impl DerefMut for Opened {
+impl DerefMut for OpenedConnection {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }
@@ -112,7 +112,7 @@ impl File {
     }
 
     /// A connection.
-    pub async fn open(&self) -> Result<Opened, FileError> {
+    pub async fn open(&self) -> Result<OpenedConnection, FileError> {
         let before = self.make().map_err(|error| self.failed(error))?;
         let before = before.ok_or_else(|| FileError::Removed(self.path.clone()))?;
         let mut connection = self.options.connect().await?;
@@ -125,12 +125,12 @@ impl File {
             let moved = io::Error::other("it was replaced while it was opened");
             return Err(self.failed(moved));
         }
-        Ok(Opened { connection, marks })
+        Ok(OpenedConnection { connection, marks })
     }
 
     /// The file at the path, made where it may be; `None` where it was there and is not.
-    fn make(&self) -> io::Result<Option<Mark>> {
-        let (known, found) = (self.known().mark, Mark::of(&self.path)?);
+    fn make(&self) -> io::Result<Option<FileMark>> {
+        let (known, found) = (self.known().mark, FileMark::of(&self.path)?);
         match (found, known) {
             (Some(found), Some(known)) if found != known && self.is_alone => {
                 let aside = self.set_aside()?;
@@ -150,12 +150,12 @@ impl File {
             (None, None) => {
                 // A folder that is misspelt is an error.
                 private(&self.path)?;
-                return Mark::of(&self.path);
+                return FileMark::of(&self.path);
             }
         }
         self.make_folder()?;
         private(&self.path)?;
-        Mark::of(&self.path)
+        FileMark::of(&self.path)
     }
 
     /// Lets only the owner use what an older version, or another program, made for all.
@@ -177,14 +177,14 @@ impl File {
     }
 
     /// Whether a connection has the file at the path.
-    pub fn is_same(&self, opened: &Opened) -> bool {
+    pub fn is_same(&self, opened: &OpenedConnection) -> bool {
         Marks::of(&self.path).is_ok_and(|now| opened.marks.are_in(&now))
     }
 
     /// Looks whether a connection still has the file at the path. One that has not is closed, and where its file, or
     /// the log of that, is gone, all that it has is written to a new file at the path first. After an error it is
     /// left as it is.
-    pub async fn check(&self, slot: &mut Option<Opened>) -> Result<(), FileError> {
+    pub async fn check(&self, slot: &mut Option<OpenedConnection>) -> Result<(), FileError> {
         let Some(opened) = slot else {
             return Ok(());
         };
@@ -220,7 +220,7 @@ impl File {
 
     /// Writes all that a connection has to a new file, and puts that at the path; not where another came there
     /// meanwhile.
-    async fn save(&self, opened: &mut Opened) -> Result<bool, FileError> {
+    async fn save(&self, opened: &mut OpenedConnection) -> Result<bool, FileError> {
         let path = named(&self.path, ".saving");
         let failed = |error| FileError::File(path.clone(), error);
         self.make_folder().map_err(failed)?;
@@ -244,7 +244,7 @@ impl File {
 
     /// Puts a file at the path, unless there is another than that of these marks.
     fn put(&self, saved: &Path, marks: &Marks) -> io::Result<bool> {
-        let there = Mark::of(&self.path)?;
+        let there = FileMark::of(&self.path)?;
         if there.is_some() && there != marks.database {
             return Ok(false);
         }
@@ -252,7 +252,7 @@ impl File {
         let [log, index] = beside(&self.path);
         remove(&log)?;
         remove(&index)?;
-        let put = Mark::of(saved)?;
+        let put = FileMark::of(saved)?;
         if there.is_some() {
             std::fs::rename(saved, &self.path)?;
         } else {
@@ -268,7 +268,7 @@ impl File {
     /// Gives what is at the path, and beside it, a name that is free; says which.
     fn set_aside(&self) -> io::Result<String> {
         let named_so = |number: u32| named(&self.path, &format!(".found-{number}"));
-        let is_free = |path: &PathBuf| matches!(Mark::of(path), Ok(None));
+        let is_free = |path: &PathBuf| matches!(FileMark::of(path), Ok(None));
         let free = (1..FOUND_MAX).map(named_so).find(is_free);
         let free = free.ok_or_else(|| io::Error::other("too many files were put there"))?;
         for (from, to) in beside(&self.path).iter().zip(beside(&free)) {
@@ -282,7 +282,7 @@ impl File {
     }
 }
 
-impl Opened {
+impl OpenedConnection {
     /// Closes the connection, and waits until its file is closed.
     pub async fn close(self) {
         // What was committed is in the file or its log; closing only tidies up.

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use sqlx::sqlite::SqliteConnection;
 
 use crate::error::FileError;
-use crate::file::{File, Opened};
+use crate::file::{File, OpenedConnection};
 
 /// A file and at most one connection to it.
 #[derive(Debug)]
-pub struct Held {
+pub struct DatabaseFile {
     file: Arc<File>,
-    opened: Option<Opened>,
+    opened: Option<OpenedConnection>,
 }
 
-impl Held {
+impl DatabaseFile {
     /// A file that is not open yet.
     pub fn new(file: File) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Held {
         self.opened.is_some()
     }
 
-    /// Closes the connection, unless it is all that is left of the file: then [`Held::ready`] saves that first.
+    /// Closes the connection, unless it is all that is left of the file: then [`DatabaseFile::ready`] saves that first.
     pub async fn give_up(&mut self) {
         if self.file.check(&mut self.opened).await.is_err() {
             return;

@@ -2,8 +2,8 @@
 //! who keep something in one.
 //!
 //! `SQLite` rolls back by itself after some errors (a full disk, a write that fails), and the driver's count of
-//! transactions is wrong from then on: so a connection is closed after any error ([`Held::run`]). A file that is
-//! removed, or replaced, while it is open takes writes as before, and all of them are lost in the end: so what is at
+//! transactions is wrong from then on: so a connection is closed after any error ([`DatabaseFile::run`]). A file that
+//! is removed, or replaced, while it is open takes writes as before, and all of them are lost in the end: so what is at
 //! the path is compared before each use ([`File::check`]), and what the connection still has is written to a new file
 //! there.
 //!
@@ -17,8 +17,8 @@ mod migrate;
 mod open;
 pub mod private;
 
-pub use error::{Fault, FileError, why};
-pub use file::{File, Opened};
-pub use held::Held;
-pub use migrate::{MigrateError, Session, Steps, migrate};
-pub use open::{Address, file_options};
+pub use error::{DatabaseFault, FileError, why};
+pub use file::{File, OpenedConnection};
+pub use held::DatabaseFile;
+pub use migrate::{MigrateError, ScriptConnection, Steps, migrate};
+pub use open::{PostgresAddress, file_options};

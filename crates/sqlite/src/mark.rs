@@ -8,13 +8,13 @@ use std::time::SystemTime;
 
 /// A file, whatever its name. A number is given out again once a file is gone; the time of its birth tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct FileMark {
     device: u64,
     inode: u64,
     born: Option<SystemTime>,
 }
 
-impl Mark {
+impl FileMark {
     /// Of the file at a path; `None` where there is none.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         let mark = |metadata: Metadata| Self {
@@ -40,16 +40,16 @@ fn is_gone(error: &io::Error) -> bool {
 /// A database, and the two files beside it, as far as they are there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
-    pub(crate) database: Option<Mark>,
-    beside: [Option<Mark>; 2],
+    pub(crate) database: Option<FileMark>,
+    beside: [Option<FileMark>; 2],
 }
 
 impl Marks {
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let [log, index] = beside(path);
         Ok(Self {
-            database: Mark::of(path)?,
-            beside: [Mark::of(&log)?, Mark::of(&index)?],
+            database: FileMark::of(path)?,
+            beside: [FileMark::of(&log)?, FileMark::of(&index)?],
         })
     }
 
@@ -62,7 +62,7 @@ impl Marks {
     /// Removes what is beside a database and belongs to the one that was there: to another it would be poison.
     pub(crate) fn remove_beside(&self, path: &Path) -> io::Result<()> {
         for (file, mark) in beside(path).iter().zip(self.beside) {
-            if mark.is_some() && Mark::of(file)? == mark {
+            if mark.is_some() && FileMark::of(file)? == mark {
                 std::fs::remove_file(file)?;
             }
         }

@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteConnection;
 
 /// A connection on which statements without values are run.
 #[allow(async_fn_in_trait, reason = "nobody else implements it")]
-pub trait Session {
+pub trait ScriptConnection {
     /// Runs statements.
     async fn script(&mut self, statements: String) -> Result<(), sqlx::Error>;
     /// The number that a statement says.
@@ -18,7 +18,7 @@ pub trait Session {
 
 macro_rules! session {
     ($connection:ty) => {
-        impl Session for $connection {
+        impl ScriptConnection for $connection {
             async fn script(&mut self, statements: String) -> Result<(), sqlx::Error> {
                 let script = sqlx::raw_sql(AssertSqlSafe(statements));
                 script.execute(self).await.map(drop)
@@ -70,7 +70,10 @@ impl From<sqlx::Error> for MigrateError {
 }
 
 /// Takes the steps that are missing. After an error the connection is of no use.
-pub async fn migrate(connection: &mut impl Session, steps: &Steps) -> Result<(), MigrateError> {
+pub async fn migrate(
+    connection: &mut impl ScriptConnection,
+    steps: &Steps,
+) -> Result<(), MigrateError> {
     let known = i64::try_from(steps.each.len()).unwrap_or(i64::MAX);
     let found = last(connection, steps).await?;
     if found > known {
@@ -91,7 +94,7 @@ pub async fn migrate(connection: &mut impl Session, steps: &Steps) -> Result<(),
     Ok(())
 }
 
-async fn last(connection: &mut impl Session, steps: &Steps) -> Result<i64, sqlx::Error> {
+async fn last(connection: &mut impl ScriptConnection, steps: &Steps) -> Result<i64, sqlx::Error> {
     match connection.number(steps.is_noted).await? {
         0 => Ok(0),
         _ => connection.number(steps.last).await,

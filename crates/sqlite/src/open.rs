@@ -27,7 +27,7 @@ pub fn file_options(path: &Path, is_synced: bool, busy: Duration) -> SqliteConne
 
 /// Where a database of `PostgreSQL` is, and what proves who is who.
 #[derive(Clone, Copy, Debug)]
-pub struct Address<'a> {
+pub struct PostgresAddress<'a> {
     /// `postgres://user:password@host/database?sslmode=verify-full`; never logged.
     pub url: &'a str,
     /// Who must have signed its certificate, in PEM; the usual authorities where absent.
@@ -36,7 +36,7 @@ pub struct Address<'a> {
     pub identity: Option<(&'a Path, &'a Path)>,
 }
 
-impl Address<'_> {
+impl PostgresAddress<'_> {
     /// How it is reached, or what is wrong with the address, without its password. With certificates there is no way
     /// back: neither in clear, nor to whoever is there instead.
     pub fn options(&self) -> Result<PgConnectOptions, String> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection};
 use tollgate_parts::SmallDisk;
-use tollgate_sqlite::{Fault, File, FileError, Held};
+use tollgate_sqlite::{DatabaseFault, DatabaseFile, File, FileError};
 
 fn options(path: &Path) -> SqliteConnectOptions {
     let options = SqliteConnectOptions::new().filename(path);
@@ -17,8 +17,8 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-fn shared(folder: &Path) -> Held {
-    Held::new(File::shared(options(&folder.join("some.db"))))
+fn shared(folder: &Path) -> DatabaseFile {
+    DatabaseFile::new(File::shared(options(&folder.join("some.db"))))
 }
 
 async fn table(connection: &mut SqliteConnection) -> Result<(), FileError> {
@@ -28,7 +28,7 @@ async fn table(connection: &mut SqliteConnection) -> Result<(), FileError> {
 }
 
 /// Writes a word, as long as it is told, in a transaction.
-async fn write(held: &mut Held, bytes: usize) -> Result<(), FileError> {
+async fn write(held: &mut DatabaseFile, bytes: usize) -> Result<(), FileError> {
     held.ready(table).await?;
     let write = async |connection: &mut SqliteConnection| {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -39,14 +39,14 @@ async fn write(held: &mut Held, bytes: usize) -> Result<(), FileError> {
     held.run(write).await.unwrap()
 }
 
-async fn words(held: &mut Held) -> Result<i64, FileError> {
+async fn words(held: &mut DatabaseFile) -> Result<i64, FileError> {
     let connection = held.ready(table).await?;
     let count = sqlx::query_scalar("SELECT count(*) FROM word");
     Ok(count.fetch_one(connection).await?)
 }
 
 fn full(done: &Result<(), FileError>) -> bool {
-    matches!(done, Err(FileError::Sql(error)) if Fault::of(error) == Fault::Full)
+    matches!(done, Err(FileError::Sql(error)) if DatabaseFault::of(error) == DatabaseFault::Full)
 }
 
 fn beside(folder: &Path, suffix: &str) -> PathBuf {
@@ -136,7 +136,7 @@ async fn a_file_of_which_nothing_is_left_is_made_again_only_by_who_knows_what_it
     for is_alone in [false, true] {
         let path = beside(folder.path(), "");
         let file = if is_alone { File::alone } else { File::shared };
-        let mut held = Held::new(file(options(&path)));
+        let mut held = DatabaseFile::new(file(options(&path)));
         write(&mut held, 10).await.unwrap();
         held.give_up().await;
         std::fs::remove_file(&path).unwrap();
@@ -161,7 +161,7 @@ async fn a_file_of_which_nothing_is_left_is_made_again_only_by_who_knows_what_it
 async fn what_is_put_in_the_place_of_a_file_of_ones_own_is_set_aside_whole() {
     let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = beside(folder.path(), "");
-    let mut held = Held::new(File::alone(options(&path)));
+    let mut held = DatabaseFile::new(File::alone(options(&path)));
     write(&mut held, 10).await.unwrap();
     let mut foreign = shared(elsewhere.path());
     for _ in 0..3 {

@@ -19,12 +19,12 @@ pub struct Batch {
 
 /// Request statistics in a database.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct UsageBook {
     pub(crate) database: Database,
     node: String,
 }
 
-impl Book {
+impl UsageBook {
     /// The statistics in a database, to which this node adds.
     pub const fn new(database: Database, node: String) -> Self {
         Self { database, node }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Value as Json, json};
-use tollgate_catalogue_sql::{Error, Row, Value};
+use tollgate_catalogue_sql::{Error, SqlRow, SqlValue};
 use tollgate_stats::{By, Counts, HOUR_S, LoadOf, MINUTE_S, Point, Ranking, Step, TopRow};
 
-use crate::book::Book;
+use crate::book::UsageBook;
 
-impl Book {
+impl UsageBook {
     /// What was counted from `from_s` until before `until_s`, part by part; parts in which nothing came are left out.
     ///
     /// For one identity of a contract, for a contract as a whole, or for all contracts where it is empty.
@@ -126,8 +126,8 @@ impl Book {
     pub(crate) async fn read(
         &self,
         statement: &'static str,
-        values: Vec<Value>,
-    ) -> Result<Vec<Row>, Error> {
+        values: Vec<SqlValue>,
+    ) -> Result<Vec<SqlRow>, Error> {
         self.database
             .in_time(async {
                 let mut taken = self.database.take().await?;
@@ -148,7 +148,7 @@ const fn kept_in(step: Step) -> u64 {
 }
 
 /// The first columns of a row.
-pub(crate) fn counts(row: &Row) -> Result<Counts, Error> {
+pub(crate) fn counts(row: &SqlRow) -> Result<Counts, Error> {
     let mut fields = [0; 7];
     for (column, field) in fields.iter_mut().enumerate() {
         *field = row.number(column)?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_catalogue_sql::{Connection, Error, Value};
+use tollgate_catalogue_sql::{Connection, Error, SqlValue};
 use tollgate_stats::{By, Counts, HOUR_S, Point, Step, Usage, UsagePage, UsageRow, date};
 
-use crate::book::Book;
+use crate::book::UsageBook;
 use crate::tell::counts;
 
 /// Where a page begins: after this day, contract and identity.
@@ -17,7 +17,7 @@ struct Day<'a> {
     asked: &'a Usage,
 }
 
-impl Book {
+impl UsageBook {
     /// What identities used, by day, contract and identity; at most [`USAGE_ROWS_MAX`] rows after `after`.
     ///
     /// Of a contract a row without an identity is what those used who had no row of their own, so that all rows
@@ -43,7 +43,7 @@ impl Book {
     }
 }
 
-impl Book {
+impl UsageBook {
     /// All that is asked of, part by part, in hours or days; parts in which nothing came are left out.
     pub async fn usage_sums(&self, asked: &Usage, step: Step) -> Result<Vec<Point>, Error> {
         const SUMS: &str = "
@@ -119,7 +119,7 @@ const FIRST_DENIED: &str = first!("sum(denied)");
 const FIRST_COST: &str = first!("sum(cost - returned)");
 
 /// Hours from and until, the contract and the identity.
-fn values(asked: &Usage) -> Vec<Value> {
+fn values(asked: &Usage) -> Vec<SqlValue> {
     let of = |text: &Option<String>| text.clone().unwrap_or_default();
     vec![
         (asked.from_day * HOURS).into(),

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tollgate_catalogue_sql::{Config, Database, Error, Source};
 use tollgate_parts::Postgres;
 use tollgate_stats::{By, Counts, DAY_S, Line, Point, Ranking, Step, Usage, date};
-use tollgate_stats_sql::{Batch, Book};
+use tollgate_stats_sql::{Batch, UsageBook};
 
-async fn book(source: Source, node: &str) -> Book {
+async fn book(source: Source, node: &str) -> UsageBook {
     let database = Database::open(&Config::new(source)).await.unwrap();
-    Book::new(database, node.to_owned())
+    UsageBook::new(database, node.to_owned())
 }
 
 fn sqlite(folder: &Path) -> Source {
@@ -115,7 +115,7 @@ async fn suite(source: Source) {
 }
 
 /// Minutes and days of an identity, of a contract, and of all.
-async fn series(one: &Book, day: u64, denied: Counts) {
+async fn series(one: &UsageBook, day: u64, denied: Counts) {
     let (last, first) = (day * 1440 + 1439, (day + 1) * 1440);
     let of = |contract, identity| {
         let range = last * 60..(first + 1) * 60;
@@ -152,7 +152,7 @@ fn rank(by: By, contract: &str, rows_max: usize) -> Ranking {
 }
 
 /// Who was first, and which nodes were busy.
-async fn ranks(two: &Book, first: u64) {
+async fn ranks(two: &UsageBook, first: u64) {
     let now = (first + 1) * 60;
     for (from, asked) in [(now - 600, 12), (now - 90_000, 12), (first * 60, 9)] {
         let top = two.top(&rank(By::Asked, "c", 1), from, now).await.unwrap();
@@ -189,7 +189,7 @@ async fn ranks(two: &Book, first: u64) {
 }
 
 /// What is old is dropped.
-async fn prune(one: &Book, day: u64) {
+async fn prune(one: &UsageBook, day: u64) {
     let (last, first) = (day * 1440 + 1439, (day + 1) * 1440);
     let range = last * 60..(first + 1) * 60;
     // A day after the first minute and 90 days after the hours.
@@ -203,7 +203,7 @@ async fn prune(one: &Book, day: u64) {
     );
 }
 
-async fn usage(book: &Book, day: u64) {
+async fn usage(book: &UsageBook, day: u64) {
     let whole = book.usage(&days(day, day + 9), None, 100).await.unwrap();
     assert_eq!(whole.next, None);
     let told: Vec<_> = whole
@@ -291,7 +291,7 @@ async fn a_batch_that_was_late_is_added_once() {
     let mut server = Postgres::start();
     let mut config = Config::new(Source::Postgres(server.url()));
     config.time = Duration::from_secs(2);
-    let book = Book::new(Database::open(&config).await.unwrap(), "n".into());
+    let book = UsageBook::new(Database::open(&config).await.unwrap(), "n".into());
     server.stop();
     let sent = batch(1, lines(60, "c", "user=1", allowed(1)));
     assert!(matches!(

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
-use crate::pulse::{Pace, Pulse};
-use crate::sheet::{Of, Sheet, Told, Who};
+use crate::pulse::{Pulse, RecentCounts};
+use crate::sheet::{Of, Sheet, SheetCount, Who};
 use crate::time::Step;
 
 /// How much a ledger holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct LedgerLimits {
     /// Identities with a row of their own, in a minute and in an hour.
     pub identities: usize,
     /// Rows with identities that may wait to be kept.
@@ -25,7 +25,7 @@ pub struct Limits {
     pub minutes: usize,
 }
 
-impl Limits {
+impl LedgerLimits {
     /// Room for so many identities, for ten times as many rows that wait, and for the sums of a day.
     pub const fn of(identities: usize) -> Self {
         Self {
@@ -64,7 +64,7 @@ pub struct Losses {
 /// Minutes and hours that are not kept elsewhere yet.
 #[derive(Debug)]
 pub struct Ledger {
-    limits: Limits,
+    limits: LedgerLimits,
     minutes: BTreeMap<u64, Page>,
     hours: BTreeMap<u64, Page>,
     names: Names,
@@ -84,7 +84,7 @@ struct Page {
 
 impl Ledger {
     /// Nothing is counted yet.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: LedgerLimits) -> Self {
         Self {
             limits,
             minutes: BTreeMap::new(),
@@ -103,7 +103,7 @@ impl Ledger {
         sheet.tell(|told| self.add(minute, &told));
     }
 
-    fn add(&mut self, minute: u64, told: &Told<'_>) {
+    fn add(&mut self, minute: u64, told: &SheetCount<'_>) {
         let contract = self.id(told.contract);
         let identity = match told.of {
             Of::Everybody | Of::Rest => None,
@@ -165,7 +165,7 @@ impl Ledger {
     }
 
     /// How fast requests came over the last seconds, by contract.
-    pub fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, Pace)> {
+    pub fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, RecentCounts)> {
         self.pulse.pace(window_ms)
     }
 

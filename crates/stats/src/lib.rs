@@ -21,12 +21,12 @@ mod trial;
 
 pub use counts::Counts;
 pub use csv::{CSV_HEAD, csv_line};
-pub use ledger::{Ledger, Limits, Line, Losses};
+pub use ledger::{Ledger, LedgerLimits, Line, Losses};
 pub use name::{IDENTITY_BYTES_MAX, identity_of, key_name};
 pub use offline::Offline;
-pub use pulse::Pace;
-pub use record::{Kept, Recorded, Recorder, Said};
-pub use report::{By, Load, LoadOf, Point, Ranking, TopRow, Usage, UsagePage, UsageRow};
+pub use pulse::RecentCounts;
+pub use record::{RecentRequests, Recorded, RecordedVerdict, Recorder};
+pub use report::{By, LoadOf, NodeLoad, Point, Ranking, TopRow, Usage, UsagePage, UsageRow};
 pub use sheet::{Sheet, Who};
 pub use time::{DAY_S, HOUR_S, MINUTE_S, Step, date, day_of_date, moment};
-pub use trial::{Bucket, Changed, Tried, TriedSums, try_change};
+pub use trial::{Changed, TrialBucket, Tried, TriedSums, try_change};

@@ -7,7 +7,7 @@ use crate::counts::Counts;
 
 /// What came in a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
+pub struct RecentCounts {
     /// What came.
     pub counts: Counts,
     /// In how many milliseconds.
@@ -44,7 +44,7 @@ impl Pulse {
     }
 
     /// What came in about the last `window_ms`, by contract.
-    pub(crate) fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, Pace)> {
+    pub(crate) fn pace(&self, window_ms: u64) -> Vec<(Arc<str>, RecentCounts)> {
         let now = self.past.back().map_or(0, |(at, ..)| *at);
         let is_near = |at: u64| now.saturating_sub(at) < window_ms;
         let near = self.past.iter().filter(|(at, ..)| is_near(*at));
@@ -56,7 +56,7 @@ impl Pulse {
                 sums.entry(Arc::clone(contract)).or_default().add(counts);
             }
         }
-        let pace = |counts| Pace { counts, over_ms };
+        let pace = |counts| RecentCounts { counts, over_ms };
         sums.into_iter().map(|(id, sum)| (id, pace(sum))).collect()
     }
 }

@@ -29,7 +29,7 @@ pub struct Recorded {
     /// For how much.
     pub cost: u64,
     /// What was said.
-    pub said: Said,
+    pub said: RecordedVerdict,
     /// The contract that refused, or has the least left; empty where none is bound.
     pub contract: String,
     /// The policy that refused.
@@ -44,7 +44,7 @@ pub struct Recorded {
 /// What was said to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Said {
+pub enum RecordedVerdict {
     /// It passes at once.
     Allow,
     /// It passes after a wait.
@@ -101,7 +101,7 @@ const fn lot(hash: u64) -> u64 {
 
 impl Recorded {
     /// A request; the rest is to be filled in.
-    pub fn new(at_ms: u64, key: Key<'_>, cost: u64, said: Said) -> Self {
+    pub fn new(at_ms: u64, key: Key<'_>, cost: u64, said: RecordedVerdict) -> Self {
         let bare = |text: String| vec![(String::new(), text)];
         Self {
             at_ms,
@@ -141,13 +141,13 @@ impl Recorded {
 
 /// The last requests, the oldest first.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RecentRequests {
     rows: VecDeque<Recorded>,
     bytes: usize,
     bytes_max: usize,
 }
 
-impl Kept {
+impl RecentRequests {
     /// Room for so many bytes.
     pub const fn new(bytes_max: usize) -> Self {
         Self {
@@ -217,7 +217,7 @@ mod tests {
     fn row(at_ms: u64, user: u64) -> Recorded {
         let user = user.to_string();
         let key = [("user", &*user)];
-        Recorded::new(at_ms, Key::Entries(&key), 1, Said::Allow)
+        Recorded::new(at_ms, Key::Entries(&key), 1, RecordedVerdict::Allow)
     }
 
     fn print(user: u64) -> u64 {
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn all_is_recorded_when_it_is_slow_and_whole_keys_when_it_is_fast() {
         let mut recorder = Recorder::default();
-        let mut kept = Kept::new(16 << 20);
+        let mut kept = RecentRequests::new(16 << 20);
         for second in 0..30 {
             // Ten seconds of a hundred a second, ten of a hundred thousand, ten of a hundred.
             let is_fast = (10..20).contains(&second);
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_oldest_make_room_and_the_newest_come_first() {
-        let mut kept = Kept::new(10_000);
+        let mut kept = RecentRequests::new(10_000);
         for at in 0..1_000 {
             kept.add(vec![row(at, at % 7)]);
         }

@@ -91,7 +91,7 @@ pub struct TopRow {
 
 /// How busy nodes are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Load {
+pub struct NodeLoad {
     /// The node that answers.
     pub node: String,
     /// When, in milliseconds since the epoch.

@@ -51,7 +51,7 @@ struct Part {
 
 /// Something that a sheet has counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told<'a> {
+pub(crate) struct SheetCount<'a> {
     pub(crate) contract: &'a str,
     pub(crate) of: Of<'a>,
     pub(crate) counts: Counts,
@@ -140,13 +140,13 @@ impl Sheet {
     }
 
     /// Tells everything that was counted since the last time. Names are kept, so that counting goes on where it was.
-    pub(crate) fn tell(&mut self, mut to: impl FnMut(Told<'_>)) {
+    pub(crate) fn tell(&mut self, mut to: impl FnMut(SheetCount<'_>)) {
         for row in &mut self.rows {
             if row.counts.is_zero() {
                 continue;
             }
             let (from, until) = row.text;
-            to(Told {
+            to(SheetCount {
                 contract: &self.contracts[row.contract as usize].id,
                 of: match self.texts.get(from as usize..until as usize) {
                     None => Of::Nameless(row.who),
@@ -159,7 +159,7 @@ impl Sheet {
         for part in &mut self.contracts {
             for (of, counts) in [(Of::Everybody, &mut part.all), (Of::Rest, &mut part.rest)] {
                 if !counts.is_zero() {
-                    to(Told {
+                    to(SheetCount {
                         contract: &part.id,
                         of,
                         counts: std::mem::take(counts),

@@ -27,7 +27,7 @@ pub struct Tried {
     /// Everything together.
     pub sums: TriedSums,
     /// By time, the oldest first.
-    pub buckets: Vec<Bucket>,
+    pub buckets: Vec<TrialBucket>,
     /// The keys to which the change matters most, those first.
     pub changed: Vec<Changed>,
     /// Keys to which it matters; at least so many.
@@ -74,7 +74,7 @@ impl TriedSums {
 
 /// Requests of a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bucket {
+pub struct TrialBucket {
     /// When it began, in milliseconds since the epoch.
     pub at_ms: u64,
     /// How long it is.
@@ -149,7 +149,7 @@ fn decide(node: &Node, row: &Recorded) -> Verdict {
 }
 
 /// Empty buckets over the time of the requests.
-fn buckets(run: &[Recorded]) -> Vec<Bucket> {
+fn buckets(run: &[Recorded]) -> Vec<TrialBucket> {
     let times = || run.iter().map(|row| row.at_ms);
     let (Some(first), Some(last)) = (times().min(), times().max()) else {
         return Vec::new();
@@ -158,7 +158,7 @@ fn buckets(run: &[Recorded]) -> Vec<Bucket> {
         .max(SECOND_MS)
         .next_multiple_of(SECOND_MS);
     let count = (last - first) / length_ms + 1;
-    let bucket = |place| Bucket {
+    let bucket = |place| TrialBucket {
         at_ms: first + place * length_ms,
         length_ms,
         sums: TriedSums::default(),
@@ -204,7 +204,7 @@ const CHANGED_MAX: usize = 50;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Said;
+    use crate::record::RecordedVerdict;
 
     fn contracts(limit: u64) -> Contracts {
         let file = format!(
@@ -217,7 +217,7 @@ mod tests {
     fn a_lower_limit_shows_whom_it_would_refuse_and_when() {
         let row = |at_ms, user: &str| {
             let key = [("user", user)];
-            Recorded::new(at_ms, Key::Entries(&key), 1, Said::Allow)
+            Recorded::new(at_ms, Key::Entries(&key), 1, RecordedVerdict::Allow)
         };
         let start = 1_790_000_000_000;
         // One asks ten times in a second, another once a second.

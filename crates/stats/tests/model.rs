@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tollgate_stats::{Counts, Ledger, Limits, Line, Sheet, Step, Who};
+use tollgate_stats::{Counts, Ledger, LedgerLimits, Line, Sheet, Step, Who};
 
 type Key = (Step, u64, String, String);
 
@@ -85,7 +85,7 @@ impl Model {
     }
 }
 
-fn run(acts: &[Act], limits: Limits) -> Model {
+fn run(acts: &[Act], limits: LedgerLimits) -> Model {
     let mut ledger = Ledger::new(limits);
     let mut model = Model::default();
     let start = 29_000_058_u64;
@@ -161,7 +161,7 @@ proptest! {
 
     #[test]
     fn sums_are_exact_and_rows_never_say_more(acts in proptest::collection::vec(act(), 0..300), room in 0..50_usize) {
-        let model = run(&acts, Limits::of(room));
+        let model = run(&acts, LedgerLimits::of(room));
         let mut hours: BTreeMap<(u64, String), Counts> = BTreeMap::new();
         for ((minute, contract), counts) in &model.sums {
             hours.entry((minute / 60, contract.clone())).or_default().add(counts);
@@ -193,7 +193,7 @@ proptest! {
 
 #[test]
 fn a_million_identities_in_a_minute_stay_within_bounds_and_add_up() {
-    let limits = Limits::of(10_000);
+    let limits = LedgerLimits::of(10_000);
     let mut ledger = Ledger::new(limits);
     let mut sheet = Sheet::new(7, limits.identities);
     for each in 0..1_000_000_u64 {
@@ -222,7 +222,7 @@ fn a_million_identities_in_a_minute_stay_within_bounds_and_add_up() {
 
 #[test]
 fn what_waits_for_too_long_loses_names_first_and_sums_last() {
-    let limits = Limits {
+    let limits = LedgerLimits {
         identities: 10,
         waiting: 50,
         minutes: 20,
@@ -262,7 +262,7 @@ fn what_waits_for_too_long_loses_names_first_and_sums_last() {
 
 #[test]
 fn a_receipt_is_settled_under_the_name_it_was_charged_to() {
-    let mut ledger = Ledger::new(Limits::of(10));
+    let mut ledger = Ledger::new(LedgerLimits::of(10));
     let who = Who { cells: 1, print: 5 };
     let mut sheet = Sheet::new(10, 10);
     sheet.count(
@@ -296,7 +296,7 @@ fn a_receipt_is_settled_under_the_name_it_was_charged_to() {
 
 #[test]
 fn pace_is_of_the_last_seconds() {
-    let mut ledger = Ledger::new(Limits::of(10));
+    let mut ledger = Ledger::new(LedgerLimits::of(10));
     ledger.beat(1_000);
     for second in 2..30 {
         let mut sheet = Sheet::new(0, 10);

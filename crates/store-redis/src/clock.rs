@@ -6,16 +6,16 @@ use std::time::SystemTime;
 
 use redis::{Cmd, Value};
 use tokio::time::{Instant, sleep};
-use tollgate_store::Clock;
+use tollgate_store::ClockComparison;
 
-use crate::engine::Inner;
+use crate::engine::EngineInner;
 
 /// How often the clocks are compared.
 const EVERY: Duration = Duration::from_secs(10);
 /// How long to wait for an answer.
 const TIME: Duration = Duration::from_secs(1);
 /// Compares clocks from time to time, as long as the engine is there.
-pub(crate) async fn keep(inner: Weak<Inner>) {
+pub(crate) async fn keep(inner: Weak<EngineInner>) {
     let mut wait = Duration::from_millis(100);
     loop {
         sleep(wait).await;
@@ -26,7 +26,7 @@ pub(crate) async fn keep(inner: Weak<Inner>) {
 }
 
 /// Compares clocks by one question.
-pub(crate) async fn measure<F, A>(call: F) -> Option<Clock>
+pub(crate) async fn measure<F, A>(call: F) -> Option<ClockComparison>
 where
     F: FnOnce(Cmd) -> A,
     A: Future<Output = Option<Value>>,
@@ -43,7 +43,7 @@ where
         return None;
     };
     let theirs = Duration::from_secs(there(seconds)?) + Duration::from_micros(there(micros)?);
-    Clock::of(theirs, wall, start.elapsed())
+    ClockComparison::of(theirs, wall, start.elapsed())
 }
 
 fn since_epoch() -> Duration {

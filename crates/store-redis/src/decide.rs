@@ -1,24 +1,28 @@
 //! What is done for the asks of one key: by the script where it can, else read, decided here, and written if unchanged.
 
-use tollgate_limit::{CellError, Instant, Kept};
-use tollgate_store::{Ask, Book, Failure, Found, Said, Verb, Write};
+use tollgate_limit::{CellError, Instant, KeptState};
+use tollgate_store::{Book, EngineAnswer, Failure, StoreRequest, StoredKey, Verb, Write};
 
-use crate::engine::Inner;
-use crate::exact::{Told, kind, told_change};
-use crate::head::{self, Head, LOG};
+use crate::engine::EngineInner;
+use crate::exact::{PackedPolicies, kind, told_change};
+use crate::head::{self, LOG, StoredHead};
 use crate::lanes::Group;
-use crate::name::Key;
+use crate::name::RedisKey;
 use crate::pack::Packer;
-use crate::reply::{Reply, Status};
+use crate::reply::{ScriptReply, ScriptStatus};
 
 /// How often other terms are asked for, before the key's time is taken to run away.
 const TERMS_MAX: usize = 8;
 
-pub(crate) type Answers = Vec<Result<Said, Failure>>;
+pub(crate) type Answers = Vec<Result<EngineAnswer, Failure>>;
 
 /// Answers a group.
-pub(crate) async fn decide(inner: &Inner, key: Key, group: Group) -> Result<Answers, Failure> {
-    let asks: Vec<&Ask> = group.waiting.iter().map(|waiting| &waiting.ask).collect();
+pub(crate) async fn decide(
+    inner: &EngineInner,
+    key: RedisKey,
+    group: Group,
+) -> Result<Answers, Failure> {
+    let asks: Vec<&StoreRequest> = group.waiting.iter().map(|waiting| &waiting.ask).collect();
     let Some(first) = asks.first() else {
         return Ok(Vec::new());
     };
@@ -30,10 +34,10 @@ pub(crate) async fn decide(inner: &Inner, key: Key, group: Group) -> Result<Answ
 }
 
 async fn by_script(
-    inner: &Inner,
-    key: Key,
-    asks: &[&Ask],
-    mut told: Told,
+    inner: &EngineInner,
+    key: RedisKey,
+    asks: &[&StoreRequest],
+    mut told: PackedPolicies,
 ) -> Result<Answers, Failure> {
     let mut not_before = Instant::default();
     let lists = lists_of(&asks[0].book);
@@ -54,10 +58,10 @@ async fn by_script(
             .collect();
         let reply = inner.decide(key, &lists, &arguments).await?;
         match reply.status {
-            Status::Decided if change.is_some() => return Ok(vec![Ok(Said::Done)]),
-            Status::Decided => return checked(inner, asks, &reply, not_before),
-            Status::Wide => return by_hand(inner, key, asks, Some(reply)).await,
-            Status::Late => {
+            ScriptStatus::Decided if change.is_some() => return Ok(vec![Ok(EngineAnswer::Done)]),
+            ScriptStatus::Decided => return checked(inner, asks, &reply, not_before),
+            ScriptStatus::Wide => return by_hand(inner, key, asks, Some(reply)).await,
+            ScriptStatus::Late => {
                 // As if it had been asked at the time the key is at.
                 not_before = reply.head()?.map_or(not_before, |head| head.at);
                 told = inner.told(asks[0], not_before);
@@ -69,9 +73,9 @@ async fn by_script(
 
 /// What the script's answer means, which must be what this code would have said.
 pub(crate) fn checked(
-    inner: &Inner,
-    asks: &[&Ask],
-    reply: &Reply,
+    inner: &EngineInner,
+    asks: &[&StoreRequest],
+    reply: &ScriptReply,
     not_before: Instant,
 ) -> Result<Answers, Failure> {
     let mut found = reply.head()?.map(|head| head.found(&reply.lists, false));
@@ -82,8 +86,8 @@ pub(crate) fn checked(
             .apply(found.as_ref(), ask.verb, ask.now.max(not_before))
             .map_err(broken)?;
         let ours = match &next.said {
-            Said::Outcome { outcome, .. } => outcome.decision.verdict.is_allowed(),
-            Said::Done | Said::Found(_) => false,
+            EngineAnswer::Outcome { outcome, .. } => outcome.decision.verdict.is_allowed(),
+            EngineAnswer::Done | EngineAnswer::Found(_) => false,
         };
         if reply.admitted.get(place) != Some(&ours) {
             inner.figures.disagreed();
@@ -101,10 +105,10 @@ pub(crate) fn checked(
 
 /// Reads, decides here, and writes if nobody else did; else again. `reply` is what was read already.
 async fn by_hand(
-    inner: &Inner,
-    key: Key,
-    asks: &[&Ask],
-    mut reply: Option<Reply>,
+    inner: &EngineInner,
+    key: RedisKey,
+    asks: &[&StoreRequest],
+    mut reply: Option<ScriptReply>,
 ) -> Result<Answers, Failure> {
     let book = &asks[0].book;
     loop {
@@ -131,9 +135,9 @@ async fn by_hand(
 struct State {
     raw: Vec<u8>,
     version: u64,
-    found: Option<Found>,
+    found: Option<StoredKey>,
     /// Where the same is stored in the same form.
-    stored: Option<Found>,
+    stored: Option<StoredKey>,
     /// Lists that there may be, by their place.
     lists: Vec<usize>,
     is_readable: bool,
@@ -142,10 +146,10 @@ struct State {
 impl State {
     /// What a reply holds; `None` where it changed while the rest was read.
     async fn of(
-        inner: &Inner,
-        key: Key,
+        inner: &EngineInner,
+        key: RedisKey,
         book: &Book,
-        reply: Reply,
+        reply: ScriptReply,
         now: Instant,
     ) -> Result<Option<Self>, Failure> {
         let lists = lists_of(book);
@@ -184,7 +188,7 @@ impl State {
     }
 
     /// The lists of what is next, as the script takes them: each anew, or zero where it stays.
-    fn lists_of(&self, next: &Found) -> Vec<u8> {
+    fn lists_of(&self, next: &StoredKey) -> Vec<u8> {
         let mut to = Packer::default();
         to.array(self.lists.len());
         for place in &self.lists {
@@ -208,9 +212,9 @@ impl State {
     /// Writes what was asked, if this is still there.
     async fn swap(
         &self,
-        inner: &Inner,
-        key: Key,
-        asks: &[&Ask],
+        inner: &EngineInner,
+        key: RedisKey,
+        asks: &[&StoreRequest],
         write: Write,
     ) -> Result<bool, Failure> {
         let (found, fresh_at) = match write {
@@ -233,9 +237,9 @@ impl State {
 
 /// The lists of a head of another shape; `None` where it is no longer that head.
 async fn other_lists(
-    inner: &Inner,
-    key: Key,
-    head: &Head,
+    inner: &EngineInner,
+    key: RedisKey,
+    head: &StoredHead,
     raw: &[u8],
 ) -> Result<Option<Vec<Vec<(u64, u64)>>>, Failure> {
     let lists: Vec<usize> = head.lists().collect();
@@ -248,7 +252,7 @@ async fn other_lists(
 }
 
 /// The answers to all asks in order, and what is to be written in the end.
-fn applied(asks: &[&Ask], state: &State) -> Result<(Answers, Option<Write>), Failure> {
+fn applied(asks: &[&StoreRequest], state: &State) -> Result<(Answers, Option<Write>), Failure> {
     let mut found = state.found.clone();
     let mut is_readable = state.is_readable;
     let (mut answers, mut write) = (Vec::with_capacity(asks.len()), None);
@@ -257,7 +261,7 @@ fn applied(asks: &[&Ask], state: &State) -> Result<(Answers, Option<Write>), Fai
             // Also what cannot be read can be forgotten.
             (found, is_readable) = (None, true);
             write = Some(Write::Forget);
-            answers.push(Ok(Said::Done));
+            answers.push(Ok(EngineAnswer::Done));
             continue;
         }
         if !is_readable {
@@ -281,10 +285,10 @@ fn applied(asks: &[&Ask], state: &State) -> Result<(Answers, Option<Write>), Fai
 }
 
 /// The entries of the policy at `place`; none where it has no list.
-fn entries_at(found: &Found, place: usize) -> &[(u64, u64)] {
+fn entries_at(found: &StoredKey, place: usize) -> &[(u64, u64)] {
     match found.kept.get(place) {
-        Some(Kept::Entries(entries)) => entries,
-        Some(Kept::Spent(_) | Kept::Count(_) | Kept::Pair { .. }) | None => &[],
+        Some(KeptState::Entries(entries)) => entries,
+        Some(KeptState::Spent(_) | KeptState::Count(_) | KeptState::Pair { .. }) | None => &[],
     }
 }
 
@@ -295,7 +299,7 @@ pub(crate) fn lists_of(book: &Book) -> Vec<usize> {
     listed.map(|(place, _)| place).collect()
 }
 
-pub(crate) const fn cost(ask: &Ask) -> u64 {
+pub(crate) const fn cost(ask: &StoreRequest) -> u64 {
     match ask.verb {
         Verb::Check { cost, .. } => cost.tokens(),
         // Not for the script.

@@ -11,7 +11,7 @@ use redis::{
 use tokio::sync::Mutex;
 
 use crate::config::{Config, Servers, Tls};
-use crate::link::Connection;
+use crate::link::RedisConnection;
 
 /// How long a server may take to let us in.
 const CONNECT_TIME: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ impl Dialer {
         matches!(self, Self::Sentinel(_))
     }
 
-    pub(crate) async fn dial(&self) -> RedisResult<Connection> {
+    pub(crate) async fn dial(&self) -> RedisResult<RedisConnection> {
         // Asks bring their own time.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIME))
@@ -56,14 +56,16 @@ impl Dialer {
         match self {
             Self::Single(client) => {
                 let to = client.get_multiplexed_async_connection_with_config(&config);
-                Ok(Connection::Server(to.await?))
+                Ok(RedisConnection::Server(to.await?))
             }
             Self::Sentinel(client) => {
                 let mut client = client.lock().await;
                 let to = client.get_async_connection_with_config(&config);
-                Ok(Connection::Server(to.await?))
+                Ok(RedisConnection::Server(to.await?))
             }
-            Self::Cluster(client) => Ok(Connection::Cluster(client.get_async_connection().await?)),
+            Self::Cluster(client) => Ok(RedisConnection::Cluster(
+                client.get_async_connection().await?,
+            )),
         }
     }
 }

@@ -7,39 +7,42 @@ use parking_lot::Mutex;
 use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tollgate_store::{Ask, Book, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped};
+use tollgate_store::{
+    Book, ClockComparison, Engine, EngineAnswer, Failure, LedgerId, LoadedLedger, StoreRequest,
+    Swap, Swapped,
+};
 
 use crate::clock;
 use crate::config::Config;
 use crate::decide::{Answers, decide};
 use crate::dial::Dialer;
-use crate::exact::Told;
-use crate::figures::Figures;
-use crate::lanes::{Entered, Group, Lanes, Waiting};
+use crate::exact::PackedPolicies;
+use crate::figures::RedisFigures;
+use crate::lanes::{Entered, Group, Lanes, WaitingAsk};
 use crate::ledger;
-use crate::link::{Error, Link};
-use crate::name::{self, Key};
-use crate::reply::Reply;
+use crate::link::{Error, RedisLink};
+use crate::name::{self, RedisKey};
+use crate::reply::ScriptReply;
 use crate::scripts::{Script, Scripts};
 use crate::shapes::Shapes;
 use crate::together::{TOGETHER_MAX, Together};
 
 /// Redis, as an engine that decides.
 pub struct Redis {
-    inner: Arc<Inner>,
+    inner: Arc<EngineInner>,
 }
 
-pub(crate) struct Inner {
-    links: Vec<Arc<Link>>,
+pub(crate) struct EngineInner {
+    links: Vec<Arc<RedisLink>>,
     follows_primary: bool,
     /// Whether one server has all keys.
     has_all: bool,
     lanes: Lanes,
     pub(crate) scripts: Scripts,
     shapes: Shapes,
-    pub(crate) figures: Figures,
+    pub(crate) figures: RedisFigures,
     pub(crate) linger_ms: u64,
-    clock: Mutex<Option<Clock>>,
+    clock: Mutex<Option<ClockComparison>>,
 }
 
 impl Redis {
@@ -53,16 +56,16 @@ impl Redis {
             config.connections.max(1)
         };
         let linger_ms = u64::try_from(config.linger.as_millis()).unwrap_or(u64::from(u32::MAX));
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(EngineInner {
             has_all: !matches!(*dialer, Dialer::Cluster(_)),
             links: (0..count)
-                .map(|_| Link::open(Arc::clone(&dialer)))
+                .map(|_| RedisLink::open(Arc::clone(&dialer)))
                 .collect(),
             follows_primary: dialer.follows_primary(),
             lanes: Lanes::new(config.in_flight_max, linger_ms),
             scripts: Scripts::new(),
             shapes: Shapes::default(),
-            figures: Figures::default(),
+            figures: RedisFigures::default(),
             linger_ms,
             clock: Mutex::new(None),
         });
@@ -88,7 +91,7 @@ impl Redis {
     }
 
     /// What was counted.
-    pub fn figures(&self) -> &Figures {
+    pub fn figures(&self) -> &RedisFigures {
         &self.inner.figures
     }
 
@@ -112,14 +115,18 @@ impl Drop for Redis {
 }
 
 impl Engine for Redis {
-    async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Vec<Result<Said, Failure>> {
+    async fn ask(
+        &self,
+        batch: Vec<StoreRequest>,
+        time: Duration,
+    ) -> Vec<Result<EngineAnswer, Failure>> {
         let deadline = Instant::now() + time;
         let mut firsts = Vec::new();
         let mut answers = Vec::with_capacity(batch.len());
         for ask in batch {
-            let key = Key::of(&ask);
+            let key = RedisKey::of(&ask);
             let (answer, receiver) = oneshot::channel();
-            let waiting = Waiting {
+            let waiting = WaitingAsk {
                 ask,
                 deadline,
                 answer,
@@ -151,15 +158,15 @@ impl Engine for Redis {
         all
     }
 
-    async fn load(&self, id: LedgerId, time: Duration) -> Result<Loaded, Failure> {
-        let key = Key::of_ledger(id);
+    async fn load(&self, id: LedgerId, time: Duration) -> Result<LoadedLedger, Failure> {
+        let key = RedisKey::of_ledger(id);
         self.inner
             .within(key, time, ledger::load(&self.inner, key))
             .await
     }
 
     async fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Result<Swapped, Failure> {
-        let key = Key::of_ledger(id);
+        let key = RedisKey::of_ledger(id);
         self.inner
             .within(key, time, ledger::swap(&self.inner, key, &swap))
             .await
@@ -169,13 +176,13 @@ impl Engine for Redis {
         "redis"
     }
 
-    fn clock(&self) -> Option<Clock> {
+    fn clock(&self) -> Option<ClockComparison> {
         *self.inner.clock.lock()
     }
 }
 
 /// Asks for one key until nobody waits for it, first for this group.
-async fn fly(inner: Arc<Inner>, key: Key, group: Group) {
+async fn fly(inner: Arc<EngineInner>, key: RedisKey, group: Group) {
     let mut next = Some(group);
     while let Some(mut group) = next {
         inner.figures.called(group.waiting.len());
@@ -192,7 +199,7 @@ async fn fly(inner: Arc<Inner>, key: Key, group: Group) {
 }
 
 /// Asks for keys that nobody asks for yet: once for all that can go together, and for the others each alone.
-async fn fly_together(inner: Arc<Inner>, keys: Vec<Key>) {
+async fn fly_together(inner: Arc<EngineInner>, keys: Vec<RedisKey>) {
     let alone = |key, group| drop(tokio::spawn(fly(Arc::clone(&inner), key, group)));
     let mut together = Together::default();
     for key in keys {
@@ -242,7 +249,10 @@ fn until<'g>(groups: impl IntoIterator<Item = &'g Group>) -> Instant {
     deadline.unwrap_or_else(Instant::now)
 }
 
-fn deliver(answers: Vec<oneshot::Sender<Result<Said, Failure>>>, said: Result<Answers, Failure>) {
+fn deliver(
+    answers: Vec<oneshot::Sender<Result<EngineAnswer, Failure>>>,
+    said: Result<Answers, Failure>,
+) {
     match said {
         Ok(said) => {
             for (to, said) in answers.into_iter().zip(said) {
@@ -259,19 +269,19 @@ fn deliver(answers: Vec<oneshot::Sender<Result<Said, Failure>>>, said: Result<An
 }
 
 /// Takes the answer's way out of a waiting ask, leaving one that leads nowhere.
-fn answer_of(waiting: &mut Waiting) -> oneshot::Sender<Result<Said, Failure>> {
+fn answer_of(waiting: &mut WaitingAsk) -> oneshot::Sender<Result<EngineAnswer, Failure>> {
     core::mem::replace(&mut waiting.answer, oneshot::channel().0)
 }
 
-impl Inner {
-    pub(crate) fn link(&self, key: Key) -> &Link {
+impl EngineInner {
+    pub(crate) fn link(&self, key: RedisKey) -> &RedisLink {
         &self.links[key.spread() % self.links.len()]
     }
 
     /// What comes of a call for a key, unless the time is up before.
     async fn within<T>(
         &self,
-        key: Key,
+        key: RedisKey,
         time: Duration,
         call: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
@@ -281,26 +291,30 @@ impl Inner {
         })
     }
 
-    pub(crate) fn told(&self, ask: &Ask, not_before: tollgate_limit::Instant) -> Told {
-        Told::to_ask(ask, not_before, self.linger_ms)
+    pub(crate) fn told(
+        &self,
+        ask: &StoreRequest,
+        not_before: tollgate_limit::Instant,
+    ) -> PackedPolicies {
+        PackedPolicies::to_ask(ask, not_before, self.linger_ms)
     }
 
     pub(crate) async fn decide(
         &self,
-        key: Key,
+        key: RedisKey,
         lists: &[usize],
         arguments: &[&[u8]],
-    ) -> Result<Reply, Failure> {
+    ) -> Result<ScriptReply, Failure> {
         let value = self
             .run(key, &self.scripts.decide, lists, arguments)
             .await?;
-        Reply::read(value)
+        ScriptReply::read(value)
     }
 
     /// Runs the script for several keys, of which `key` is one.
     pub(crate) async fn decide_many(
         &self,
-        key: Key,
+        key: RedisKey,
         names: &[String],
         arguments: [&[u8]; 2],
     ) -> Result<Vec<u8>, Failure> {
@@ -311,13 +325,17 @@ impl Inner {
         }
     }
 
-    pub(crate) async fn load(&self, key: Key, lists: &[usize]) -> Result<Reply, Failure> {
-        Reply::read(self.run(key, &self.scripts.load, lists, &[]).await?)
+    pub(crate) async fn load(
+        &self,
+        key: RedisKey,
+        lists: &[usize],
+    ) -> Result<ScriptReply, Failure> {
+        ScriptReply::read(self.run(key, &self.scripts.load, lists, &[]).await?)
     }
 
     pub(crate) async fn swap(
         &self,
-        key: Key,
+        key: RedisKey,
         lists: &[usize],
         arguments: &[&[u8]],
     ) -> Result<bool, Failure> {
@@ -361,7 +379,7 @@ impl Inner {
 
     async fn run(
         &self,
-        key: Key,
+        key: RedisKey,
         script: &Script,
         lists: &[usize],
         arguments: &[&[u8]],
@@ -374,7 +392,7 @@ impl Inner {
     /// Runs a script over keys that are called so.
     pub(crate) async fn eval(
         &self,
-        key: Key,
+        key: RedisKey,
         script: &Script,
         names: &[String],
         arguments: &[&[u8]],
@@ -399,11 +417,11 @@ impl Inner {
         }
     }
 
-    async fn call(&self, link: &Link, command: &Cmd) -> Result<Value, Failure> {
+    async fn call(&self, link: &RedisLink, command: &Cmd) -> Result<Value, Failure> {
         self.judged(link, link.call(command).await)
     }
 
-    fn judged(&self, link: &Link, result: Result<Value, Error>) -> Result<Value, Failure> {
+    fn judged(&self, link: &RedisLink, result: Result<Value, Error>) -> Result<Value, Failure> {
         result.map_err(|error| {
             let failure = error.failure();
             if self.follows_primary && failure == Failure::ReadOnly {

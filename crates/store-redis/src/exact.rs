@@ -27,8 +27,8 @@
 //! decisions those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
 //! production too.
 
-use tollgate_limit::{Algorithm, Instant, Lot, Policy, Terms};
-use tollgate_store::{Ask, Book, Change, Verb};
+use tollgate_limit::{Algorithm, Instant, Lot, Policy, RequestTerms};
+use tollgate_store::{Book, StoreChange, StoreRequest, Verb};
 
 use crate::head::{BUCKET, LOG, SLICES, WEIGHTED, WINDOW};
 use crate::pack::Packer;
@@ -40,7 +40,7 @@ const SECOND: u128 = 1_000_000_000;
 
 /// The policies of a book, as the script takes them at some instant.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct PackedPolicies {
     packed: Packer,
     numbers: usize,
     /// The first and the first later nanosecond for which they hold.
@@ -78,7 +78,7 @@ pub(crate) fn is_narrow(book: &Book) -> bool {
             return true;
         }
         match policy.terms(policy.capacity(), Instant::default()) {
-            Terms::Bucket {
+            RequestTerms::Bucket {
                 need, refill, top, ..
             } => refill < NARROW && narrow(need) && top.is_none_or(narrow),
             _ => false,
@@ -91,14 +91,14 @@ fn narrow(number: u128) -> bool {
 }
 
 /// What the script is told of a change that needs no decision.
-pub(crate) fn told_change(book: &Book, change: &Change) -> Vec<u8> {
+pub(crate) fn told_change(book: &Book, change: &StoreChange) -> Vec<u8> {
     let policies = book.set().policies();
     let mut packed = Packer::default();
     packed.array(1 + 4 * policies.len());
     packed.number(change.kind as u64);
     for (place, policy) in policies.iter().enumerate() {
         let entry_at = match policy.terms(1, change.at) {
-            Terms::Slices { start, .. } => start,
+            RequestTerms::Slices { start, .. } => start,
             _ => change.at.as_nanos(),
         };
         let (seconds, nanos) = seconds(u128::from(entry_at));
@@ -126,9 +126,9 @@ impl Packer {
     }
 }
 
-impl Told {
+impl PackedPolicies {
     /// What to tell of the policies for an ask, not before `not_before`.
-    pub(crate) fn to_ask(ask: &Ask, not_before: Instant, linger_ms: u64) -> Self {
+    pub(crate) fn to_ask(ask: &StoreRequest, not_before: Instant, linger_ms: u64) -> Self {
         let lot = match ask.verb {
             Verb::Check { lot, .. } => lot,
             _ => Lot::ALWAYS,
@@ -195,7 +195,7 @@ impl Told {
     fn policy(&mut self, policy: &Policy, enforced: u64, now: Instant) {
         let limit = policy.config().limit;
         match policy.terms(1, now) {
-            Terms::Bucket {
+            RequestTerms::Bucket {
                 need, refill, top, ..
             } => {
                 let grain = u64::try_from(need).unwrap_or(NARROW);
@@ -207,13 +207,13 @@ impl Told {
                 self.packed.number(policy.capacity());
                 self.numbers += 2;
             }
-            Terms::Window { start, end, .. } => {
+            RequestTerms::Window { start, end, .. } => {
                 self.within(start, end);
                 self.numbers(&[WINDOW, enforced, limit]);
                 self.time(u128::from(start));
                 self.time(end);
             }
-            Terms::Weighted {
+            RequestTerms::Weighted {
                 start, period_ns, ..
             } => {
                 self.within(start, u128::from(start) + u128::from(period_ns));
@@ -221,12 +221,12 @@ impl Told {
                 self.time(u128::from(start));
                 self.time(u128::from(period_ns));
             }
-            Terms::Log { period_ns, .. } => {
+            RequestTerms::Log { period_ns, .. } => {
                 self.numbers(&[LOG, enforced, limit]);
                 self.time(u128::from(period_ns));
                 self.time(0);
             }
-            Terms::Slices {
+            RequestTerms::Slices {
                 start,
                 width_ns,
                 slices,

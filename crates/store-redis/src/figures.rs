@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct RedisFigures {
     calls: AtomicU64,
     asks: AtomicU64,
     by_hand: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Figures {
     disagreements: AtomicU64,
 }
 
-impl Figures {
+impl RedisFigures {
     /// Calls for a key, each with all that waited for it.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)

@@ -4,8 +4,8 @@
 //! that Lua could not hold exactly are strings of digits, at which the script gives the decision to Rust. Not here: who
 //! writes.
 
-use tollgate_limit::{Instant, Kept};
-use tollgate_store::Found;
+use tollgate_limit::{Instant, KeptState};
+use tollgate_store::StoredKey;
 
 use crate::exact::{NARROW, seconds};
 use crate::pack::{Packed, Packer, Unpacker};
@@ -18,18 +18,18 @@ pub(crate) const SLICES: u64 = 5;
 
 /// A head, read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct StoredHead {
     pub(crate) version: u64,
     /// Number of the shape that the policies had.
     pub(crate) shape: u64,
     pub(crate) at: Instant,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<HeadSlot>,
 }
 
 /// The numbers of one policy in a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Slot {
-    Kept(Kept),
+pub(crate) enum HeadSlot {
+    Kept(KeptState),
     /// The entries are in a list.
     Listed(Listed),
 }
@@ -46,7 +46,7 @@ pub(crate) struct Listed {
 /// A time and a cost.
 type Entry = (u64, u64);
 
-impl Head {
+impl StoredHead {
     /// Reads a head; `None` where it is not one.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let mut from = Unpacker(bytes);
@@ -69,7 +69,7 @@ impl Head {
 
     /// The places of the policies that have a list.
     pub(crate) fn lists(&self) -> impl Iterator<Item = usize> + '_ {
-        let listed = |(_, slot): &(usize, &Slot)| matches!(slot, Slot::Listed(_));
+        let listed = |(_, slot): &(usize, &HeadSlot)| matches!(slot, HeadSlot::Listed(_));
         self.slots
             .iter()
             .enumerate()
@@ -82,16 +82,16 @@ impl Head {
     /// A list may end early: whatever is missing of its sum then counts at its newest time, which says the same to
     /// every question but "when have the missing ones gone", and the script cuts no list that this is asked of. With
     /// `whole` lists, one that does not have what the head says was lost, and its entries with it.
-    pub(crate) fn found(&self, lists: &[Vec<Entry>], whole: bool) -> Found {
+    pub(crate) fn found(&self, lists: &[Vec<Entry>], whole: bool) -> StoredKey {
         let mut lists = lists.iter();
         let kept = self.slots.iter().map(|slot| match slot {
-            Slot::Kept(kept) => kept.clone(),
-            Slot::Listed(listed) => {
+            HeadSlot::Kept(kept) => kept.clone(),
+            HeadSlot::Listed(listed) => {
                 let entries = lists.next().map_or(&[][..], Vec::as_slice);
-                Kept::Entries(listed.entries(entries, whole))
+                KeptState::Entries(listed.entries(entries, whole))
             }
         });
-        Found {
+        StoredKey {
             at: self.at,
             kept: kept.collect(),
         }
@@ -119,12 +119,12 @@ impl Listed {
 }
 
 /// The head of a state, as bytes. `kinds` are those of the policies.
-pub(crate) fn write(version: u64, shape: u64, found: &Found, kinds: &[u64]) -> Vec<u8> {
+pub(crate) fn write(version: u64, shape: u64, found: &StoredKey, kinds: &[u64]) -> Vec<u8> {
     let mut to = Packer::default();
-    let length = |kept: &Kept| match kept {
-        Kept::Spent(_) | Kept::Count(_) => 2,
-        Kept::Pair { .. } => 3,
-        Kept::Entries(_) => 5,
+    let length = |kept: &KeptState| match kept {
+        KeptState::Spent(_) | KeptState::Count(_) => 2,
+        KeptState::Pair { .. } => 3,
+        KeptState::Entries(_) => 5,
     };
     to.array(4 + found.kept.iter().map(length).sum::<usize>());
     to.number(version);
@@ -133,13 +133,13 @@ pub(crate) fn write(version: u64, shape: u64, found: &Found, kinds: &[u64]) -> V
     for (kept, kind) in found.kept.iter().zip(kinds) {
         to.number(*kind);
         match kept {
-            Kept::Spent(grains) => put_wide(&mut to, *grains),
-            Kept::Count(count) => put_wide(&mut to, u128::from(*count)),
-            Kept::Pair { current, previous } => {
+            KeptState::Spent(grains) => put_wide(&mut to, *grains),
+            KeptState::Count(count) => put_wide(&mut to, u128::from(*count)),
+            KeptState::Pair { current, previous } => {
                 put_wide(&mut to, u128::from(*current));
                 put_wide(&mut to, u128::from(*previous));
             }
-            Kept::Entries(entries) => {
+            KeptState::Entries(entries) => {
                 put_wide(
                     &mut to,
                     entries.iter().map(|entry| u128::from(entry.1)).sum(),
@@ -167,17 +167,17 @@ pub(crate) fn read_entry(bytes: &[u8]) -> Option<Entry> {
     Some((time, u64::try_from(wide(&mut from)?).ok()?))
 }
 
-fn slot(from: &mut Unpacker<'_>) -> Option<Slot> {
+fn slot(from: &mut Unpacker<'_>) -> Option<HeadSlot> {
     let narrow = |number: u128| u64::try_from(number).ok();
     let kept = match from.number()? {
-        BUCKET => Kept::Spent(wide(from)?),
-        WINDOW => Kept::Count(narrow(wide(from)?)?),
-        WEIGHTED => Kept::Pair {
+        BUCKET => KeptState::Spent(wide(from)?),
+        WINDOW => KeptState::Count(narrow(wide(from)?)?),
+        WEIGHTED => KeptState::Pair {
             current: narrow(wide(from)?)?,
             previous: narrow(wide(from)?)?,
         },
         kind @ (LOG | SLICES) => {
-            return Some(Slot::Listed(Listed {
+            return Some(HeadSlot::Listed(Listed {
                 kind,
                 sum: wide(from)?,
                 newest: time(from)?,
@@ -186,7 +186,7 @@ fn slot(from: &mut Unpacker<'_>) -> Option<Slot> {
         }
         _ => return None,
     };
-    Some(Slot::Kept(kept))
+    Some(HeadSlot::Kept(kept))
 }
 
 fn wide(from: &mut Unpacker<'_>) -> Option<u128> {
@@ -221,20 +221,20 @@ mod tests {
 
     #[test]
     fn a_head_is_read_as_it_was_written() {
-        let found = Found {
+        let found = StoredKey {
             at: Instant::LAST,
             kept: vec![
-                Kept::Spent(u128::MAX),
-                Kept::Count(u64::MAX),
-                Kept::Pair {
+                KeptState::Spent(u128::MAX),
+                KeptState::Count(u64::MAX),
+                KeptState::Pair {
                     current: 1,
                     previous: 1 << 53,
                 },
-                Kept::Entries(vec![(1, 2), (u64::MAX - 1, 3)]),
+                KeptState::Entries(vec![(1, 2), (u64::MAX - 1, 3)]),
             ],
         };
         let bytes = write(7, 1 << 47, &found, &[BUCKET, WINDOW, WEIGHTED, LOG]);
-        let head = Head::read(&bytes).expect("a head");
+        let head = StoredHead::read(&bytes).expect("a head");
         assert_eq!((head.version, head.shape), (7, 1 << 47));
         assert_eq!(head.lists().collect::<Vec<_>>(), [3]);
         let lists = [vec![(1, 2), (u64::MAX - 1, 3)]];
@@ -245,9 +245,9 @@ mod tests {
             "the rest is at the newest time"
         );
         let lost = head.found(&[vec![(1, 2)]], true);
-        assert_eq!(lost.kept[3], Kept::Entries(Vec::new()));
+        assert_eq!(lost.kept[3], KeptState::Entries(Vec::new()));
         for length in 0..bytes.len() {
-            let _ = Head::read(&bytes[..length]);
+            let _ = StoredHead::read(&bytes[..length]);
         }
     }
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tollgate_store::{Ask, Failure, Said, Verb};
+use tollgate_store::{EngineAnswer, Failure, StoreRequest, Verb};
 
-use crate::exact::{Told, is_narrow};
-use crate::name::Key;
+use crate::exact::{PackedPolicies, is_narrow};
+use crate::name::RedisKey;
 
 /// The most asks that one call takes along.
 pub(crate) const GROUP_MAX: usize = 256;
@@ -21,17 +21,17 @@ const WAITING_MAX: usize = 4096;
 const SHARDS: usize = 16;
 
 /// An ask that waits for its answer.
-pub(crate) struct Waiting {
-    pub(crate) ask: Ask,
+pub(crate) struct WaitingAsk {
+    pub(crate) ask: StoreRequest,
     pub(crate) deadline: Instant,
-    pub(crate) answer: oneshot::Sender<Result<Said, Failure>>,
+    pub(crate) answer: oneshot::Sender<Result<EngineAnswer, Failure>>,
 }
 
 /// Asks for one key that go together, in order, by one book.
 pub(crate) struct Group {
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<WaitingAsk>,
     /// What to tell the script; `None` where it is not for the script.
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<PackedPolicies>,
 }
 
 /// What becomes of an ask that came.
@@ -46,7 +46,7 @@ pub(crate) enum Entered {
 
 /// The keys that are being asked about.
 pub(crate) struct Lanes {
-    shards: [Mutex<BTreeMap<Key, VecDeque<Waiting>>>; SHARDS],
+    shards: [Mutex<BTreeMap<RedisKey, VecDeque<WaitingAsk>>>; SHARDS],
     flights: AtomicUsize,
     flights_max: usize,
     linger_ms: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Lanes {
 
 impl Group {
     /// What is asked.
-    pub(crate) fn asks(&self) -> impl Iterator<Item = &Ask> {
+    pub(crate) fn asks(&self) -> impl Iterator<Item = &StoreRequest> {
         self.waiting.iter().map(|waiting| &waiting.ask)
     }
 }
@@ -70,7 +70,7 @@ impl Lanes {
     }
 
     /// Takes an ask in.
-    pub(crate) fn enter(&self, key: Key, waiting: Waiting) -> Entered {
+    pub(crate) fn enter(&self, key: RedisKey, waiting: WaitingAsk) -> Entered {
         let mut lanes = self.shard(key).lock();
         if let Some(lane) = lanes.get_mut(&key) {
             if lane.len() >= WAITING_MAX {
@@ -88,7 +88,7 @@ impl Lanes {
     }
 
     /// The next to go for a key; `None` where nobody waits, and then the key's lane is closed.
-    pub(crate) fn next(&self, key: Key) -> Option<Group> {
+    pub(crate) fn next(&self, key: RedisKey) -> Option<Group> {
         let mut lanes = self.shard(key).lock();
         let lane = lanes.get_mut(&key)?;
         let now = Instant::now();
@@ -110,16 +110,16 @@ impl Lanes {
         self.flights.load(Ordering::Relaxed)
     }
 
-    fn shard(&self, key: Key) -> &Mutex<BTreeMap<Key, VecDeque<Waiting>>> {
+    fn shard(&self, key: RedisKey) -> &Mutex<BTreeMap<RedisKey, VecDeque<WaitingAsk>>> {
         &self.shards[key.spread() % SHARDS]
     }
 }
 
 /// The first that can go together.
-fn group(lane: &mut VecDeque<Waiting>, linger_ms: u64) -> Group {
+fn group(lane: &mut VecDeque<WaitingAsk>, linger_ms: u64) -> Group {
     let first = lane.front().map(|first| first.ask.clone());
     let told = first.as_ref().and_then(|ask| told(ask, linger_ms));
-    let fits = |waiting: &Waiting| {
+    let fits = |waiting: &WaitingAsk| {
         let Some(first) = &first else { return false };
         let ask = &waiting.ask;
         let is_for_script = match (&told, ask.verb, first.verb) {
@@ -140,12 +140,12 @@ fn group(lane: &mut VecDeque<Waiting>, linger_ms: u64) -> Group {
     Group { waiting, told }
 }
 
-fn told(ask: &Ask, linger_ms: u64) -> Option<Told> {
+fn told(ask: &StoreRequest, linger_ms: u64) -> Option<PackedPolicies> {
     let mut policies = ask.book.set().policies().iter();
     let is_for_script = match (ask.verb, ask.verb.change(ask.now)) {
         (Verb::Check { .. }, _) => !policies.any(|policy| policy.config().count_refused),
         (_, change) => change.is_some_and(|change| change.tokens > 0),
     };
-    let told = || Told::to_ask(ask, ask.now, linger_ms);
+    let told = || PackedPolicies::to_ask(ask, ask.now, linger_ms);
     (is_for_script && is_narrow(&ask.book)).then(told)
 }

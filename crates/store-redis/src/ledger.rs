@@ -7,22 +7,26 @@ use std::sync::Arc;
 
 use redis::Value;
 use tollgate_limit::Instant;
-use tollgate_store::{Failure, Loaded, Swap, Swapped, Version};
+use tollgate_store::{Failure, LedgerVersion, LoadedLedger, Swap, Swapped};
 
-use crate::engine::Inner;
-use crate::name::Key;
+use crate::engine::EngineInner;
+use crate::name::RedisKey;
 
 /// The ledger of a key, and the server's time.
-pub(crate) async fn load(inner: &Inner, key: Key) -> Result<Loaded, Failure> {
+pub(crate) async fn load(inner: &EngineInner, key: RedisKey) -> Result<LoadedLedger, Failure> {
     let script = &inner.scripts.load_ledger;
     let value = inner.eval(key, script, &[key.ledger()], &[]).await?;
     loaded(&value).ok_or_else(|| Failure::Broken("what is kept as a ledger is none".into()))
 }
 
 /// Writes a ledger, if nobody did since.
-pub(crate) async fn swap(inner: &Inner, key: Key, swap: &Swap) -> Result<Swapped, Failure> {
+pub(crate) async fn swap(
+    inner: &EngineInner,
+    key: RedisKey,
+    swap: &Swap,
+) -> Result<Swapped, Failure> {
     let from = swap.from.0.to_be_bytes();
-    let from: &[u8] = if swap.from == Version::NONE {
+    let from: &[u8] = if swap.from == LedgerVersion::NONE {
         &[]
     } else {
         &from
@@ -38,7 +42,7 @@ pub(crate) async fn swap(inner: &Inner, key: Key, swap: &Swap) -> Result<Swapped
     }
 }
 
-fn loaded(value: &Value) -> Option<Loaded> {
+fn loaded(value: &Value) -> Option<LoadedLedger> {
     let Value::Array(parts) = value else {
         return None;
     };
@@ -51,12 +55,12 @@ fn loaded(value: &Value) -> Option<Loaded> {
         .checked_add(number(micros)?)?;
     let at = Instant::from_nanos(micros.checked_mul(1_000)?);
     match found {
-        Value::Nil => Some(Loaded::nothing(at)),
+        Value::Nil => Some(LoadedLedger::nothing(at)),
         Value::BulkString(whole) => {
             let (version, bytes) = whole.split_first_chunk()?;
-            Some(Loaded {
+            Some(LoadedLedger {
                 bytes: Some(Arc::from(bytes)),
-                version: Version(u64::from_be_bytes(*version)),
+                version: LedgerVersion(u64::from_be_bytes(*version)),
                 at,
             })
         }

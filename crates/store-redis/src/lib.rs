@@ -29,4 +29,4 @@ mod together;
 
 pub use config::{BadAddress, Config, Servers, Tls};
 pub use engine::Redis;
-pub use figures::Figures;
+pub use figures::RedisFigures;

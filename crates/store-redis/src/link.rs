@@ -28,7 +28,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// A connection, once made.
 #[derive(Clone)]
-pub(crate) enum Connection {
+pub(crate) enum RedisConnection {
     /// To one server.
     Server(MultiplexedConnection),
     /// To all servers of a Cluster; it looks after its own.
@@ -36,8 +36,8 @@ pub(crate) enum Connection {
 }
 
 /// One connection that is made again whenever it is lost.
-pub(crate) struct Link {
-    current: ArcSwapOption<Connection>,
+pub(crate) struct RedisLink {
+    current: ArcSwapOption<RedisConnection>,
     /// Why there is none.
     why: Mutex<Failure>,
     wanted: Notify,
@@ -50,7 +50,7 @@ pub(crate) struct Link {
     dials: AtomicU64,
 }
 
-impl Link {
+impl RedisLink {
     /// Begins to connect.
     pub(crate) fn open(dialer: Arc<Dialer>) -> Arc<Self> {
         let link = Arc::new(Self {
@@ -94,9 +94,9 @@ impl Link {
         let Some(connection) = self.current.load_full() else {
             return Err(Error::Down(self.why.lock().clone()));
         };
-        let result = match Connection::clone(&connection) {
-            Connection::Server(mut to) => to.send_packed_command(command).await,
-            Connection::Cluster(mut to) => to.req_packed_command(command).await,
+        let result = match RedisConnection::clone(&connection) {
+            RedisConnection::Server(mut to) => to.send_packed_command(command).await,
+            RedisConnection::Cluster(mut to) => to.req_packed_command(command).await,
         };
         // Errors of a server come as values.
         match result.and_then(Value::extract_error) {
@@ -134,7 +134,7 @@ impl Link {
         }
     }
 
-    fn lose(&self, connection: &Arc<Connection>, why: Failure) {
+    fn lose(&self, connection: &Arc<RedisConnection>, why: Failure) {
         let before = self.current.compare_and_swap(connection, None);
         let was_current = before
             .as_ref()
@@ -172,7 +172,7 @@ impl Error {
 }
 
 /// Connects whenever there is no connection.
-async fn keep(link: Arc<Link>, dialer: Arc<Dialer>) {
+async fn keep(link: Arc<RedisLink>, dialer: Arc<Dialer>) {
     let mut wait = WAIT_MIN;
     while !link.is_over.load(Ordering::Acquire) {
         link.dials.fetch_add(1, Ordering::Relaxed);

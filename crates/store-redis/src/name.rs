@@ -1,16 +1,16 @@
 //! What keys are called in Redis. Everything of one key has one hash tag, so it is in one slot of a Cluster.
 
-use tollgate_store::{Ask, LedgerId, Name};
+use tollgate_store::{LedgerId, Name, StoreRequest};
 
 /// A key of a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct RedisKey {
     tag: u64,
     name: Name,
 }
 
-impl Key {
-    pub(crate) fn of(ask: &Ask) -> Self {
+impl RedisKey {
+    pub(crate) fn of(ask: &StoreRequest) -> Self {
         Self {
             tag: ask.book.tag(),
             name: ask.name,

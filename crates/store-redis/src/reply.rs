@@ -3,11 +3,11 @@
 use redis::Value;
 use tollgate_store::Failure;
 
-use crate::head::{Head, read_entry};
+use crate::head::{StoredHead, read_entry};
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
+pub(crate) enum ScriptStatus {
     /// Decided.
     Decided,
     /// Not for the script; here is everything.
@@ -18,8 +18,8 @@ pub(crate) enum Status {
 
 /// What a script found and did.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: Status,
+pub(crate) struct ScriptReply {
+    pub(crate) status: ScriptStatus,
     /// The bytes of the head that was found; none for a key never seen.
     pub(crate) raw: Option<Vec<u8>>,
     /// For each request whether it was admitted.
@@ -28,7 +28,7 @@ pub(crate) struct Reply {
     pub(crate) lists: Vec<Vec<(u64, u64)>>,
 }
 
-impl Reply {
+impl ScriptReply {
     /// Reads an answer.
     pub(crate) fn read(value: Value) -> Result<Self, Failure> {
         Self::parse(value).ok_or_else(|| Failure::Broken("a script's answer makes no sense".into()))
@@ -59,9 +59,9 @@ impl Reply {
     /// An answer that looked at no list.
     pub(crate) fn of(status: u64, raw: Option<Vec<u8>>, verdicts: &[u8]) -> Option<Self> {
         let status = match status {
-            0 => Status::Decided,
-            1 => Status::Wide,
-            2 => Status::Late,
+            0 => ScriptStatus::Decided,
+            1 => ScriptStatus::Wide,
+            2 => ScriptStatus::Late,
             _ => return None,
         };
         Some(Self {
@@ -73,12 +73,12 @@ impl Reply {
     }
 
     /// The head, where there is one.
-    pub(crate) fn head(&self) -> Result<Option<Head>, Failure> {
+    pub(crate) fn head(&self) -> Result<Option<StoredHead>, Failure> {
         let Some(raw) = &self.raw else {
             return Ok(None);
         };
         let broken = || Failure::Broken("what is kept for a key makes no sense".into());
-        Head::read(raw).map(Some).ok_or_else(broken)
+        StoredHead::read(raw).map(Some).ok_or_else(broken)
     }
 }
 

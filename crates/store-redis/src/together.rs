@@ -3,26 +3,26 @@
 //! Where one server has all keys and policies have no lists. Not here: keys that must be decided otherwise (`decide`).
 
 use tollgate_limit::Instant;
-use tollgate_store::{Ask, Failure};
+use tollgate_store::{Failure, StoreRequest};
 
 use crate::decide::{Answers, checked, cost, lists_of};
-use crate::engine::Inner;
-use crate::exact::Told;
+use crate::engine::EngineInner;
+use crate::exact::PackedPolicies;
 use crate::lanes::Group;
-use crate::name::Key;
+use crate::name::RedisKey;
 use crate::pack::{Packed, Packer, Unpacker};
-use crate::reply::{Reply, Status};
+use crate::reply::{ScriptReply, ScriptStatus};
 
 /// The most keys of one call: nobody else is served by the server meanwhile.
 pub(crate) const TOGETHER_MAX: usize = 64;
 
 /// Groups of different keys that can go together.
 #[derive(Default)]
-pub(crate) struct Together(Vec<(Key, Group)>);
+pub(crate) struct Together(Vec<(RedisKey, Group)>);
 
 impl Together {
     /// Takes a group along; gives it back where it cannot be.
-    pub(crate) fn take(&mut self, key: Key, group: Group) -> Option<Group> {
+    pub(crate) fn take(&mut self, key: RedisKey, group: Group) -> Option<Group> {
         let fits = match (self.0.first(), &group.told) {
             (None, Some(_)) => group.asks().next().is_some_and(decides_alone),
             (Some((_, first)), Some(told)) => {
@@ -48,14 +48,14 @@ impl Together {
     }
 
     /// Takes them apart again.
-    pub(crate) fn apart(self) -> Vec<(Key, Group)> {
+    pub(crate) fn apart(self) -> Vec<(RedisKey, Group)> {
         self.0
     }
 
     /// Asks for all of them: the answers for each key, or nothing where it has to be asked for alone.
     pub(crate) async fn decide(
         &self,
-        inner: &Inner,
+        inner: &EngineInner,
     ) -> Result<Vec<Option<Result<Answers, Failure>>>, Failure> {
         let Some((key, first)) = self.0.first() else {
             return Ok(Vec::new());
@@ -63,15 +63,18 @@ impl Together {
         if let Some(ask) = first.asks().next() {
             inner.know_shape(&ask.book).await?;
         }
-        let terms = first.told.as_ref().map_or_else(Vec::new, Told::terms);
+        let terms = first
+            .told
+            .as_ref()
+            .map_or_else(Vec::new, PackedPolicies::terms);
         let requests = self.requests();
         let names: Vec<String> = self.0.iter().map(|(key, _)| key.head()).collect();
         let value = inner.decide_many(*key, &names, [&terms, &requests]).await?;
         let broken = || Failure::Broken("a script's answer makes no sense".into());
         let replies = replies(&value, self.0.len()).ok_or_else(broken)?;
         let answers = self.each().zip(replies).map(|(group, reply)| {
-            let asks: Vec<&Ask> = group.asks().collect();
-            let is_decided = reply.status == Status::Decided;
+            let asks: Vec<&StoreRequest> = group.asks().collect();
+            let is_decided = reply.status == ScriptStatus::Decided;
             is_decided.then(|| checked(inner, &asks, &reply, Instant::default()))
         });
         Ok(answers.collect())
@@ -93,12 +96,12 @@ impl Together {
 }
 
 /// Whether it is decided by a head alone.
-fn decides_alone(ask: &Ask) -> bool {
+fn decides_alone(ask: &StoreRequest) -> bool {
     ask.verb.change(ask.now).is_none() && lists_of(&ask.book).is_empty()
 }
 
 /// Reads the answers for so many keys.
-fn replies(bytes: &[u8], count: usize) -> Option<Vec<Reply>> {
+fn replies(bytes: &[u8], count: usize) -> Option<Vec<ScriptReply>> {
     let mut from = Unpacker(bytes);
     if from.value()? != Packed::Array(count) {
         return None;
@@ -111,7 +114,7 @@ fn replies(bytes: &[u8], count: usize) -> Option<Vec<Reply>> {
             return None;
         };
         let raw = Some(raw).filter(|raw| !raw.is_empty());
-        Reply::of(status, raw.map(<[u8]>::to_vec), verdicts)
+        ScriptReply::of(status, raw.map(<[u8]>::to_vec), verdicts)
     });
     replies.collect()
 }

@@ -1,19 +1,21 @@
 //! What an error of a database means to whoever asked.
 
 use sqlx::Error;
-use tollgate_sqlite::{Fault, FileError, why};
+use tollgate_sqlite::{DatabaseFault, FileError, why};
 use tollgate_store::Failure;
 
 /// The failure that an error is.
 pub fn of(error: &Error) -> Failure {
-    match Fault::of(error) {
-        Fault::Starting => Failure::Starting,
-        Fault::Late | Fault::Busy => Failure::Late,
-        Fault::ReadOnly => Failure::ReadOnly,
-        Fault::Full => Failure::Full,
-        Fault::Forbidden => Failure::Forbidden(why(error)),
-        Fault::Broken | Fault::Foreign => Failure::Broken(why(error)),
-        Fault::Statement | Fault::Disk | Fault::Other => Failure::Unreachable(why(error)),
+    match DatabaseFault::of(error) {
+        DatabaseFault::Starting => Failure::Starting,
+        DatabaseFault::Late | DatabaseFault::Busy => Failure::Late,
+        DatabaseFault::ReadOnly => Failure::ReadOnly,
+        DatabaseFault::Full => Failure::Full,
+        DatabaseFault::Forbidden => Failure::Forbidden(why(error)),
+        DatabaseFault::Broken | DatabaseFault::Foreign => Failure::Broken(why(error)),
+        DatabaseFault::Statement | DatabaseFault::Disk | DatabaseFault::Other => {
+            Failure::Unreachable(why(error))
+        }
     }
 }
 

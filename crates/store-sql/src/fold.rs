@@ -3,51 +3,54 @@
 use std::sync::Arc;
 
 use tollgate_limit::Instant;
-use tollgate_store::{Ask, Book, Failure, Found, Said, Verb, Write};
+use tollgate_store::{Book, EngineAnswer, Failure, StoreRequest, StoredKey, Verb, Write};
 
 /// What a row holds.
 #[derive(Clone, Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredRow {
     /// The number of the shape that wrote it, and its text where that is known.
     pub(crate) shape: u64,
     pub(crate) text: Option<String>,
-    pub(crate) found: Found,
+    pub(crate) found: StoredKey,
 }
 
 /// What becomes of a row.
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub(crate) enum RowChange {
     Nothing,
     Forget,
     Keep {
         book: Arc<Book>,
-        found: Found,
+        found: StoredKey,
         fresh_at: Instant,
     },
 }
 
 /// The answers to asks of one key, in order, and what becomes of its row.
 pub(crate) fn fold<'a>(
-    asks: impl IntoIterator<Item = &'a Ask>,
-    mut stored: Option<Stored>,
-) -> (Vec<Result<Said, Failure>>, Change) {
-    let mut change = Change::Nothing;
+    asks: impl IntoIterator<Item = &'a StoreRequest>,
+    mut stored: Option<StoredRow>,
+) -> (Vec<Result<EngineAnswer, Failure>>, RowChange) {
+    let mut change = RowChange::Nothing;
     let mut answers = Vec::new();
     for ask in asks {
         let said = one(ask, &mut stored);
         answers.push(said.map(|(said, changed)| {
-            change = changed.unwrap_or_else(|| core::mem::replace(&mut change, Change::Nothing));
+            change = changed.unwrap_or_else(|| core::mem::replace(&mut change, RowChange::Nothing));
             said
         }));
     }
     (answers, change)
 }
 
-fn one(ask: &Ask, stored: &mut Option<Stored>) -> Result<(Said, Option<Change>), Failure> {
+fn one(
+    ask: &StoreRequest,
+    stored: &mut Option<StoredRow>,
+) -> Result<(EngineAnswer, Option<RowChange>), Failure> {
     // Whatever the row holds, and whether we understand it or not.
     if ask.verb == Verb::Reset {
-        let change = stored.take().map(|_| Change::Forget);
-        return Ok((Said::Done, change));
+        let change = stored.take().map(|_| RowChange::Forget);
+        return Ok((EngineAnswer::Done, change));
     }
     let found = understood(ask, stored.as_ref())?;
     let next = ask.book.apply(found.as_ref(), ask.verb, ask.now);
@@ -56,16 +59,16 @@ fn one(ask: &Ask, stored: &mut Option<Stored>) -> Result<(Said, Option<Change>),
         None => None,
         Some(Write::Forget) => {
             *stored = None;
-            Some(Change::Forget)
+            Some(RowChange::Forget)
         }
         Some(Write::Keep { found, fresh_at }) => {
-            *stored = Some(Stored {
+            *stored = Some(StoredRow {
                 shape: ask.book.shape_id(),
                 text: Some(ask.book.shape().to_owned()),
                 found: found.clone(),
             });
             let book = Arc::clone(&ask.book);
-            Some(Change::Keep {
+            Some(RowChange::Keep {
                 book,
                 found,
                 fresh_at,
@@ -76,7 +79,10 @@ fn one(ask: &Ask, stored: &mut Option<Stored>) -> Result<(Said, Option<Change>),
 }
 
 /// What a row says to the policies of an ask.
-fn understood(ask: &Ask, stored: Option<&Stored>) -> Result<Option<Found>, Failure> {
+fn understood(
+    ask: &StoreRequest,
+    stored: Option<&StoredRow>,
+) -> Result<Option<StoredKey>, Failure> {
     let Some(stored) = stored else {
         return Ok(None);
     };

@@ -5,19 +5,19 @@
 
 use std::fmt::Write as _;
 
-use tollgate_limit::{Instant, Kept};
-use tollgate_store::Found;
+use tollgate_limit::{Instant, KeptState};
+use tollgate_store::StoredKey;
 
 /// What each policy remembers, as text.
-pub(crate) fn text(kept: &[Kept]) -> String {
+pub(crate) fn text(kept: &[KeptState]) -> String {
     let mut text = String::from("{");
     for kept in kept {
         // Writing to a string cannot fail.
         let _ = match kept {
-            Kept::Spent(grains) => write!(text, "1,1,{grains},"),
-            Kept::Count(count) => write!(text, "2,1,{count},"),
-            Kept::Pair { current, previous } => write!(text, "3,2,{current},{previous},"),
-            Kept::Entries(entries) => entries
+            KeptState::Spent(grains) => write!(text, "1,1,{grains},"),
+            KeptState::Count(count) => write!(text, "2,1,{count},"),
+            KeptState::Pair { current, previous } => write!(text, "3,2,{current},{previous},"),
+            KeptState::Entries(entries) => entries
                 .iter()
                 .try_fold(
                     write!(text, "4,{},", entries.len() * 2),
@@ -32,7 +32,7 @@ pub(crate) fn text(kept: &[Kept]) -> String {
 }
 
 /// What a row says; `None` where it makes no sense.
-pub(crate) fn found(charged: &str, kept: &str) -> Option<Found> {
+pub(crate) fn found(charged: &str, kept: &str) -> Option<StoredKey> {
     let at = Instant::from_nanos(charged.parse().ok()?);
     let kept = kept.strip_prefix('{')?.strip_suffix('}')?;
     let mut numbers = kept.split(',').filter(|number| !number.is_empty());
@@ -41,21 +41,21 @@ pub(crate) fn found(charged: &str, kept: &str) -> Option<Found> {
         let size: usize = numbers.next()?.parse().ok()?;
         let mut next = || numbers.next()?.parse::<u64>().ok();
         let state = match (kind, size) {
-            ("1", 1) => Kept::Spent(numbers.next()?.parse().ok()?),
-            ("2", 1) => Kept::Count(next()?),
-            ("3", 2) => Kept::Pair {
+            ("1", 1) => KeptState::Spent(numbers.next()?.parse().ok()?),
+            ("2", 1) => KeptState::Count(next()?),
+            ("3", 2) => KeptState::Pair {
                 current: next()?,
                 previous: next()?,
             },
             ("4", size) if size % 2 == 0 => {
                 let entries = (0..size / 2).map(|_| Some((next()?, next()?)));
-                Kept::Entries(entries.collect::<Option<_>>()?)
+                KeptState::Entries(entries.collect::<Option<_>>()?)
             }
             _ => return None,
         };
         states.push(state);
     }
-    Some(Found { at, kept: states })
+    Some(StoredKey { at, kept: states })
 }
 
 /// The second from which a state is fresh, rounded up.
@@ -70,19 +70,19 @@ mod tests {
     #[test]
     fn every_state_has_a_text_and_every_other_text_is_refused() {
         let kept = vec![
-            Kept::Spent(u128::MAX),
-            Kept::Entries(vec![]),
-            Kept::Count(u64::MAX),
-            Kept::Pair {
+            KeptState::Spent(u128::MAX),
+            KeptState::Entries(vec![]),
+            KeptState::Count(u64::MAX),
+            KeptState::Pair {
                 current: 0,
                 previous: 7,
             },
-            Kept::Entries(vec![(1, 2), (u64::MAX - 1, 4)]),
+            KeptState::Entries(vec![(1, 2), (u64::MAX - 1, 4)]),
         ];
         let written = text(&kept);
         let at = Instant::LAST;
         let charged = at.as_nanos().to_string();
-        assert_eq!(found(&charged, &written), Some(Found { at, kept }));
+        assert_eq!(found(&charged, &written), Some(StoredKey { at, kept }));
         assert_eq!(text(&[]), "{}");
         for broken in [
             "",

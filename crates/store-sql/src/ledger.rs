@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_store::{LedgerId, Loaded, Version};
+use tollgate_store::{LedgerId, LedgerVersion, LoadedLedger};
 
 /// By what a database knows the ledger of a key.
 pub(crate) fn row_id(id: LedgerId) -> (i64, String) {
@@ -11,19 +11,19 @@ pub(crate) fn row_id(id: LedgerId) -> (i64, String) {
 }
 
 /// A version as a database holds it.
-pub(crate) const fn number(version: Version) -> i64 {
+pub(crate) const fn number(version: LedgerVersion) -> i64 {
     version.0.cast_signed()
 }
 
 /// The ledger that a row is, where there is one, at so many microseconds since 1970.
-pub(crate) fn loaded(row: Option<(i64, Vec<u8>)>, micros: i64) -> Loaded {
+pub(crate) fn loaded(row: Option<(i64, Vec<u8>)>, micros: i64) -> LoadedLedger {
     let micros = u64::try_from(micros).unwrap_or(0);
     let at = Instant::from_nanos(micros.saturating_mul(1_000));
     match row {
-        None => Loaded::nothing(at),
-        Some((version, bytes)) => Loaded {
+        None => LoadedLedger::nothing(at),
+        Some((version, bytes)) => LoadedLedger {
             bytes: Some(Arc::from(bytes)),
-            version: Version(version.cast_unsigned()),
+            version: LedgerVersion(version.cast_unsigned()),
             at,
         },
     }

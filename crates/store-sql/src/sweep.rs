@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
-use tollgate_store::Ask;
+use tollgate_store::StoreRequest;
 
 /// Rows that are looked at in one go.
 pub(crate) const PAGE: i64 = 500;
@@ -52,7 +52,7 @@ impl Now {
     }
 
     /// These are asked.
-    pub(crate) fn hear(&self, asks: &[Ask]) {
+    pub(crate) fn hear(&self, asks: &[StoreRequest]) {
         if let Some(ask) = asks.last() {
             self.hear_time(ask.now.as_nanos() / 1_000_000_000);
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cost, Instant, Lot, Outcome, Receipt};
+use tollgate_limit::{Charge, Cost, Instant, Lot, Outcome};
 
-use crate::book::{Book, Found};
+use crate::book::{Book, StoredKey};
 
 /// By what an engine knows a key of a contract: the same on all nodes, and not to be guessed from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,7 +12,7 @@ pub struct Name(pub u128);
 
 /// One question about one key of one contract.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct StoreRequest {
     /// The policies.
     pub book: Arc<Book>,
     /// The key.
@@ -40,7 +40,7 @@ pub enum Verb {
     /// Charge the difference to what a receipt says.
     Settle {
         /// What was charged.
-        charge: Receipt,
+        charge: Charge,
         /// What it should have been.
         actual: Cost,
     },
@@ -52,7 +52,7 @@ pub enum Verb {
 
 /// How an engine changes what it keeps for a key without deciding, in plain numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct StoreChange {
     /// What is done.
     pub kind: ChangeKind,
     /// For how many tokens; zero where nothing changes.
@@ -80,8 +80,8 @@ pub enum ChangeKind {
 
 impl Verb {
     /// The change that it is at `now`; `None` for what decides, forgets or shows.
-    pub fn change(&self, now: Instant) -> Option<Change> {
-        let of_all = |kind, cost: Cost| Change {
+    pub fn change(&self, now: Instant) -> Option<StoreChange> {
+        let of_all = |kind, cost: Cost| StoreChange {
             kind,
             tokens: cost.tokens(),
             now,
@@ -94,7 +94,7 @@ impl Verb {
             Self::Settle { charge, actual } => {
                 let is_more = actual.tokens() > charge.cost;
                 let due = actual.tokens().abs_diff(charge.cost);
-                Some(Change {
+                Some(StoreChange {
                     kind: if is_more {
                         ChangeKind::Surcharge
                     } else {
@@ -111,7 +111,7 @@ impl Verb {
     }
 }
 
-impl Change {
+impl StoreChange {
     /// Whether it changes the policy at that place.
     pub const fn is_of(&self, place: usize) -> bool {
         place < 64 && self.charged >> place & 1 == 1
@@ -120,16 +120,16 @@ impl Change {
 
 /// What an engine says to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum EngineAnswer {
     /// To a check.
     Outcome {
         /// The decision and what was charged.
         outcome: Outcome,
         /// What is remembered of the key from now on, as far as the engine told: for whoever must decide without it.
-        after: Found,
+        after: StoredKey,
     },
     /// To a charge, a refund, a settlement, a reset: it is done.
     Done,
     /// To a show; `None` for a key never seen.
-    Found(Option<Found>),
+    Found(Option<StoredKey>),
 }

@@ -5,10 +5,10 @@
 
 use tollgate_contract::{Contract, NamedPolicy, Terms};
 use tollgate_kit::{FNV, fnv};
-use tollgate_limit::{Cell, CellError, Instant, Kept, PolicyError, PolicySet};
+use tollgate_limit::{Cell, CellError, Instant, KeptState, PolicyError, PolicySet};
 
-use crate::ask::{Said, Verb};
-use crate::shape::Shape;
+use crate::ask::{EngineAnswer, Verb};
+use crate::shape::ContractShape;
 
 /// The policies of one contract.
 #[derive(Clone, Debug)]
@@ -22,18 +22,18 @@ pub struct Book {
 
 /// What an engine found for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct StoredKey {
     /// When the key was last charged.
     pub at: Instant,
     /// What each policy remembers.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<KeptState>,
 }
 
 /// What becomes of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct KeyWrite {
     /// The answer.
-    pub said: Said,
+    pub said: EngineAnswer,
     /// What is to be kept from now on; `None` where nothing changes.
     pub write: Option<Write>,
 }
@@ -46,7 +46,7 @@ pub enum Write {
     /// Keep this.
     Keep {
         /// The state.
-        found: Found,
+        found: StoredKey,
         /// From when on it says no more than a key never seen.
         fresh_at: Instant,
     },
@@ -57,7 +57,7 @@ impl Book {
     pub fn of(contract: &Contract) -> Result<Self, PolicyError> {
         let policies = contract.policies.iter();
         let set = PolicySet::new(policies.map(|named| named.policy.clone()).collect())?;
-        let shape = Shape::of(contract, &all(contract), |_| true).text();
+        let shape = ContractShape::of(contract, &all(contract), |_| true).text();
         Ok(Self {
             tag: fnv(FNV, contract.id.as_bytes()),
             set,
@@ -100,17 +100,17 @@ impl Book {
     }
 
     /// What states of another shape say to the policies of this one; `None` where they say nothing.
-    pub fn inherit(&self, shape: &str, found: &Found, now: Instant) -> Option<Found> {
-        let old = Shape::parse(shape)?;
+    pub fn inherit(&self, shape: &str, found: &StoredKey, now: Instant) -> Option<StoredKey> {
+        let old = ContractShape::parse(shape)?;
         let old = old.for_contract(&self.contract, &all(&self.contract), |_| true)?;
         let cell: Cell<0> = old.set.recall(found.at, &found.kept).ok()?;
         let cell: Cell<0> = self.set.inherit(&old.set, &old.origins, &cell, now);
         let (at, kept) = self.set.keep(&cell);
-        Some(Found { at, kept })
+        Some(StoredKey { at, kept })
     }
 
     /// From when on what an engine found says no more than a key never seen.
-    pub(crate) fn fresh_at(&self, found: &Found) -> Instant {
+    pub(crate) fn fresh_at(&self, found: &StoredKey) -> Instant {
         let cell = self.set.recall(found.at, &found.kept);
         cell.map_or(found.at, |cell: Cell<0>| self.set.fresh_at(&cell))
     }
@@ -118,10 +118,10 @@ impl Book {
     /// What a question does to a key, by the same code that decides in memory.
     pub fn apply(
         &self,
-        found: Option<&Found>,
+        found: Option<&StoredKey>,
         verb: Verb,
         now: Instant,
-    ) -> Result<Next, CellError> {
+    ) -> Result<KeyWrite, CellError> {
         let mut cell: Cell<0> = match found {
             Some(found) => self.set.recall(found.at, &found.kept)?,
             None => Cell::fresh(&self.set),
@@ -132,24 +132,24 @@ impl Book {
                 outcome = Some(self.set.check(&mut cell, cost, now, lot));
             }
             Verb::Show => {
-                let said = Said::Found(found.cloned());
-                return Ok(Next { said, write: None });
+                let said = EngineAnswer::Found(found.cloned());
+                return Ok(KeyWrite { said, write: None });
             }
             Verb::Reset => {
-                let (said, write) = (Said::Done, found.map(|_| Write::Forget));
-                return Ok(Next { said, write });
+                let (said, write) = (EngineAnswer::Done, found.map(|_| Write::Forget));
+                return Ok(KeyWrite { said, write });
             }
             // Not even its time is written then.
             verb if verb.change(now).is_some_and(|change| change.tokens == 0) => {
-                let (said, write) = (Said::Done, None);
-                return Ok(Next { said, write });
+                let (said, write) = (EngineAnswer::Done, None);
+                return Ok(KeyWrite { said, write });
             }
             Verb::Charge(cost) => self.set.charge(&mut cell, cost, now),
             Verb::Refund(cost) => self.set.refund(&mut cell, cost, now),
             Verb::Settle { charge, actual } => self.set.settle(&mut cell, &charge, actual, now),
         }
         let (at, kept) = self.set.keep(&cell);
-        let after = Found { at, kept };
+        let after = StoredKey { at, kept };
         let fresh_at = self.set.fresh_at(&cell);
         let is_written = outcome
             .as_ref()
@@ -158,8 +158,11 @@ impl Book {
             found: after.clone(),
             fresh_at,
         });
-        let said = outcome.map_or(Said::Done, |outcome| Said::Outcome { outcome, after });
-        Ok(Next { said, write })
+        let said = outcome.map_or(EngineAnswer::Done, |outcome| EngineAnswer::Outcome {
+            outcome,
+            after,
+        });
+        Ok(KeyWrite { said, write })
     }
 }
 

@@ -9,14 +9,14 @@ pub const APART_MAX: Duration = Duration::from_secs(1);
 
 /// A comparison of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub struct ClockComparison {
     /// How many nanoseconds the engine is ahead of us; negative where it is behind.
     pub ahead_ns: i64,
     /// By how much that may be wrong: half the way there and back.
     pub error: Duration,
 }
 
-impl Clock {
+impl ClockComparison {
     /// What an engine's time says that was asked for at `asked` by our clock, and told after `took`. Times are since
     /// 1970; `None` where they are beyond the year 2262.
     pub fn of(theirs: Duration, asked: Duration, took: Duration) -> Option<Self> {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn clocks_are_apart_only_beyond_what_may_be_wrong() {
-        let clock = |ahead_ms: i64, error| Clock {
+        let clock = |ahead_ms: i64, error| ClockComparison {
             ahead_ns: ahead_ms * 1_000_000,
             error: ms(error),
         };
@@ -55,10 +55,10 @@ mod tests {
 
     #[test]
     fn a_time_is_taken_to_be_of_the_middle_of_the_way() {
-        let clock = Clock::of(ms(5_000), ms(3_000), ms(100)).unwrap();
+        let clock = ClockComparison::of(ms(5_000), ms(3_000), ms(100)).unwrap();
         assert_eq!((clock.ahead_ns, clock.error), (1_950_000_000, ms(50)));
-        let clock = Clock::of(ms(1_000), ms(3_000), ms(0)).unwrap();
+        let clock = ClockComparison::of(ms(1_000), ms(3_000), ms(0)).unwrap();
         assert_eq!((clock.ahead_ns, clock.error), (-2_000_000_000, ms(0)));
-        assert_eq!(Clock::of(Duration::MAX, ms(0), ms(0)), None);
+        assert_eq!(ClockComparison::of(Duration::MAX, ms(0), ms(0)), None);
     }
 }

@@ -4,9 +4,9 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 
-use crate::ask::{Ask, Said};
-use crate::clock::Clock;
-use crate::ledger::{LedgerId, Loaded, Swap, Swapped};
+use crate::ask::{EngineAnswer, StoreRequest};
+use crate::clock::ClockComparison;
+use crate::ledger::{LedgerId, LoadedLedger, Swap, Swapped};
 
 /// Something that keeps states for many nodes and decides by them.
 ///
@@ -17,16 +17,16 @@ pub trait Engine: Send + Sync + 'static {
     /// Asks everything in `batch` and answers in its order, within `time`.
     fn ask(
         &self,
-        batch: Vec<Ask>,
+        batch: Vec<StoreRequest>,
         time: Duration,
-    ) -> impl Future<Output = Vec<Result<Said, Failure>>> + Send;
+    ) -> impl Future<Output = Vec<Result<EngineAnswer, Failure>>> + Send;
 
     /// The ledger of a key, and the engine's time, within `time`.
     fn load(
         &self,
         _id: LedgerId,
         _time: Duration,
-    ) -> impl Future<Output = Result<Loaded, Failure>> + Send {
+    ) -> impl Future<Output = Result<LoadedLedger, Failure>> + Send {
         async { Err(keeps_none()) }
     }
 
@@ -50,7 +50,7 @@ pub trait Engine: Send + Sync + 'static {
     }
 
     /// Its clock against ours, as compared last; `None` where it was not, or is ours.
-    fn clock(&self) -> Option<Clock> {
+    fn clock(&self) -> Option<ClockComparison> {
         None
     }
 }

@@ -20,9 +20,9 @@ pub struct LedgerId {
 
 /// Which state of a ledger it is; no two of a key have one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u64);
+pub struct LedgerVersion(pub u64);
 
-impl Version {
+impl LedgerVersion {
     /// Of a ledger that is not there.
     pub const NONE: Self = Self(0);
     /// The largest that every engine holds.
@@ -43,21 +43,21 @@ impl Version {
 
 /// A ledger as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadedLedger {
     /// The bytes; `None` for a key never seen.
     pub bytes: Option<Arc<[u8]>>,
     /// Which state that is.
-    pub version: Version,
+    pub version: LedgerVersion,
     /// When, by the engine's clock: not before it was asked, not after it answered.
     pub at: Instant,
 }
 
-impl Loaded {
+impl LoadedLedger {
     /// What a key never seen has.
     pub const fn nothing(at: Instant) -> Self {
         Self {
             bytes: None,
-            version: Version::NONE,
+            version: LedgerVersion::NONE,
             at,
         }
     }
@@ -77,9 +77,9 @@ impl Loaded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swap {
     /// The state that must be there.
-    pub from: Version,
+    pub from: LedgerVersion,
     /// The state from then on.
-    pub to: Version,
+    pub to: LedgerVersion,
     /// Its bytes.
     pub bytes: Arc<[u8]>,
     /// For how long they say more than a key never seen.
@@ -102,12 +102,15 @@ mod tests {
     #[test]
     fn versions_grow_and_do_not_come_again_after_a_ledger_was_dropped() {
         let at = |micros: u64| Instant::from_nanos(micros * 1_000);
-        let first = Version::NONE.next(at(50));
-        assert_eq!(first, Version(50));
+        let first = LedgerVersion::NONE.next(at(50));
+        assert_eq!(first, LedgerVersion(50));
         // Written over faster than the clock runs, or while it is set back.
-        assert_eq!(first.next(at(50)), Version(51));
-        assert_eq!(first.next(at(7)), Version(51));
-        assert_eq!(Version::NONE.next(at(60)), Version(60));
-        assert_eq!(Version(u64::MAX - 1).next(at(1)), Version(Version::MAX));
+        assert_eq!(first.next(at(50)), LedgerVersion(51));
+        assert_eq!(first.next(at(7)), LedgerVersion(51));
+        assert_eq!(LedgerVersion::NONE.next(at(60)), LedgerVersion(60));
+        assert_eq!(
+            LedgerVersion(u64::MAX - 1).next(at(1)),
+            LedgerVersion(LedgerVersion::MAX)
+        );
     }
 }

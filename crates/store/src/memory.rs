@@ -7,17 +7,17 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cost, Instant, Kept};
-use tollgate_table::{Budget, Holder, Print, Rules, Share, Table, TableConfig, WhenFull};
+use tollgate_limit::{Cost, Instant, KeptState};
+use tollgate_table::{Budget, CellRules, Holder, MemoryShare, Print, Table, TableConfig, WhenFull};
 
-use crate::ask::{Ask, Name, Said, Verb};
-use crate::book::{Book, Found, Write};
+use crate::ask::{EngineAnswer, Name, StoreRequest, Verb};
+use crate::book::{Book, StoredKey, Write};
 
 /// Keys as they were last heard of.
 #[derive(Debug)]
 pub struct Memory {
     /// The part of what is only remembered.
-    share: Arc<Share>,
+    share: Arc<MemoryShare>,
     known: Arc<Known>,
     /// Keys that owe something; they are decided by what is here.
     owed: Table<Entry, Worth>,
@@ -35,7 +35,7 @@ struct Known(Table<Entry, Worth>);
 struct Entry {
     book: Arc<Book>,
     name: Name,
-    found: Found,
+    found: StoredKey,
     /// From when on it says no more than a key never seen.
     fresh_at: Instant,
     /// Admitted here, and not yet told to the engine.
@@ -45,8 +45,8 @@ struct Entry {
 impl Memory {
     /// Nothing yet; what comes takes of these bytes.
     pub fn new(budget: &Arc<Budget>) -> Self {
-        let share = Share::equal(budget);
-        let owed = Share::fixed(budget, budget.limit() / OWED_PART);
+        let share = MemoryShare::equal(budget);
+        let owed = MemoryShare::fixed(budget, budget.limit() / OWED_PART);
         Self {
             known: Known::new(&share),
             share,
@@ -57,12 +57,12 @@ impl Memory {
     }
 
     /// Takes note of what the engine said to an ask.
-    pub fn note(&mut self, ask: &Ask, said: &Said) {
+    pub fn note(&mut self, ask: &StoreRequest, said: &EngineAnswer) {
         let after = match said {
-            Said::Outcome { after, .. } => Some(after.clone()),
-            Said::Found(found) => found.clone(),
+            EngineAnswer::Outcome { after, .. } => Some(after.clone()),
+            EngineAnswer::Found(found) => found.clone(),
             // What a charge or a refund left behind is not told: what was known is no longer so.
-            Said::Done => None,
+            EngineAnswer::Done => None,
         };
         let print = print(ask);
         if self.owed.get(print, |_| ()).is_some() {
@@ -84,7 +84,7 @@ impl Memory {
 
     /// Decides a check without the engine, by what is known of the key, and owes what it charged. `None` where there is
     /// no room to owe it, or the ask is no check.
-    pub fn decide(&mut self, ask: &Ask) -> Option<Said> {
+    pub fn decide(&mut self, ask: &StoreRequest) -> Option<EngineAnswer> {
         self.asked = ask.now;
         let print = print(ask);
         let known = &self.known.0;
@@ -107,7 +107,7 @@ impl Memory {
 
     /// Takes up to `most` debts out, as charges of the time at which something was decided last: that is a time of the
     /// same clock. What cannot be charged is to be put back.
-    pub fn take_owed(&mut self, most: usize) -> Vec<Ask> {
+    pub fn take_owed(&mut self, most: usize) -> Vec<StoreRequest> {
         let mut prints = Vec::new();
         for _ in 0..self.owed.pages_count() {
             if prints.len() >= most || !self.owed.prints_of_page(self.page, &mut prints) {
@@ -127,9 +127,9 @@ impl Memory {
     }
 
     /// What is charged of a debt at once; the rest is owed on.
-    fn charge_of(&self, print: Print, mut entry: Entry) -> Option<Ask> {
+    fn charge_of(&self, print: Print, mut entry: Entry) -> Option<StoreRequest> {
         let cost = Cost::new(entry.owed.min(Cost::MAX.tokens())).ok()?;
-        let ask = Ask {
+        let ask = StoreRequest {
             book: Arc::clone(&entry.book),
             name: entry.name,
             verb: Verb::Charge(cost),
@@ -146,7 +146,7 @@ impl Memory {
     }
 
     /// Puts a debt back that could not be paid. `false` where it is none.
-    pub fn put_back(&mut self, ask: &Ask) -> bool {
+    pub fn put_back(&mut self, ask: &StoreRequest) -> bool {
         let Verb::Charge(cost) = ask.verb else {
             return false;
         };
@@ -187,10 +187,10 @@ impl Memory {
 
 /// What a check makes of what is known of a key: the answer, and what is known and owed from then on where that
 /// changes. `None` for an ask that is no check.
-fn decide(ask: &Ask, known: Option<&Entry>) -> Option<(Said, Option<Entry>)> {
+fn decide(ask: &StoreRequest, known: Option<&Entry>) -> Option<(EngineAnswer, Option<Entry>)> {
     let found = known.and_then(|entry| entry.found_by(ask));
     let next = ask.book.apply(found.as_ref(), ask.verb, ask.now).ok()?;
-    let Said::Outcome { outcome, .. } = &next.said else {
+    let EngineAnswer::Outcome { outcome, .. } = &next.said else {
         return None;
     };
     let taken = match outcome.receipt.charged {
@@ -212,7 +212,7 @@ fn decide(ask: &Ask, known: Option<&Entry>) -> Option<(Said, Option<Entry>)> {
 
 /// By what both tables know a key of a contract.
 #[allow(clippy::cast_possible_truncation)] // Any 64 bits of a name do.
-fn print(ask: &Ask) -> Print {
+fn print(ask: &StoreRequest) -> Print {
     Print(ask.book.tag() ^ ask.name.0 as u64)
 }
 
@@ -230,7 +230,7 @@ const OWED_PART: u64 = 2;
 const SHARDS: usize = 64;
 
 impl Known {
-    fn new(share: &Arc<Share>) -> Arc<Self> {
+    fn new(share: &Arc<MemoryShare>) -> Arc<Self> {
         let table = Table::new(Worth, config(WhenFull::Evict), Arc::clone(share));
         let known = Arc::new(Self(table));
         let holder: Arc<dyn Holder> = Arc::clone(&known) as _;
@@ -254,7 +254,7 @@ impl Holder for Known {
 #[derive(Debug)]
 struct Worth;
 
-impl Rules<Entry> for Worth {
+impl CellRules<Entry> for Worth {
     fn fresh_at(&self, entry: &Entry) -> u64 {
         match entry.owed {
             0 => entry.fresh_at.as_nanos(),
@@ -265,8 +265,8 @@ impl Rules<Entry> for Worth {
     fn heap_bytes(&self, entry: &Entry) -> usize {
         let kept = &entry.found.kept;
         let entries = kept.iter().map(|kept| match kept {
-            Kept::Entries(entries) => size_of_val(entries.as_slice()),
-            Kept::Spent(_) | Kept::Count(_) | Kept::Pair { .. } => 0,
+            KeptState::Entries(entries) => size_of_val(entries.as_slice()),
+            KeptState::Spent(_) | KeptState::Count(_) | KeptState::Pair { .. } => 0,
         });
         size_of_val(kept.as_slice()) + entries.sum::<usize>()
     }
@@ -274,7 +274,7 @@ impl Rules<Entry> for Worth {
 
 impl Entry {
     /// What is known, to the policies of an ask.
-    fn found_by(&self, ask: &Ask) -> Option<Found> {
+    fn found_by(&self, ask: &StoreRequest) -> Option<StoredKey> {
         if self.book.shape_id() == ask.book.shape_id() {
             return Some(self.found.clone());
         }
@@ -295,8 +295,8 @@ mod tests {
         Arc::new(Book::of(contracts.get(0).unwrap()).unwrap())
     }
 
-    fn check(book: &Arc<Book>, name: u128) -> Ask {
-        Ask {
+    fn check(book: &Arc<Book>, name: u128) -> StoreRequest {
+        StoreRequest {
             book: Arc::clone(book),
             name: Name(name),
             verb: Verb::Check {
@@ -307,8 +307,8 @@ mod tests {
         }
     }
 
-    fn passes(said: Option<&Said>) -> bool {
-        matches!(said, Some(Said::Outcome { outcome, .. }) if outcome.decision.verdict.is_allowed())
+    fn passes(said: Option<&EngineAnswer>) -> bool {
+        matches!(said, Some(EngineAnswer::Outcome { outcome, .. }) if outcome.decision.verdict.is_allowed())
     }
 
     #[test]
@@ -329,7 +329,9 @@ mod tests {
         assert_eq!(admitted, 6, "four of ten were the engine's");
         assert_eq!(memory.owing(), 1);
         let owed = memory.take_owed(10);
-        assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 6));
+        assert!(
+            matches!(owed[..], [StoreRequest { verb: Verb::Charge(cost), .. }] if cost.tokens() == 6)
+        );
         assert_eq!(memory.owing(), 0);
         assert!(memory.put_back(&owed[0]) && memory.owing() == 1);
     }
@@ -349,7 +351,9 @@ mod tests {
         assert_eq!(passed(&mut memory, &ten), 10);
         assert_eq!(passed(&mut memory, &fifteen), 5);
         let owed = memory.take_owed(10);
-        assert!(matches!(owed[..], [Ask { verb: Verb::Charge(cost), .. }] if cost.tokens() == 15));
+        assert!(
+            matches!(owed[..], [StoreRequest { verb: Verb::Charge(cost), .. }] if cost.tokens() == 15)
+        );
     }
 
     /// The memory of a small server.
@@ -428,7 +432,7 @@ mod tests {
         let ask = check(&book, 1);
         let next = book.apply(None, ask.verb, ask.now).unwrap();
         memory.note(&ask, &next.said);
-        memory.note(&ask, &Said::Done);
+        memory.note(&ask, &EngineAnswer::Done);
         let admitted = (0..20)
             .filter(|_| passes(memory.decide(&ask).as_ref()))
             .count();

@@ -8,7 +8,7 @@ use tollgate_limit::{Inherit, OnLimit, Policy, PolicyConfig};
 
 /// Terms, as far as a shape does not say it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Own {
+pub(crate) struct ShapeTerms {
     version: u64,
     manners: Vec<Manner>,
 }
@@ -35,7 +35,7 @@ struct Delay {
     max_wait_ns: Option<u64>,
 }
 
-impl Own {
+impl ShapeTerms {
     pub(crate) fn of(terms: &Terms) -> Self {
         Self {
             version: terms.version,

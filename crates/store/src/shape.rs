@@ -12,17 +12,17 @@ use tollgate_limit::{
     Algorithm, Calendar, Inherit, OnLimit, Period, Policy, PolicyConfig, PolicySet,
 };
 
-use crate::own::Own;
+use crate::own::ShapeTerms;
 
 /// What a contract was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
+pub struct ContractShape {
     /// Entries whose values identify a key: others make other prints.
     key: Vec<String>,
     policies: Vec<Kept>,
     /// Where they are terms of a key's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    own: Option<Own>,
+    own: Option<ShapeTerms>,
 }
 
 /// A policy, as far as its states depend on it.
@@ -57,7 +57,7 @@ pub struct Old {
     pub terms: Option<Arc<Terms>>,
 }
 
-impl Shape {
+impl ContractShape {
     /// What a contract is now, of which these policies are in the cells, and kept where `is_kept` says so.
     pub fn of(
         contract: &Contract,
@@ -79,7 +79,7 @@ impl Shape {
     pub fn of_terms(contract: &Contract, terms: &Terms) -> Self {
         let policies: Vec<_> = terms.policies.iter().collect();
         Self {
-            own: Some(Own::of(terms)),
+            own: Some(ShapeTerms::of(terms)),
             ..Self::of(contract, &policies, |named| named.durable)
         }
     }
@@ -223,8 +223,8 @@ contracts:
         contract.policies.iter().collect()
     }
 
-    fn of(contract: &Contract) -> Shape {
-        Shape::of(contract, &all(contract), |named| named.durable)
+    fn of(contract: &Contract) -> ContractShape {
+        ContractShape::of(contract, &all(contract), |named| named.durable)
     }
 
     #[test]
@@ -232,7 +232,7 @@ contracts:
         let contracts = Contracts::parse(FILE).unwrap();
         let contract = contracts.get(0).unwrap();
         let shape = of(contract);
-        assert_eq!(Shape::parse(&shape.text()).as_ref(), Some(&shape));
+        assert_eq!(ContractShape::parse(&shape.text()).as_ref(), Some(&shape));
         let old = shape
             .for_contract(contract, &all(contract), |named| named.durable)
             .unwrap();
@@ -264,8 +264,8 @@ contracts:
             .policies
             .clone();
         let terms = Terms::new(policies, u64::MAX).unwrap();
-        let shape = Shape::of_terms(contract, &terms);
-        let back = Shape::parse(&shape.text()).unwrap();
+        let shape = ContractShape::of_terms(contract, &terms);
+        let back = ContractShape::parse(&shape.text()).unwrap();
         assert_eq!(back, shape);
         assert_eq!(back.terms(contract).as_ref(), Some(&terms));
         let old = back
@@ -297,6 +297,6 @@ contracts:
                 .is_some()
         );
         assert_ne!(shape.text(), of(contract).text());
-        assert!(Shape::parse("{}").is_none() && Shape::parse("x").is_none());
+        assert!(ContractShape::parse("{}").is_none() && ContractShape::parse("x").is_none());
     }
 }

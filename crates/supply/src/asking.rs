@@ -10,11 +10,11 @@ use crate::fill::Offer;
 
 /// A key's questions.
 #[derive(Clone, Debug)]
-pub(crate) struct Asking {
+pub(crate) struct KeyQuestions {
     /// The look that runs.
-    pub(crate) look: Option<Look>,
+    pub(crate) look: Option<PeerQuery>,
     /// Asks without an answer.
-    pub(crate) asks: Vec<Asked>,
+    pub(crate) asks: Vec<LenderRequest>,
     /// Peers that the next look asks.
     pub(crate) probes: u32,
     /// When the next refusal may cause a look,
@@ -31,7 +31,7 @@ pub(crate) struct Asking {
 
 /// Peers were asked how they stand.
 #[derive(Clone, Debug)]
-pub(crate) struct Look {
+pub(crate) struct PeerQuery {
     pub(crate) ticket: u64,
     pub(crate) asked: usize,
     pub(crate) offers: Vec<Offer<NodeId>>,
@@ -42,7 +42,7 @@ pub(crate) struct Look {
 
 /// A lender was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct LenderRequest {
     pub(crate) ticket: u64,
     pub(crate) to: NodeId,
     /// When: whatever is granted counts from here.
@@ -50,7 +50,7 @@ pub(crate) struct Asked {
     pub(crate) want: u64,
 }
 
-impl Asking {
+impl KeyQuestions {
     /// Nothing was asked.
     pub(crate) const NONE: Self = Self {
         look: None,
@@ -95,7 +95,7 @@ impl Asking {
 
     /// Whether a lender was asked and may still answer soon.
     pub(crate) fn awaits(&self, lender: NodeId, patience: Span, now: Instant) -> bool {
-        let is_fresh = |ask: &Asked| ask.at.saturating_add(patience) > now;
+        let is_fresh = |ask: &LenderRequest| ask.at.saturating_add(patience) > now;
         self.asks
             .iter()
             .any(|ask| ask.to == lender && is_fresh(ask))

@@ -2,12 +2,12 @@
 //!
 //! Not here: the envelope of admissions, which a world replays through a bucket of its own.
 
-use tollgate_gossip::{Key, NodeId};
+use tollgate_gossip::{ModeKey, NodeId};
 use tollgate_limit::Instant;
 
 use crate::figures::Inspection;
 use crate::limits::Limits;
-use crate::loans::{Borrowed, Lent};
+use crate::loans::{BookedLoan, Borrowed};
 use crate::machine::Machine;
 use crate::setup::Boot;
 
@@ -17,7 +17,7 @@ pub struct Witness<'a> {
     me: NodeId,
     boot: Boot,
     seen: Inspection,
-    lent: Vec<Lent>,
+    lent: Vec<BookedLoan>,
     borrowed: Vec<Borrowed>,
     /// From when on its home is valid.
     from: Instant,
@@ -29,7 +29,7 @@ impl<'a> Witness<'a> {
     /// Asks a machine whose clock shows `now`; `truth` is the true time, in nanoseconds, at which it shows an instant.
     pub fn of(
         machine: &Machine,
-        key: Key,
+        key: ModeKey,
         now: Instant,
         truth: &'a dyn Fn(Instant) -> i128,
     ) -> Self {
@@ -65,7 +65,7 @@ pub struct Audit {
 
 /// An invariant that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum BrokenInvariant {
     /// All nodes together may use more than there is.
     Over {
         /// What they may use.
@@ -103,7 +103,7 @@ pub enum Broken {
 }
 
 /// Checks one key over all machines that run. `rate` and `burst` (in requests) are the largest in force.
-pub fn audit(witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, Broken> {
+pub fn audit(witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, BrokenInvariant> {
     let mut audit = Audit::default();
     let (mut usable, mut depth) = (0_u128, 0_u128);
     for Witness { seen, .. } in witnesses {
@@ -112,11 +112,11 @@ pub fn audit(witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, 
         audit.tokens += u128::try_from(seen.tokens).unwrap_or(0);
     }
     if usable > u128::from(rate) {
-        return Err(Broken::Over { usable, rate });
+        return Err(BrokenInvariant::Over { usable, rate });
     }
     let burst = Limits::tokens(burst);
     if depth > burst {
-        return Err(Broken::Deep { depth, burst });
+        return Err(BrokenInvariant::Deep { depth, burst });
     }
     audit.usable = u64::try_from(usable).unwrap_or(u64::MAX);
     for borrower in witnesses {
@@ -133,8 +133,12 @@ pub fn audit(witnesses: &[Witness<'_>], rate: u64, burst: u64) -> Result<Audit, 
 
 /// Compares both books of one loan. A lender that has restarted has no book, but must not use its home before the loan
 /// ends.
-fn compare(lender: &Witness<'_>, borrower: &Witness<'_>, loan: &Borrowed) -> Result<(), Broken> {
-    let is_it = |lent: &&Lent| lent.seq == loan.seq && lent.to == borrower.me;
+fn compare(
+    lender: &Witness<'_>,
+    borrower: &Witness<'_>,
+    loan: &Borrowed,
+) -> Result<(), BrokenInvariant> {
+    let is_it = |lent: &&BookedLoan| lent.seq == loan.seq && lent.to == borrower.me;
     let is_same = lender.boot == loan.boot;
     let record = lender.lent.iter().find(is_it).filter(|_| is_same);
     let (amount, until) = match record {
@@ -143,7 +147,7 @@ fn compare(lender: &Witness<'_>, borrower: &Witness<'_>, loan: &Borrowed) -> Res
         None => (0, lender.now),
     };
     if loan.amount() > amount {
-        return Err(Broken::Uncovered {
+        return Err(BrokenInvariant::Uncovered {
             lender: lender.me,
             borrower: borrower.me,
             amount: loan.amount(),
@@ -152,7 +156,7 @@ fn compare(lender: &Witness<'_>, borrower: &Witness<'_>, loan: &Borrowed) -> Res
     }
     let by = (borrower.truth)(loan.until) - (lender.truth)(until);
     if loan.amount() > 0 && by >= 0 {
-        return Err(Broken::Outlives {
+        return Err(BrokenInvariant::Outlives {
             lender: lender.me,
             borrower: borrower.me,
             by,

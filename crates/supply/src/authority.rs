@@ -16,7 +16,7 @@ use crate::machine::limits_number;
 use crate::planted;
 use crate::setup::Boot;
 use crate::shares::Shares;
-use crate::wire::{self, Head, Message, Renew, Renewed};
+use crate::wire::{self, Message, Renew, Renewed, SupplyHead};
 
 /// Frames to this node are for the authority, and frames from it are from there.
 pub const AUTHORITY: NodeId = NodeId(u16::MAX);
@@ -357,7 +357,7 @@ impl Authority {
 
     fn send(&mut self, to: NodeId, message: Message, now: Instant) {
         let account = self.accounts.get(&to);
-        let head = Head {
+        let head = SupplyHead {
             boot: Boot(1),
             yours: account.map_or(Boot(0), |account| account.boot),
             sent: now,

@@ -6,12 +6,12 @@ use tollgate_limit::Instant;
 
 /// Tokens at an instant; below zero they are promised to requests that wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bucket {
+pub(crate) struct SupplyBucket {
     pub(crate) tokens: i128,
     pub(crate) at: Instant,
 }
 
-impl Bucket {
+impl SupplyBucket {
     pub(crate) const fn empty(at: Instant) -> Self {
         Self { tokens: 0, at }
     }

@@ -1,8 +1,8 @@
 //! Everything a node knows about one key: its tokens, its loans, what it promised, and what it is about to ask.
 //!
 //! A key that deals with nobody is its tokens and its demand; the rest is kept only while there is something to know.
-//! [`Cell::settle`] brings it to a time, step by step: whatever begins or ends before then does so at its own instant,
-//! so that it makes no difference how often it is looked at. Not here: what is said to others.
+//! [`SupplyCell::settle`] brings it to a time, step by step: whatever begins or ends before then does so at its own
+//! instant, so that it makes no difference how often it is looked at. Not here: what is said to others.
 
 use std::ops::{Deref, DerefMut};
 
@@ -10,19 +10,19 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Weigh;
 
-use crate::asking::Asking;
-use crate::bucket::{Bucket, signed};
+use crate::asking::KeyQuestions;
+use crate::bucket::{SupplyBucket, signed};
 use crate::demand::Demand;
-use crate::ground::Ground;
+use crate::ground::BaseShare;
 use crate::limits::Limits;
-use crate::loans::{Borrowed, Lent};
+use crate::loans::{BookedLoan, Borrowed};
 use crate::planted;
 use crate::promises::Promises;
 
 /// One key on one node. What it has to do with others is read and changed as if it were always there.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    pub(crate) bucket: Bucket,
+pub(crate) struct SupplyCell {
+    pub(crate) bucket: SupplyBucket,
     pub(crate) demand: Demand,
     dealings: Option<Box<Dealings>>,
 }
@@ -30,13 +30,13 @@ pub(crate) struct Cell {
 /// What a key has to do with others.
 #[derive(Clone, Debug)]
 pub(crate) struct Dealings {
-    pub(crate) lent: Vec<Lent>,
+    pub(crate) lent: Vec<BookedLoan>,
     pub(crate) borrowed: Vec<Borrowed>,
     /// Requests that were let in and wait.
     promises: Promises,
     /// When a leaking bucket is through with those it let in.
     through: Instant,
-    pub(crate) asking: Asking,
+    pub(crate) asking: KeyQuestions,
 }
 
 impl Dealings {
@@ -45,13 +45,13 @@ impl Dealings {
         borrowed: Vec::new(),
         promises: Promises::NONE,
         through: Instant::from_nanos(0),
-        asking: Asking::NONE,
+        asking: KeyQuestions::NONE,
     };
 }
 
 static NO_DEALINGS: Dealings = Dealings::NONE;
 
-impl Deref for Cell {
+impl Deref for SupplyCell {
     type Target = Dealings;
 
     fn deref(&self) -> &Dealings {
@@ -59,17 +59,17 @@ impl Deref for Cell {
     }
 }
 
-impl DerefMut for Cell {
+impl DerefMut for SupplyCell {
     fn deref_mut(&mut self) -> &mut Dealings {
         self.dealings
             .get_or_insert_with(|| Box::new(Dealings::NONE))
     }
 }
 
-impl Weigh for Cell {
+impl Weigh for SupplyCell {
     fn heap_bytes(&self) -> u64 {
         let of = |dealings: &Dealings| {
-            let lent = dealings.lent.len() * size_of::<Lent>();
+            let lent = dealings.lent.len() * size_of::<BookedLoan>();
             let borrowed = dealings.borrowed.len() * size_of::<Borrowed>();
             (size_of::<Dealings>() + lent + borrowed) as u64
         };
@@ -79,7 +79,7 @@ impl Weigh for Cell {
 
 /// Loans that came to their end while nobody looked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct EndedLoans {
     /// Those taken.
     pub(crate) expired: u64,
     /// How old these were, altogether.
@@ -88,9 +88,9 @@ pub(crate) struct Ended {
     pub(crate) lapsed: u64,
 }
 
-impl Cell {
+impl SupplyCell {
     /// A key that has just been heard of.
-    pub(crate) fn new(bucket: Bucket, now: Instant) -> Self {
+    pub(crate) fn new(bucket: SupplyBucket, now: Instant) -> Self {
         Self {
             bucket,
             demand: Demand::new(now),
@@ -135,7 +135,7 @@ impl Cell {
     }
 
     /// What of the home can be used or lent at the cell's time.
-    pub(crate) fn free(&self, ground: &Ground) -> u64 {
+    pub(crate) fn free(&self, ground: &BaseShare) -> u64 {
         if ground.is_valid(self.bucket.at) {
             ground.home.saturating_sub(self.lent())
         } else {
@@ -144,12 +144,12 @@ impl Cell {
     }
 
     /// What can be used at the cell's time.
-    pub(crate) fn usable(&self, ground: &Ground) -> u64 {
+    pub(crate) fn usable(&self, ground: &BaseShare) -> u64 {
         self.free(ground).saturating_add(self.borrowed())
     }
 
     /// How many tokens there may be: the depth, less what lies ready for those who wait.
-    pub(crate) fn room(&self, ground: &Ground) -> i128 {
+    pub(crate) fn room(&self, ground: &BaseShare) -> i128 {
         let depth = ground.depth(self.usable(ground));
         signed(depth).saturating_sub(signed(self.promises.sum()))
     }
@@ -160,8 +160,8 @@ impl Cell {
     }
 
     /// Brings the cell to `now`.
-    pub(crate) fn settle(&mut self, ground: &Ground, now: Instant) -> Ended {
-        let mut ended = Ended::default();
+    pub(crate) fn settle(&mut self, ground: &BaseShare, now: Instant) -> EndedLoans {
+        let mut ended = EndedLoans::default();
         while self.bucket.at < now {
             let next = self.next_event(ground).filter(|next| *next <= now);
             let (rate, room) = (ground.earns(self.usable(ground)), self.room(ground));
@@ -180,7 +180,7 @@ impl Cell {
     }
 
     /// The next instant, after the cell's time, at which something begins or ends.
-    fn next_event(&self, ground: &Ground) -> Option<Instant> {
+    fn next_event(&self, ground: &BaseShare) -> Option<Instant> {
         let loans = self.borrowed.iter().map(|loan| loan.until);
         let lent = self.lent.iter().map(|loan| loan.until);
         let promises = self.promises.first();
@@ -190,7 +190,7 @@ impl Cell {
     }
 
     /// Drops what has ended at the cell's time.
-    fn end(&mut self, ended: &mut Ended) {
+    fn end(&mut self, ended: &mut EndedLoans) {
         let now = self.bucket.at;
         let Some(dealings) = self.dealings() else {
             return;
@@ -211,7 +211,7 @@ impl Cell {
 
     /// How long until a request of `cost` tokens can be let through, counting on nothing that could end and after all
     /// who wait; `None` where that is not certain.
-    pub(crate) fn promise(&self, ground: &Ground, cost: u128) -> Option<Span> {
+    pub(crate) fn promise(&self, ground: &BaseShare, cost: u128) -> Option<Span> {
         let begin = self.bucket.at;
         // When the last who waits has passed, nothing is certain to be left: more may have come meanwhile, but have had
         // no room.
@@ -250,7 +250,7 @@ impl Cell {
     }
 
     /// The rate that is certain at an instant that is not before the cell's, and until when.
-    fn certain(&self, ground: &Ground, at: Instant) -> (u64, Instant) {
+    fn certain(&self, ground: &BaseShare, at: Instant) -> (u64, Instant) {
         let is_valid = ground.is_valid(self.bucket.at) && at < ground.until;
         let home = if is_valid {
             (ground.home.saturating_sub(self.lent()), ground.until)
@@ -281,7 +281,7 @@ impl Cell {
     }
 
     /// Lets a leaking bucket be through later by what `cost` takes.
-    pub(crate) fn leak(&mut self, ground: &Ground, cost: u64) {
+    pub(crate) fn leak(&mut self, ground: &BaseShare, cost: u64) {
         let rate = u128::from(ground.earns(self.usable(ground))).max(1);
         let time = Limits::tokens(cost).div_ceil(rate);
         let begin = self.through.max(self.bucket.at);
@@ -289,7 +289,7 @@ impl Cell {
     }
 
     /// Takes tokens along with a rate that leaves: their part, and never more than its depth.
-    pub(crate) fn carve(&mut self, ground: &Ground, rate: u64) -> u128 {
+    pub(crate) fn carve(&mut self, ground: &BaseShare, rate: u64) -> u128 {
         let usable = u128::from(self.usable(ground)).max(1);
         let tokens = u128::try_from(self.bucket.tokens).unwrap_or(0);
         let whole = tokens / usable * u128::from(rate);
@@ -300,7 +300,7 @@ impl Cell {
     }
 
     /// Gives back of a loan until it is `keep`, and the tokens that belong to it; says whether anything was.
-    pub(crate) fn give_back(&mut self, ground: &Ground, place: usize, keep: u64) -> bool {
+    pub(crate) fn give_back(&mut self, ground: &BaseShare, place: usize, keep: u64) -> bool {
         let Some(amount) = self.borrowed.get(place).map(Borrowed::amount) else {
             return false;
         };
@@ -326,7 +326,7 @@ impl Cell {
 
     /// Whether the key has no need of others: at least half full, nothing borrowed or asked for, and nothing refused of
     /// late.
-    pub(crate) fn is_calm(&self, ground: &Ground) -> bool {
+    pub(crate) fn is_calm(&self, ground: &BaseShare) -> bool {
         let asking = &self.asking;
         self.borrowed.is_empty()
             && asking.asks.is_empty()
@@ -352,6 +352,6 @@ mod tests {
 
     #[test]
     fn a_key_that_deals_with_nobody_takes_80_bytes() {
-        assert_eq!(size_of::<Cell>(), 80);
+        assert_eq!(size_of::<SupplyCell>(), 80);
     }
 }

@@ -7,22 +7,22 @@ use tollgate_limit::{Instant, Span};
 
 /// What is known of a peer's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Clock {
-    anchor: Option<Sample>,
+pub(crate) struct PeerClock {
+    anchor: Option<ClockSample>,
     off_until: Option<Instant>,
 }
 
 /// A moment on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct ClockSample {
     pub(crate) theirs: Instant,
     pub(crate) low: Instant,
     pub(crate) high: Instant,
 }
 
-impl Clock {
+impl PeerClock {
     /// Compares a moment with an earlier one.
-    pub(crate) fn note(&mut self, sample: Sample, drift_ppm: u32) {
+    pub(crate) fn note(&mut self, sample: ClockSample, drift_ppm: u32) {
         if sample.low > sample.high {
             return;
         }
@@ -45,7 +45,7 @@ impl Clock {
 }
 
 /// Whether both clocks within their bound could not have shown that.
-fn is_off(first: Sample, second: Sample, drift_ppm: u32) -> bool {
+fn is_off(first: ClockSample, second: ClockSample, drift_ppm: u32) -> bool {
     let (fast, slow) = (
         MILLION + u128::from(drift_ppm),
         MILLION.saturating_sub(u128::from(drift_ppm)),
@@ -65,17 +65,17 @@ const WINDOW: Span = Span::from_nanos(30_000_000_000);
 mod tests {
     use super::*;
 
-    fn sample(theirs: u64, low: u64, high: u64) -> Sample {
+    fn sample(theirs: u64, low: u64, high: u64) -> ClockSample {
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
-        Sample {
+        ClockSample {
             theirs: at(theirs),
             low: at(low),
             high: at(high),
         }
     }
 
-    fn notes(samples: &[Sample]) -> Clock {
-        let mut clock = Clock::default();
+    fn notes(samples: &[ClockSample]) -> PeerClock {
+        let mut clock = PeerClock::default();
         for sample in samples {
             clock.note(*sample, 1_000);
         }

@@ -41,7 +41,7 @@ pub struct Inspection {
 
 /// What a machine counted since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct SupplyFigures {
     /// What requests met.
     pub requests: RequestFigures,
     /// What moved.

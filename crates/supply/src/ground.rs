@@ -9,7 +9,7 @@ use crate::planted;
 
 /// The home at a time, the same for every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct BaseShare {
     pub(crate) home: u64,
     /// The home is valid from here on,
     pub(crate) from: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct Ground {
     pub(crate) drift_ppm: u32,
 }
 
-impl Ground {
+impl BaseShare {
     /// No home yet.
     pub(crate) const fn new(limits: Limits, from: Instant, drift_ppm: u32) -> Self {
         Self {

@@ -12,10 +12,10 @@ use tollgate_gossip::NodeId;
 use tollgate_kit::scramble;
 use tollgate_limit::{Instant, Span};
 
-use crate::ground::Ground;
+use crate::ground::BaseShare;
 use crate::limits::Limits;
 use crate::planted;
-use crate::setup::{Begin, Kept};
+use crate::setup::{Begin, SupplyRecord};
 use crate::shares::Shares;
 use crate::wire::{IS_BLIND, IS_CLEAR, IS_SETTLED};
 
@@ -23,7 +23,7 @@ use crate::wire::{IS_BLIND, IS_CLEAR, IS_SETTLED};
 #[derive(Debug)]
 pub(crate) struct Home {
     me: NodeId,
-    pub(crate) ground: Ground,
+    pub(crate) ground: BaseShare,
     shares: Shares,
     number: u64,
     /// What the home is once all have agreed.
@@ -53,13 +53,13 @@ pub(crate) fn number(limits: Limits, shares: &Shares) -> u64 {
 
 impl Home {
     /// Where a node begins to stand. Its home is valid from when its ground is.
-    pub(crate) fn new(me: NodeId, shares: Shares, begin: &Begin, ground: Ground) -> Self {
+    pub(crate) fn new(me: NodeId, shares: Shares, begin: &Begin, ground: BaseShare) -> Self {
         let limits = ground.limits;
         let target = shares.home(me, limits.rate());
         let number = number(limits, &shares);
         let mut home = Self {
             me,
-            ground: Ground {
+            ground: BaseShare {
                 home: target,
                 ..ground
             },
@@ -91,7 +91,7 @@ impl Home {
     }
 
     /// Knows where it stood.
-    fn come_back(&mut self, kept: &Kept) {
+    fn come_back(&mut self, kept: &SupplyRecord) {
         self.ground.home = self.target.min(kept.home);
         self.party.extend(&kept.nodes);
         self.was = Some(kept.number);
@@ -146,8 +146,8 @@ impl Home {
     }
 
     /// What a restart must know.
-    pub(crate) fn kept(&self) -> Kept {
-        Kept {
+    pub(crate) fn kept(&self) -> SupplyRecord {
+        SupplyRecord {
             number: self.number,
             home: self.ground.home,
             limits: self.ground.slowest.unwrap_or(self.ground.limits),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     fn home(begin: &Begin) -> Home {
-        let ground = Ground::new(limits(), Instant::default(), 0);
+        let ground = BaseShare::new(limits(), Instant::default(), 0);
         Home::new(NodeId(0), shares(1, [1, 1, 1]), begin, ground)
     }
 
@@ -390,7 +390,7 @@ mod tests {
         let kept = before.kept();
         assert_eq!((kept.home, kept.nodes.len()), (15, 3));
         let begin = Begin::Restart(Some(kept));
-        let ground = Ground::new(limits(), Instant::default(), 0);
+        let ground = BaseShare::new(limits(), Instant::default(), 0);
         let own = Home::new(NodeId(0), shares(3, [1, 0, 0]), &begin, ground);
         assert_eq!(own.ground.home, 15);
         assert_eq!(own.awaited().count(), 2);

@@ -32,15 +32,15 @@ mod shares;
 mod status;
 mod wire;
 
-pub use audit::{Audit, Broken, Witness, audit};
+pub use audit::{Audit, BrokenInvariant, Witness, audit};
 pub use authority::{AUTHORITY, Authority};
 pub use config::{BadConfig, PROBES_MAX, SupplyConfig};
-pub use figures::{Figures, IgnoredFigures, Inspection, LoanFigures, RequestFigures};
+pub use figures::{IgnoredFigures, Inspection, LoanFigures, RequestFigures, SupplyFigures};
 pub use fill::{Offer, Party, Pour, equalise, water_fill};
 pub use limits::{BadLimits, Limits};
 pub use machine::Machine;
 pub use part::{Supply, limits};
-pub use setup::{Begin, Boot, Kept, Setup};
+pub use setup::{Begin, Boot, SupplyRecord, SupplySetup};
 pub use shares::{BadShares, Shares};
 
 use tollgate_gossip::planted;

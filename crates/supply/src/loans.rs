@@ -11,7 +11,7 @@ use crate::setup::Boot;
 
 /// A loan in the book of its lender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lent {
+pub(crate) struct BookedLoan {
     pub(crate) to: NodeId,
     pub(crate) boot: Boot,
     pub(crate) seq: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Borrowed {
     pub(crate) is_unreported: bool,
 }
 
-impl Lent {
+impl BookedLoan {
     pub(crate) fn amount(&self) -> u64 {
         narrow(self.given.saturating_sub(self.returned))
     }

@@ -10,15 +10,15 @@ use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{Decoder, Encoder};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
-    Build, Clock, Event, Figure, Key, Malformed, Mode, ModeKind, NodeId, by_machine, promised_wait,
-    told_by_machine,
+    Build, ClockKind, Figure, Malformed, Mode, ModeEvent, ModeKey, ModeKind, NodeId, by_machine,
+    promised_wait, told_by_machine,
 };
 
 use crate::authority::AUTHORITY;
 use crate::config::SupplyConfig;
 use crate::limits::{BadLimits, Limits};
 use crate::machine::Machine;
-use crate::setup::{Begin, Boot, Kept, Setup};
+use crate::setup::{Begin, Boot, SupplyRecord, SupplySetup};
 use crate::shares::Shares;
 use crate::status;
 
@@ -37,8 +37,8 @@ impl ModeKind for Supply {
         Coordination::Supply
     }
 
-    fn clock(&self) -> Clock {
-        Clock::Steady
+    fn clock(&self) -> ClockKind {
+        ClockKind::Steady
     }
 
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
@@ -52,7 +52,7 @@ impl ModeKind for Supply {
         let (me, is_itself) = roster.me.unwrap_or((NOBODY, false));
         let kept = roster.kept.as_deref().filter(|_| is_itself);
         let shares = Shares::new(roster.division, roster.parts.iter().copied());
-        let setup = Setup {
+        let setup = SupplySetup {
             limits: limits(config).map_err(|error| error.to_string())?,
             shares: shares.map_err(|error| error.to_string())?,
             me,
@@ -101,30 +101,30 @@ impl Mode for Part {
         }
     }
 
-    fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+    fn miss(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.machine.miss(key, cost, now);
     }
 
-    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+    fn handle_event(&mut self, event: &ModeEvent<'_>, now: Instant) {
         match event {
-            Event::Members(alive) => self.machine.handle_members(alive, now),
-            Event::Roster { tag, parts } => {
+            ModeEvent::Members(alive) => self.machine.handle_members(alive, now),
+            ModeEvent::Roster { tag, parts } => {
                 if let Ok(shares) = Shares::new(*tag, parts.iter().copied()) {
                     self.machine.handle_shares(shares, now);
                 }
             }
-            Event::Leave => self.machine.goodbye(now),
-            Event::GiveUp => self.machine.give_up(now),
-            Event::Kept(bytes) => {
+            ModeEvent::Leave => self.machine.goodbye(now),
+            ModeEvent::GiveUp => self.machine.give_up(now),
+            ModeEvent::Kept(bytes) => {
                 if let Ok(kept) = decode(bytes) {
                     self.machine.handle_kept(&kept, now);
                 }
             }
-            Event::Delay(_)
-            | Event::Join
-            | Event::Day { .. }
-            | Event::Renumber(_)
-            | Event::ClockSet { .. } => {}
+            ModeEvent::Delay(_)
+            | ModeEvent::Join
+            | ModeEvent::Day { .. }
+            | ModeEvent::Renumber(_)
+            | ModeEvent::ClockSet { .. } => {}
         }
     }
 
@@ -136,7 +136,7 @@ impl Mode for Part {
         self.machine.figures().ignored.duplicate_identities > 0
     }
 
-    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+    fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {
         status::of(&self.machine, of, now)
     }
 }
@@ -148,7 +148,7 @@ pub fn limits(config: &PolicyConfig) -> Result<Limits, BadLimits> {
 }
 
 /// What must survive a crash, as bytes.
-fn encode(kept: &Kept) -> Arc<[u8]> {
+fn encode(kept: &SupplyRecord) -> Arc<[u8]> {
     let mut encoder = Encoder::default();
     encoder.u8(KEPT_VERSION);
     for number in [
@@ -166,7 +166,7 @@ fn encode(kept: &Kept) -> Arc<[u8]> {
     encoder.finish()
 }
 
-fn decode(bytes: &[u8]) -> Result<Kept, Malformed> {
+fn decode(bytes: &[u8]) -> Result<SupplyRecord, Malformed> {
     let mut decoder = Decoder::from_first(bytes);
     if decoder.u8()? != KEPT_VERSION {
         return Err(Malformed::Value);
@@ -179,7 +179,7 @@ fn decode(bytes: &[u8]) -> Result<Kept, Malformed> {
         let node = u16::try_from(decoder.count()?).map_err(|_| Malformed::Value)?;
         nodes.push(NodeId(node));
     }
-    Ok(Kept {
+    Ok(SupplyRecord {
         number,
         home,
         limits: limits.map_err(|_| Malformed::Value)?,

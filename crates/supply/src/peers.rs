@@ -8,19 +8,19 @@ use tollgate_gossip::NodeId;
 use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
-use crate::clock::{Clock, Sample};
+use crate::clock::{ClockSample, PeerClock};
 use crate::setup::Boot;
-use crate::wire::Head;
+use crate::wire::SupplyHead;
 
 /// Every peer that was heard, and all who may be asked.
 #[derive(Debug)]
-pub(crate) struct Peers {
+pub(crate) struct SupplyPeers {
     me: NodeId,
     /// Who may be asked, without this node, in the order of this round.
     order: Vec<NodeId>,
     /// Where the next one is who was not asked in this round.
     next: usize,
-    heard: BTreeMap<NodeId, Peer>,
+    heard: BTreeMap<NodeId, SupplyPeer>,
     /// How long answers take, smoothed.
     answer: Option<u64>,
     dice: Dice,
@@ -28,24 +28,24 @@ pub(crate) struct Peers {
 
 /// One peer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Peer {
+pub(crate) struct SupplyPeer {
     pub(crate) boot: Boot,
     /// The last time on its clock that came.
     pub(crate) sent: Instant,
-    pub(crate) clock: Clock,
+    pub(crate) clock: PeerClock,
     has_left: bool,
 }
 
 /// What a frame's sender is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum FrameSender {
     /// The last boot that was heard, or a later one.
     Current,
     /// A boot before that one.
     Old(Boot),
 }
 
-impl Peers {
+impl SupplyPeers {
     pub(crate) fn new(me: NodeId, members: &[NodeId], seed: u64) -> Self {
         let mut peers = Self {
             me,
@@ -97,33 +97,33 @@ impl Peers {
     pub(crate) fn hear(
         &mut self,
         from: NodeId,
-        head: &Head,
+        head: &SupplyHead,
         drift_ppm: u32,
         now: Instant,
-    ) -> Heard {
+    ) -> FrameSender {
         let peer = self.heard.entry(from).or_default();
         if head.boot < peer.boot {
-            return Heard::Old(peer.boot);
+            return FrameSender::Old(peer.boot);
         }
         if head.boot > peer.boot {
-            *peer = Peer {
+            *peer = SupplyPeer {
                 boot: head.boot,
-                ..Peer::default()
+                ..SupplyPeer::default()
             };
         }
         peer.sent = peer.sent.max(head.sent);
         if head.echo > Instant::default() {
-            let sample = Sample {
+            let sample = ClockSample {
                 theirs: head.sent,
                 low: head.echo,
                 high: now,
             };
             peer.clock.note(sample, drift_ppm);
         }
-        Heard::Current
+        FrameSender::Current
     }
 
-    pub(crate) fn peer(&self, node: NodeId) -> Peer {
+    pub(crate) fn peer(&self, node: NodeId) -> SupplyPeer {
         self.heard.get(&node).copied().unwrap_or_default()
     }
 

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 use tollgate_gossip::{Encoder, NodeId, Send};
 use tollgate_limit::Instant;
 
-use crate::peers::Peers;
+use crate::peers::SupplyPeers;
 use crate::setup::Boot;
-use crate::wire::{FRAME_BYTES_FULL, Head, Message};
+use crate::wire::{FRAME_BYTES_FULL, Message, SupplyHead};
 
 /// What waits to be sent.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct SupplyOutbox {
     boot: Boot,
     /// Messages of the call that runs.
     messages: BTreeMap<NodeId, Vec<Message>>,
@@ -22,7 +22,7 @@ pub(crate) struct Post {
     pub(crate) bytes_sent: u64,
 }
 
-impl Post {
+impl SupplyOutbox {
     pub(crate) fn new(boot: Boot) -> Self {
         Self {
             boot,
@@ -38,10 +38,10 @@ impl Post {
     }
 
     /// Makes frames of what the call that ends has said. Not later: a frame says for which boot of its receiver it is.
-    pub(crate) fn flush(&mut self, peers: &Peers, now: Instant) {
+    pub(crate) fn flush(&mut self, peers: &SupplyPeers, now: Instant) {
         while let Some((to, messages)) = self.messages.pop_first() {
             let peer = peers.peer(to);
-            let head = Head {
+            let head = SupplyHead {
                 boot: self.boot,
                 yours: peer.boot,
                 sent: now,
@@ -51,7 +51,7 @@ impl Post {
         }
     }
 
-    fn pack(&mut self, to: NodeId, head: Head, messages: &[Message]) {
+    fn pack(&mut self, to: NodeId, head: SupplyHead, messages: &[Message]) {
         let mut frame = None;
         for message in messages {
             let open = frame.get_or_insert_with(|| {

@@ -15,7 +15,7 @@ pub struct Boot(pub u64);
 
 /// One node's part in one policy.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct SupplySetup {
     /// What is divided.
     pub limits: Limits,
     /// Among whom.
@@ -47,12 +47,12 @@ pub enum Begin {
     Fresh,
     /// This node may have run before. Nothing of its home is used until what it may have lent has ended, and buckets
     /// begin empty. With `None` it has no home until every node stands where it does, and borrows meanwhile.
-    Restart(Option<Kept>),
+    Restart(Option<SupplyRecord>),
 }
 
 /// What a node must not forget when it restarts; see [`Machine::poll_kept`](crate::Machine::poll_kept).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct SupplyRecord {
     /// The number of the limits and shares it stood on.
     pub number: u64,
     /// Its home then.

@@ -3,13 +3,13 @@
 //! Not here: how they are written.
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Figure, Key, counter, gauge};
+use tollgate_mode::{Figure, ModeKey, counter, gauge};
 
-use crate::figures::{Figures, Inspection};
+use crate::figures::{Inspection, SupplyFigures};
 use crate::machine::Machine;
 
 /// How a key stands, or all that are known; and what was counted since the start.
-pub(crate) fn of(machine: &Machine, of: Option<Key>, now: Instant) -> Vec<Figure> {
+pub(crate) fn of(machine: &Machine, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {
     let (stands, count) = stands(machine, of, now);
     let all = machine.figures();
     let mut figures = rates(machine, &stands);
@@ -23,12 +23,12 @@ pub(crate) fn of(machine: &Machine, of: Option<Key>, now: Instant) -> Vec<Figure
 }
 
 /// How a key stands, or the known ones together, or one that was never seen; and how many those are.
-fn stands(machine: &Machine, of: Option<Key>, now: Instant) -> (Inspection, u64) {
-    let keys: Vec<Key> = match of {
+fn stands(machine: &Machine, of: Option<ModeKey>, now: Instant) -> (Inspection, u64) {
+    let keys: Vec<ModeKey> = match of {
         Some(key) => vec![key],
         None => machine.some_keys(KEYS_SUMMED_MAX),
     };
-    let first = keys.first().copied().unwrap_or(Key(0));
+    let first = keys.first().copied().unwrap_or(ModeKey(0));
     let mut sum = machine.inspect(first, now);
     for key in keys.iter().skip(1) {
         let one = machine.inspect(*key, now);
@@ -120,7 +120,7 @@ fn amounts(machine: &Machine, stands: &Inspection, now: Instant) -> Vec<Figure> 
     ]
 }
 
-fn requests(all: &Figures) -> Vec<Figure> {
+fn requests(all: &SupplyFigures) -> Vec<Figure> {
     let requests = all.requests;
     let result = sum(
         "requests_total",
@@ -143,7 +143,7 @@ fn requests(all: &Figures) -> Vec<Figure> {
     ]
 }
 
-fn loans(all: &Figures) -> Vec<Figure> {
+fn loans(all: &SupplyFigures) -> Vec<Figure> {
     let loans = all.loans;
     let side = sum(
         "expired_total",
@@ -185,7 +185,7 @@ fn loans(all: &Figures) -> Vec<Figure> {
     ]
 }
 
-fn frames(all: &Figures) -> Vec<Figure> {
+fn frames(all: &SupplyFigures) -> Vec<Figure> {
     vec![
         counter("counts.frames", all.frames_sent, "Frames sent."),
         counter("counts.bytes", all.bytes_sent, "Bytes of the frames sent."),
@@ -204,7 +204,7 @@ fn frames(all: &Figures) -> Vec<Figure> {
     ]
 }
 
-fn ignored(all: &Figures) -> Vec<Figure> {
+fn ignored(all: &SupplyFigures) -> Vec<Figure> {
     let ignored = all.ignored;
     let reason = sum(
         "ignored_total",

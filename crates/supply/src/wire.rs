@@ -4,7 +4,7 @@
 //! the receiver was heard to send, both on their own clocks. Those are only echoed and compared, never believed.
 //! Messages follow, for one or for many keys. Not here: what they cause.
 
-use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
+use tollgate_gossip::{Decoder, Encoder, Malformed, ModeKey};
 use tollgate_limit::Instant;
 
 use crate::fill::Party;
@@ -22,7 +22,7 @@ const TOTAL_MAX: u128 = 1 << 124;
 
 /// What a frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct SupplyHead {
     /// The sender's boot.
     pub(crate) boot: Boot,
     /// The receiver's boot as the sender knows it; zero where it does not.
@@ -37,13 +37,13 @@ pub(crate) struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// How do you stand?
-    Look { key: Key, ticket: u64 },
+    Look { key: ModeKey, ticket: u64 },
     /// So.
     Offer(Offered),
     /// Lend me, or let me keep what I have.
-    Ask(Ask),
+    Ask(LoanRequest),
     /// The answer to that.
-    Grant(Grant),
+    Grant(LoanGrant),
     /// Give back what you need less than I do.
     Recall(Recall),
     /// I stand there; do you?
@@ -65,7 +65,7 @@ pub(crate) enum Message {
 /// What a node could lend of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offered {
-    pub(crate) key: Key,
+    pub(crate) key: ModeKey,
     pub(crate) ticket: u64,
     pub(crate) party: Party,
     pub(crate) free: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Offered {
 /// Wants a part of a loan back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recall {
-    pub(crate) key: Key,
+    pub(crate) key: ModeKey,
     pub(crate) seq: u64,
     /// How the lender stands.
     pub(crate) party: Party,
@@ -109,8 +109,8 @@ pub(crate) struct Renewed {
 
 /// Asks for a loan, renews one, and reports what was given back; all counts are totals over the life of the loan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ask {
-    pub(crate) key: Key,
+pub(crate) struct LoanRequest {
+    pub(crate) key: ModeKey,
     /// Grows with every ask of a boot.
     pub(crate) ticket: u64,
     /// The loan, if there is one with this lender.
@@ -139,8 +139,8 @@ pub(crate) struct Loan {
 
 /// The answer to an ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    pub(crate) key: Key,
+pub(crate) struct LoanGrant {
+    pub(crate) key: ModeKey,
     /// The ask's.
     pub(crate) ticket: u64,
     /// The loan as it stands; `None`: nothing is lent or renewed.
@@ -176,7 +176,7 @@ const HOME: u8 = 9;
 const GOODBYE: u8 = 10;
 const NUDGE: u8 = 11;
 
-impl Head {
+impl SupplyHead {
     pub(crate) fn encode(self, to: &mut Encoder) {
         to.u8(VERSION);
         to.count(self.boot.0);
@@ -200,12 +200,12 @@ impl Head {
 }
 
 /// A whole frame, or why it is none. Nothing is half read.
-pub(crate) fn decode(frame: &[u8]) -> Result<(Head, Vec<Message>), Malformed> {
+pub(crate) fn decode(frame: &[u8]) -> Result<(SupplyHead, Vec<Message>), Malformed> {
     if frame.len() > FRAME_BYTES_MAX {
         return Err(Malformed::TooLong);
     }
     let mut from = Decoder::from_first(frame);
-    let head = Head::decode(&mut from)?;
+    let head = SupplyHead::decode(&mut from)?;
     if head.boot == Boot(0) {
         return Err(Malformed::Value);
     }
@@ -292,8 +292,8 @@ impl Message {
                 party: decode_party(from)?,
                 free: at_most(from, Limits::RATE_MAX)?,
             }),
-            ASK => Self::Ask(Ask::decode(from)?),
-            GRANT => Self::Grant(Grant::decode(from)?),
+            ASK => Self::Ask(LoanRequest::decode(from)?),
+            GRANT => Self::Grant(LoanGrant::decode(from)?),
             RECALL => Self::Recall(Recall {
                 key: from.key()?,
                 seq: from.count()?,
@@ -346,7 +346,7 @@ const HAS_GIVEN: u8 = 1;
 const IS_FIRST: u8 = 2;
 const IS_RENEWED: u8 = 4;
 
-impl Ask {
+impl LoanRequest {
     fn encode(&self, to: &mut Encoder) {
         to.u8(ASK);
         to.key(self.key);
@@ -388,7 +388,7 @@ impl Ask {
     }
 }
 
-impl Grant {
+impl LoanGrant {
     fn encode(&self, to: &mut Encoder) {
         to.u8(GRANT);
         to.key(self.key);

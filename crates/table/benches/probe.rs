@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 use tollgate_kit::{Dice, scramble};
-use tollgate_table::{Budget, Print, Rules, Seed, Share, Table, TableConfig};
+use tollgate_table::{Budget, CellRules, MemoryShare, Print, Seed, Table, TableConfig};
 
 fn main() {
     let args: Vec<String> = std::env::args()
@@ -43,7 +43,7 @@ struct Cell {
 
 struct Never;
 
-impl Rules<Cell> for Never {
+impl CellRules<Cell> for Never {
     fn fresh_at(&self, cell: &Cell) -> u64 {
         cell.at
     }
@@ -59,7 +59,7 @@ fn table(keys: u64) -> Cells {
     Table::new(
         Never,
         TableConfig::default(),
-        Share::equal(&Arc::new(budget)),
+        MemoryShare::equal(&Arc::new(budget)),
     )
 }
 

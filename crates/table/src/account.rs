@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crate::config::Counters;
-use crate::share::Share;
+use crate::share::MemoryShare;
 
 /// Numbers that any thread may change, on lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Account {
-    pub(crate) share: Arc<Share>,
+    pub(crate) share: Arc<MemoryShare>,
     len: AtomicUsize,
     bytes: AtomicUsize,
     dropped_fresh: AtomicU64,
@@ -21,7 +21,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(share: Arc<Share>) -> Self {
+    pub(crate) fn new(share: Arc<MemoryShare>) -> Self {
         Self {
             share,
             len: AtomicUsize::new(0),

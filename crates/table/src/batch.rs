@@ -6,12 +6,12 @@
 //!
 //! Not here: any reordering. Effects come in the order of the batch.
 
-use crate::config::{Full, Rules};
+use crate::config::{CellRules, Full};
 use crate::prefetch::prefetch_address;
 use crate::print::Print;
 use crate::table::Table;
 
-impl<C, R: Rules<C>> Table<C, R> {
+impl<C, R: CellRules<C>> Table<C, R> {
     /// Runs `f` on the cell of each key in turn, like [`update`](Self::update) but faster for many
     /// keys, as it waits for memory once per batch and not once per key.
     ///

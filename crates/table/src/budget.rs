@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use spin::rwlock::RwLock;
 
-use crate::share::Share;
+use crate::share::MemoryShare;
 
 /// A limit in bytes and what is used of it; tables hold shares of it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Budget {
     used: AtomicU64,
     /// Of these, what is held without a share, or under one of a fixed size.
     beside: AtomicU64,
-    shares: RwLock<Vec<Weak<Share>>>,
+    shares: RwLock<Vec<Weak<MemoryShare>>>,
     /// How many shares have equal parts.
     equal: AtomicU64,
     /// Where in the list the search for a share beyond its part begins.
@@ -102,7 +102,7 @@ impl Budget {
     }
 
     /// Lists a share; those that are gone are listed no more.
-    pub(crate) fn list(&self, share: &Arc<Share>, is_equal: bool) {
+    pub(crate) fn list(&self, share: &Arc<MemoryShare>, is_equal: bool) {
         self.equal.fetch_add(u64::from(is_equal), Relaxed);
         let mut shares = self.shares.write();
         shares.retain(|share| share.strong_count() > 0);
@@ -118,7 +118,7 @@ impl Budget {
     /// part. Says whether one of them did.
     ///
     /// A bounded number is looked at; the next search begins where this one found something, or else behind it.
-    pub(crate) fn reclaim(&self, share: &Share, bytes: usize, now: u64) -> bool {
+    pub(crate) fn reclaim(&self, share: &MemoryShare, bytes: usize, now: u64) -> bool {
         let excess = self.used().saturating_sub(self.limit);
         let bytes = bytes.saturating_add(usize::try_from(excess).unwrap_or(usize::MAX));
         let beside = if share.has_size() { bytes as u64 } else { 0 };

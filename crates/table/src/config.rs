@@ -7,7 +7,7 @@ use std::fmt;
 use crate::print::Print;
 
 /// What the table must know of its cells; everything else about them is opaque to it.
-pub trait Rules<C> {
+pub trait CellRules<C> {
     /// The time (nanoseconds since the epoch) from which the cell equals a fresh one, so that
     /// dropping it changes no answer.
     fn fresh_at(&self, cell: &C) -> u64;
@@ -54,7 +54,7 @@ pub struct TableConfig {
 /// What happens to an absent key when the budget is spent and nothing fresh can be dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// A cell nearby makes room, one of which little is used ([`Rules::used`]).
+    /// A cell nearby makes room, one of which little is used ([`CellRules::used`]).
     #[default]
     Evict,
     /// The key is turned away with [`Full`]. Cells that are there stay, and may still grow what they own.

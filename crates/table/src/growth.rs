@@ -3,11 +3,11 @@
 //! Who puts a cell in splits a page afterwards if the table is crowded, and nobody waits for that: who finds another at
 //! it leaves it to the next. Not here: how room is made within the budget (`room.rs`).
 
-use crate::config::{Rules, Sweep};
+use crate::config::{CellRules, Sweep};
 use crate::page::{Page, roomy};
 use crate::table::Table;
 
-impl<C, R: Rules<C>> Table<C, R> {
+impl<C, R: CellRules<C>> Table<C, R> {
     fn is_crowded(&self) -> bool {
         self.account.len() > self.directory.count().saturating_mul(LOAD)
     }

@@ -2,14 +2,14 @@
 //!
 //! A [`Table`] maps the [`Print`] of a key to a cell. It never sees the key itself, never reads a
 //! clock and never draws a random number: the caller brings the [`Seed`], the time and the
-//! [`Rules`] of its cells. Several tables may share one [`Budget`] of bytes.
+//! [`CellRules`] of its cells. Several tables may share one [`Budget`] of bytes.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use tollgate_table::{Budget, Rules, Seed, Share, Table, TableConfig};
+//! use tollgate_table::{Budget, CellRules, Seed, MemoryShare, Table, TableConfig};
 //!
 //! struct Counted;
-//! impl Rules<u64> for Counted {
+//! impl CellRules<u64> for Counted {
 //!     fn fresh_at(&self, _cell: &u64) -> u64 {
 //!         u64::MAX
 //!     }
@@ -20,7 +20,7 @@
 //!
 //! let seed = Seed::new([1, 2]);
 //! let budget = Arc::new(Budget::new(1 << 20));
-//! let table = Table::new(Counted, TableConfig::default(), Share::equal(&budget));
+//! let table = Table::new(Counted, TableConfig::default(), MemoryShare::equal(&budget));
 //! let print = seed.bytes(b"user 7");
 //! let count = |cell: Option<&mut u64>| match cell {
 //!     Some(count) => {
@@ -52,7 +52,7 @@ mod share;
 mod table;
 
 pub use budget::Budget;
-pub use config::{Counters, Full, Rules, Sweep, TableConfig, WhenFull};
+pub use config::{CellRules, Counters, Full, Sweep, TableConfig, WhenFull};
 pub use print::{Print, PrintHasher, Seed};
-pub use share::{Holder, Share};
+pub use share::{Holder, MemoryShare};
 pub use table::Table;

@@ -8,13 +8,13 @@
 //!
 //! Not here: budgets and what to drop for them (`room.rs`).
 
-use crate::config::Rules;
+use crate::config::CellRules;
 use crate::prefetch::prefetch_address;
 use crate::print::Print;
 
 /// A cell under the print of its key.
 #[derive(Debug)]
-pub(crate) struct Slot<C> {
+pub(crate) struct PageSlot<C> {
     pub(crate) print: u64,
     pub(crate) cell: C,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Slot<C> {
 /// Slots sorted by print, with little capacity to spare.
 #[derive(Debug)]
 pub(crate) struct Page<C> {
-    slots: Vec<Slot<C>>,
+    slots: Vec<PageSlot<C>>,
 }
 
 impl<C> Page<C> {
@@ -48,7 +48,7 @@ impl<C> Page<C> {
         self.len() < LEN_MAX
     }
 
-    pub(crate) fn slots(&self) -> &[Slot<C>] {
+    pub(crate) fn slots(&self) -> &[PageSlot<C>] {
         &self.slots
     }
 
@@ -90,8 +90,8 @@ impl<C> Page<C> {
     #[inline]
     pub(crate) fn prefetch(&self, print: u64) {
         let start = window(guess(print, self.len()), self.len());
-        let first = self.slots.as_ptr().addr() + start * size_of::<Slot<C>>();
-        let last = first + WINDOW * size_of::<Slot<C>>() - 1;
+        let first = self.slots.as_ptr().addr() + start * size_of::<PageSlot<C>>();
+        let last = first + WINDOW * size_of::<PageSlot<C>>() - 1;
         for line in first / LINE..=last / LINE {
             prefetch_address(line * LINE);
         }
@@ -100,7 +100,7 @@ impl<C> Page<C> {
     /// Puts in a slot at the place where `find` says it belongs.
     pub(crate) fn insert(&mut self, print: u64, cell: C) {
         if let Err(at) = self.find(print) {
-            self.slots.insert(at, Slot { print, cell });
+            self.slots.insert(at, PageSlot { print, cell });
         }
     }
 
@@ -109,7 +109,7 @@ impl<C> Page<C> {
     }
 
     /// Drops the cells that are fresh at `now`; returns how many and their heap bytes.
-    pub(crate) fn drop_fresh<R: Rules<C>>(&mut self, rules: &R, now: u64) -> (usize, usize) {
+    pub(crate) fn drop_fresh<R: CellRules<C>>(&mut self, rules: &R, now: u64) -> (usize, usize) {
         let (before, mut heap) = (self.len(), 0);
         self.slots.retain(|slot| {
             let keep = rules.fresh_at(&slot.cell) > now;
@@ -124,10 +124,10 @@ impl<C> Page<C> {
     }
 
     /// The place of the cell that is to go first, of those that may, and how much of it is used.
-    pub(crate) fn first_to_go<R: Rules<C>>(&self, rules: &R, now: u64) -> Option<(usize, u32)> {
+    pub(crate) fn first_to_go<R: CellRules<C>>(&self, rules: &R, now: u64) -> Option<(usize, u32)> {
         let slots = self.slots.iter().enumerate();
         let may_go = slots.filter(|(_, slot)| rules.may_go(Print(slot.print)));
-        let rank = |slot: &Slot<C>| (rules.used(&slot.cell, now), rules.fresh_at(&slot.cell));
+        let rank = |slot: &PageSlot<C>| (rules.used(&slot.cell, now), rules.fresh_at(&slot.cell));
         let ranked = may_go.map(|(at, slot)| (rank(slot), at));
         ranked.min().map(|((used, _), at)| (at, used))
     }
@@ -167,7 +167,7 @@ impl<C> Page<C> {
 
     /// The bytes that a page of this capacity takes, with what the allocator adds.
     pub(crate) fn bytes_of(capacity: usize) -> usize {
-        let slots = capacity.saturating_mul(size_of::<Slot<C>>());
+        let slots = capacity.saturating_mul(size_of::<PageSlot<C>>());
         if slots == 0 {
             0
         } else {
@@ -202,7 +202,7 @@ fn window(guess: usize, len: usize) -> usize {
 
 /// How many slots of the window lie below the print; without a branch that could be mispredicted.
 #[inline]
-fn below<C>(near: &[Slot<C>], print: u64) -> usize {
+fn below<C>(near: &[PageSlot<C>], print: u64) -> usize {
     near.iter()
         .map(|slot| usize::from(slot.print < print))
         .sum()
@@ -210,7 +210,7 @@ fn below<C>(near: &[Slot<C>], print: u64) -> usize {
 
 /// Searches outside of the window that begins at `start`, nearest first; the print may be absent.
 #[inline(never)]
-fn find_beyond<C>(slots: &[Slot<C>], start: usize, print: u64) -> Result<usize, usize> {
+fn find_beyond<C>(slots: &[PageSlot<C>], start: usize, print: u64) -> Result<usize, usize> {
     match slots
         .get(start..start + WINDOW)
         .map(|near| below(near, print))
@@ -222,7 +222,7 @@ fn find_beyond<C>(slots: &[Slot<C>], start: usize, print: u64) -> Result<usize, 
 }
 
 /// Searches from `start` upwards, where everything below `start` is less than `print`.
-fn find_right<C>(slots: &[Slot<C>], start: usize, print: u64) -> Result<usize, usize> {
+fn find_right<C>(slots: &[PageSlot<C>], start: usize, print: u64) -> Result<usize, usize> {
     let near = slots.len().min(start + REACH);
     let steps = slots.get(start..near).unwrap_or_default();
     match steps.iter().position(|slot| slot.print >= print) {
@@ -233,7 +233,7 @@ fn find_right<C>(slots: &[Slot<C>], start: usize, print: u64) -> Result<usize, u
 }
 
 /// Searches from `end` downwards, where everything from `end` up is not less than `print`.
-fn find_left<C>(slots: &[Slot<C>], end: usize, print: u64) -> Result<usize, usize> {
+fn find_left<C>(slots: &[PageSlot<C>], end: usize, print: u64) -> Result<usize, usize> {
     let near = end.saturating_sub(REACH);
     let steps = slots.get(near..end).unwrap_or_default();
     match steps.iter().rposition(|slot| slot.print <= print) {
@@ -245,7 +245,7 @@ fn find_left<C>(slots: &[Slot<C>], end: usize, print: u64) -> Result<usize, usiz
 
 /// Looks at each of a few slots.
 #[inline]
-fn find_few<C>(slots: &[Slot<C>], print: u64) -> Result<usize, usize> {
+fn find_few<C>(slots: &[PageSlot<C>], print: u64) -> Result<usize, usize> {
     match slots.iter().position(|slot| slot.print >= print) {
         Some(at) if slots[at].print == print => Ok(at),
         Some(at) => Err(at),
@@ -255,7 +255,12 @@ fn find_few<C>(slots: &[Slot<C>], print: u64) -> Result<usize, usize> {
 
 /// Searches by halves, for prints that are not spread evenly.
 #[cold]
-fn find_far<C>(slots: &[Slot<C>], start: usize, end: usize, print: u64) -> Result<usize, usize> {
+fn find_far<C>(
+    slots: &[PageSlot<C>],
+    start: usize,
+    end: usize,
+    print: u64,
+) -> Result<usize, usize> {
     let part = slots.get(start..end).unwrap_or_default();
     match part.binary_search_by_key(&print, |slot| slot.print) {
         Ok(at) => Ok(start + at),

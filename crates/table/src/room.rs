@@ -5,12 +5,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::config::{Full, Rules, Sweep, WhenFull};
+use crate::config::{CellRules, Full, Sweep, WhenFull};
 use crate::lock::{Guard, Lock};
 use crate::page::{Page, roomy};
 use crate::table::Table;
 
-impl<C, R: Rules<C>> Table<C, R> {
+impl<C, R: CellRules<C>> Table<C, R> {
     /// Makes room in the page with this number, at the cost of cells that may go where the table evicts, or counts a
     /// refusal.
     pub(crate) fn make_room_or_refuse(

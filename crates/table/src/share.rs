@@ -20,7 +20,7 @@ pub trait Holder: Send + Sync {
 
 /// A part of a budget, which one table holds, or several that belong together.
 #[derive(Debug)]
-pub struct Share {
+pub struct MemoryShare {
     budget: Arc<Budget>,
     used: AtomicU64,
     /// What it can count on and may not exceed, where it has a size of its own.
@@ -28,7 +28,7 @@ pub struct Share {
     holders: RwLock<Vec<Weak<dyn Holder>>>,
 }
 
-impl Share {
+impl MemoryShare {
     /// A share with an equal part: it may hold more while nobody else needs that.
     pub fn equal(budget: &Arc<Budget>) -> Arc<Self> {
         Self::new(budget, None)
@@ -141,7 +141,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         if self.size.is_none() {
             self.budget.unlist_equal();

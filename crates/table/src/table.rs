@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use crate::account::Account;
-use crate::config::{Counters, Full, Rules, Sweep, TableConfig, WhenFull};
+use crate::config::{CellRules, Counters, Full, Sweep, TableConfig, WhenFull};
 use crate::directory::Directory;
 use crate::lock::Lock;
 use crate::page::Page;
 use crate::print::Print;
 use crate::room::SPARING;
-use crate::share::Share;
+use crate::share::MemoryShare;
 
 /// Cells by the prints of their keys.
 ///
@@ -36,12 +36,12 @@ pub struct Table<C, R> {
     pub(crate) swept: AtomicUsize,
 }
 
-impl<C, R: Rules<C>> Table<C, R> {
+impl<C, R: CellRules<C>> Table<C, R> {
     /// An empty table, whose bytes are charged to `share`.
     ///
-    /// Where other tables share the budget, whoever owns this one [joins](Share::join) the share, so that others get
-    /// back what it has beyond its part.
-    pub fn new(rules: R, config: TableConfig, share: Arc<Share>) -> Self {
+    /// Where other tables share the budget, whoever owns this one [joins](MemoryShare::join) the share, so that others
+    /// get back what it has beyond its part.
+    pub fn new(rules: R, config: TableConfig, share: Arc<MemoryShare>) -> Self {
         let TableConfig {
             shards,
             when_full,
@@ -67,7 +67,7 @@ impl<C, R: Rules<C>> Table<C, R> {
     /// `now` tells which cells are fresh if room must be made for it. With
     /// [`WhenFull::Refuse`](crate::WhenFull::Refuse), an absent key for which there is no room is
     /// refused before `f` runs; with [`WhenFull::Evict`](crate::WhenFull::Evict) nothing is
-    /// refused, and nothing is evicted until `f` has returned a cell. Where cells [are kept](Rules::are_kept) both
+    /// refused, and nothing is evicted until `f` has returned a cell. Where cells [are kept](CellRules::are_kept) both
     /// happen before `f` runs: what may go is evicted, and a key is refused where nothing may.
     #[inline]
     pub fn update<T>(
@@ -310,14 +310,14 @@ struct Absent {
 }
 
 /// A cell while the caller works on it; settles its heap bytes even if the caller panics.
-struct Held<'a, C, R: Rules<C>> {
+struct Held<'a, C, R: CellRules<C>> {
     cell: &'a mut C,
     before: usize,
     rules: &'a R,
     account: &'a Account,
 }
 
-impl<C, R: Rules<C>> Held<'_, C, R> {
+impl<C, R: CellRules<C>> Held<'_, C, R> {
     #[inline]
     fn update<T>(&mut self, f: impl FnOnce(Option<&mut C>) -> (T, Option<C>)) -> T {
         let (answer, replacement) = f(Some(self.cell));
@@ -344,7 +344,7 @@ impl<C, R: Rules<C>> Held<'_, C, R> {
     }
 }
 
-impl<C, R: Rules<C>> Drop for Held<'_, C, R> {
+impl<C, R: CellRules<C>> Drop for Held<'_, C, R> {
     #[inline]
     fn drop(&mut self) {
         self.settle_once();

@@ -1,7 +1,7 @@
 //! Prints that no hash would give: every request still does a bounded amount of work.
 mod common;
 
-use common::{Cell, contents, endless, table};
+use common::{TestCell, contents, endless, table};
 use std::collections::BTreeSet;
 use tollgate_table::{Print, Sweep, WhenFull};
 
@@ -11,7 +11,7 @@ fn insert_all(prints: impl Iterator<Item = u64>) -> common::Cells {
     let table = endless(4);
     let mut pages = table.pages_count();
     for print in prints.map(Print) {
-        let put = table.update(print, 0, |_| ((), Some(Cell::new(9, print.0))));
+        let put = table.update(print, 0, |_| ((), Some(TestCell::new(9, print.0))));
         assert_eq!(put, Ok(()));
         assert_eq!(table.get(print, |cell| cell.value), Some(print.0));
         assert!(table.pages_count() <= pages + 1);
@@ -46,7 +46,7 @@ fn prints_of_equal_low_bits_fill_one_page_and_no_more() {
 #[test]
 fn a_full_page_refuses_where_it_may_not_evict() {
     let (table, _) = table(4, u64::MAX, WhenFull::Refuse, Sweep::AtBudget);
-    let put = |n: u64| table.update(Print(n << 40), 0, |_| ((), Some(Cell::new(9, n))));
+    let put = |n: u64| table.update(Print(n << 40), 0, |_| ((), Some(TestCell::new(9, n))));
     assert_eq!((0..2000).filter(|&n| put(n).is_ok()).count(), 512);
     assert_eq!(table.counters().refused_new, 2000 - 512);
     assert_eq!(put(7), Ok(()));

@@ -1,15 +1,15 @@
 //! The edges: budgets, refusals, evictions, panics, nesting.
 mod common;
 
-use common::{Cell, contents, endless, print, table};
+use common::{TestCell, contents, endless, print, table};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use tollgate_table::{Budget, Full, Print, Share, Sweep, Table, TableConfig, WhenFull};
+use tollgate_table::{Budget, Full, MemoryShare, Print, Sweep, Table, TableConfig, WhenFull};
 
 fn fill(table: &common::Cells, numbers: std::ops::Range<u64>, fresh_at: u64, now: u64) -> u64 {
     let put = |number| {
         table.update(print(number), now, |_| {
-            ((), Some(Cell::new(fresh_at, number)))
+            ((), Some(TestCell::new(fresh_at, number)))
         })
     };
     numbers.map(|number| u64::from(put(number).is_ok())).sum()
@@ -46,7 +46,7 @@ fn eviction_takes_the_cell_closest_to_fresh() {
     for number in 0..1000 {
         let fresh_at = 1_000_000 - number;
         let put = table.update(print(number), 0, |_| {
-            ((), Some(Cell::new(fresh_at, number)))
+            ((), Some(TestCell::new(fresh_at, number)))
         });
         assert_eq!(put, Ok(()));
     }
@@ -82,7 +82,7 @@ fn sweeping_at_the_budget_keeps_fresh_cells_until_then() {
 fn sweeping_before_growth_keeps_the_table_small() {
     let table = endless(1);
     for now in 0..100_000 {
-        let _ = table.update(print(now), now, |_| ((), Some(Cell::new(now + 100, 0))));
+        let _ = table.update(print(now), now, |_| ((), Some(TestCell::new(now + 100, 0))));
     }
     assert!(table.len() < 400, "{}", table.len());
     assert!(table.pages_count() < 20);
@@ -109,8 +109,8 @@ fn tables_share_a_budget_and_give_it_back() {
         when_full: WhenFull::Refuse,
         ..Default::default()
     };
-    let first = Table::new(common::Plain, config, Share::equal(&budget));
-    let second = Table::new(common::Plain, config, Share::equal(&budget));
+    let first = Table::new(common::Plain, config, MemoryShare::equal(&budget));
+    let second = Table::new(common::Plain, config, MemoryShare::equal(&budget));
     fill(&first, 0..10_000, 10, 0);
     assert!(fill(&second, 0..100, 10, 0) < 5);
     assert_eq!((first.bytes() + second.bytes()) as u64, budget.used());
@@ -123,13 +123,13 @@ fn tables_share_a_budget_and_give_it_back() {
 #[test]
 fn heap_bytes_are_charged_as_cells_change() {
     let table = endless(1);
-    let _ = table.update(print(1), 0, |_| ((), Some(Cell::new(9, 0))));
+    let _ = table.update(print(1), 0, |_| ((), Some(TestCell::new(9, 0))));
     let before = table.bytes();
-    let grow = |cell: Option<&mut Cell>| (cell.map(|cell| cell.heap.reserve_exact(100)), None);
+    let grow = |cell: Option<&mut TestCell>| (cell.map(|cell| cell.heap.reserve_exact(100)), None);
     assert_eq!(table.update(print(1), 0, grow), Ok(Some(())));
     assert_eq!(table.bytes(), before + 100);
     assert_eq!(
-        table.update(print(1), 0, |_| ((), Some(Cell::new(9, 0)))),
+        table.update(print(1), 0, |_| ((), Some(TestCell::new(9, 0)))),
         Ok(())
     );
     assert_eq!(table.bytes(), before);
@@ -142,14 +142,14 @@ fn cells_that_grow_in_place_stay_within_the_budget() {
     for round in 0..200 {
         for number in 0..200 {
             let step = if number % 50 == 0 { 32 << 10 } else { 64 };
-            let grow = |cell: Option<&mut Cell>| {
+            let grow = |cell: Option<&mut TestCell>| {
                 let present = cell.map(|cell| cell.heap.reserve_exact(cell.heap.capacity() + step));
-                let made = present.is_none().then(|| Cell::new(1_000 + number, 0));
+                let made = present.is_none().then(|| TestCell::new(1_000 + number, 0));
                 ((), made)
             };
             let _ = table.update(print(number), round, grow);
             // A key that may not be refused takes one slot of its page by force.
-            let forced = table.pages_count() * (size_of::<(u64, Cell)>() + 16);
+            let forced = table.pages_count() * (size_of::<(u64, TestCell)>() + 16);
             let used = budget.used();
             assert!(used <= LIMIT + forced as u64, "{used} in round {round}");
         }
@@ -160,7 +160,7 @@ fn cells_that_grow_in_place_stay_within_the_budget() {
 #[test]
 fn a_panic_in_the_closure_leaves_a_table_that_works() {
     let table = endless(1);
-    let _ = table.update(print(1), 0, |_| ((), Some(Cell::new(9, 0))));
+    let _ = table.update(print(1), 0, |_| ((), Some(TestCell::new(9, 0))));
     let before = table.bytes();
     let result = catch_unwind(AssertUnwindSafe(|| {
         table.update(print(1), 0, |cell| -> ((), _) {
@@ -177,8 +177,8 @@ fn a_panic_in_the_closure_leaves_a_table_that_works() {
 fn a_closure_may_use_another_table() {
     let (outer, inner) = (endless(1), endless(1));
     let both = outer.update(print(1), 0, |_| {
-        let put = inner.update(print(1), 0, |_| (7, Some(Cell::new(9, 0))));
-        (put, Some(Cell::new(9, 0)))
+        let put = inner.update(print(1), 0, |_| (7, Some(TestCell::new(9, 0))));
+        (put, Some(TestCell::new(9, 0)))
     });
     assert_eq!(both, Ok(Ok(7)));
     assert_eq!((outer.len(), inner.len()), (1, 1));

@@ -1,7 +1,7 @@
 //! The table against the plainest map: equal without a budget, safely different with one.
 mod common;
 
-use common::{Cell, Cells, contents, endless, print, table};
+use common::{Cells, TestCell, contents, endless, print, table};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tollgate_table::{Full, Print, Sweep, WhenFull};
@@ -28,14 +28,14 @@ fn steps(keys: u64) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-fn put(cell: Cell) -> impl FnOnce(Option<&mut Cell>) -> (bool, Option<Cell>) {
+fn put(cell: TestCell) -> impl FnOnce(Option<&mut TestCell>) -> (bool, Option<TestCell>) {
     move |present| (present.is_some(), Some(cell))
 }
 
 /// A table and the map it should equal, but for cells that it was allowed to drop.
 struct Twin {
     table: Cells,
-    map: BTreeMap<Print, Cell>,
+    map: BTreeMap<Print, TestCell>,
     now: u64,
     may_lose_live: bool,
 }
@@ -68,7 +68,7 @@ impl Twin {
     }
 
     fn put(&mut self, print: Print, lives: u64, heap: usize) {
-        let mut cell = Cell::new(self.now + lives, 1);
+        let mut cell = TestCell::new(self.now + lives, 1);
         cell.heap.reserve_exact(heap);
         let present = self.map.contains_key(&print);
         match self.table.update(print, self.now, put(cell.clone())) {
@@ -110,11 +110,11 @@ impl Twin {
                 Ok(None) => {
                     order.push(index);
                     done[index] = Some(1);
-                    Some(Cell::new(now + 10, 1))
+                    Some(TestCell::new(now + 10, 1))
                 }
                 Err(Full) => {
                     order.push(index);
-                    Some(Cell::new(0, 0))
+                    Some(TestCell::new(0, 0))
                 }
             });
         assert!(order.into_iter().eq(0..keys.len()));
@@ -123,7 +123,7 @@ impl Twin {
             let cell = self
                 .map
                 .entry(print)
-                .or_insert_with(|| Cell::new(now + 10, 0));
+                .or_insert_with(|| TestCell::new(now + 10, 0));
             let restarted = value == 1 && (self.may_lose_live || cell.fresh_at <= now);
             cell.value = if restarted { 1 } else { cell.value + 1 };
             assert_eq!(cell.value, value);
@@ -133,7 +133,7 @@ impl Twin {
     /// Forgets in the map what the table dropped, if it was allowed to, and compares the rest.
     fn reconcile(&mut self) {
         let now = self.now;
-        let held: BTreeMap<Print, Cell> = contents(&self.table).into_iter().collect();
+        let held: BTreeMap<Print, TestCell> = contents(&self.table).into_iter().collect();
         assert_eq!(held.len(), self.table.len());
         let lose = self.may_lose_live;
         self.map.retain(|print, cell| {
@@ -150,7 +150,7 @@ impl Twin {
     }
 }
 
-/// Slots of `Cell` take 48 bytes here; a forced one also brings an allocation.
+/// Slots of `TestCell` take 48 bytes here; a forced one also brings an allocation.
 const SLOT_FORCED: u64 = 48 + 16;
 /// The most heap bytes of one cell in these tests.
 const HEAP_MAX: u64 = 100;
@@ -164,7 +164,7 @@ proptest! {
         let mut map = BTreeMap::new();
         for step in &steps {
             if let Step::Put { key, lives, .. } = step {
-                let cell = Cell::new(*lives, *key);
+                let cell = TestCell::new(*lives, *key);
                 let found = table.update(print(*key), 0, put(cell.clone()));
                 prop_assert_eq!(found, Ok(map.insert(print(*key), cell).is_some()));
             } else if let Step::Remove { key } = step {
@@ -172,14 +172,14 @@ proptest! {
             } else if let Step::Many { keys } = step {
                 let prints: Vec<Print> = keys.iter().map(|&key| print(key)).collect();
                 table.update_many(&prints, 0, |_, cell| {
-                    cell.ok().flatten().map_or_else(|| Some(Cell::new(9, 0)), |cell| { cell.value += 1; None })
+                    cell.ok().flatten().map_or_else(|| Some(TestCell::new(9, 0)), |cell| { cell.value += 1; None })
                 });
                 for print in prints {
-                    map.entry(print).and_modify(|cell| cell.value += 1).or_insert_with(|| Cell::new(9, 0));
+                    map.entry(print).and_modify(|cell| cell.value += 1).or_insert_with(|| TestCell::new(9, 0));
                 }
             }
         }
-        let held: BTreeMap<Print, Cell> = contents(&table).into_iter().collect();
+        let held: BTreeMap<Print, TestCell> = contents(&table).into_iter().collect();
         prop_assert_eq!(held, map);
         prop_assert_eq!(table.bytes() as u64, budget.used());
         drop(table);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use tollgate_table::{
-    Budget, Full, Holder, Print, Rules, Share, Sweep, Table, TableConfig, WhenFull,
+    Budget, CellRules, Full, Holder, MemoryShare, Print, Sweep, Table, TableConfig, WhenFull,
 };
 
 /// So many of `u32::MAX` are used, and it is fresh then.
@@ -27,7 +27,7 @@ impl Kept {
     }
 }
 
-impl Rules<Cell> for Kept {
+impl CellRules<Cell> for Kept {
     fn fresh_at(&self, cell: &Cell) -> u64 {
         cell.fresh_at
     }
@@ -48,7 +48,7 @@ impl Rules<Cell> for Kept {
 #[derive(Debug)]
 struct Cells {
     table: Table<Cell, Kept>,
-    share: Arc<Share>,
+    share: Arc<MemoryShare>,
 }
 
 impl Holder for Cells {
@@ -59,7 +59,7 @@ impl Holder for Cells {
 
 impl Cells {
     fn new(budget: &Arc<Budget>, when_full: WhenFull, kept: Kept) -> Arc<Self> {
-        let share = Share::equal(budget);
+        let share = MemoryShare::equal(budget);
         let config = TableConfig {
             shards: Some(1),
             when_full,
@@ -143,7 +143,7 @@ fn a_share_of_a_fixed_size_is_given_it_by_those_who_have_taken_everything() {
     for number in 0..20_000 {
         cells.put(number, live(1)).unwrap();
     }
-    let share = Share::fixed(&budget, 100_000);
+    let share = MemoryShare::fixed(&budget, 100_000);
     let config = TableConfig {
         shards: Some(1),
         when_full: WhenFull::Refuse,

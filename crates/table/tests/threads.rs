@@ -1,7 +1,7 @@
 //! Many threads on the same cells: nothing is lost and nothing waits for ever.
 mod common;
 
-use common::{Cell, Cells, contents, endless, print};
+use common::{Cells, TestCell, contents, endless, print};
 use tollgate_table::Print;
 
 const THREADS: u64 = 4;
@@ -11,13 +11,13 @@ fn add(table: &Cells, print: Print) {
     let _ = table.update(print, 0, |cell| ((), count(cell)));
 }
 
-fn count(cell: Option<&mut Cell>) -> Option<Cell> {
+fn count(cell: Option<&mut TestCell>) -> Option<TestCell> {
     match cell {
         Some(cell) => {
             cell.value += 1;
             None
         }
-        None => Some(Cell::new(9, 1)),
+        None => Some(TestCell::new(9, 1)),
     }
 }
 

@@ -9,14 +9,14 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tollgate::trace::{Format, Reader, TraceError};
+use tollgate::trace::{TraceError, TraceFormat, TraceReader};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let records = std::env::args()
         .skip(1)
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(5_000_000);
-    for (name, format) in Format::NAMES {
+    for (name, format) in TraceFormat::NAMES {
         let path = write(name, format, records)?;
         read(&path, format)?;
         let mut best = f64::INFINITY;
@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn read(path: &Path, format: Format) -> Result<u64, TraceError> {
-    let mut reader = Reader::open(path, Some(format))?;
+fn read(path: &Path, format: TraceFormat) -> Result<u64, TraceError> {
+    let mut reader = TraceReader::open(path, Some(format))?;
     let (mut count, mut sum) = (0, 0u64);
     while let Some(mut block) = reader.block()? {
         while let Some(record) = block.next() {
@@ -49,26 +49,26 @@ fn read(path: &Path, format: Format) -> Result<u64, TraceError> {
     Ok(count)
 }
 
-fn write(name: &str, format: Format, records: u64) -> std::io::Result<PathBuf> {
+fn write(name: &str, format: TraceFormat, records: u64) -> std::io::Result<PathBuf> {
     let path = std::env::temp_dir().join(format!("tollgate-bench-{}.{name}", std::process::id()));
     let mut file = BufWriter::new(File::create(&path)?);
     let mut line = String::new();
     file.write_all(match format {
-        Format::JsonArray => b"[\n",
-        Format::Csv => b"time,user,route,cost\n",
-        Format::JsonLines | Format::Clf => b"",
+        TraceFormat::JsonArray => b"[\n",
+        TraceFormat::Csv => b"time,user,route,cost\n",
+        TraceFormat::JsonLines | TraceFormat::Clf => b"",
     })?;
     for n in 0..records {
         line.clear();
         let (time, user, route) = (1_700_000_000_000 + n / 3, n * 7919 % 100_003, n * 31 % 17);
         let cost = 1 + n % 3;
         let _ = match format {
-            Format::JsonLines | Format::JsonArray => write!(
+            TraceFormat::JsonLines | TraceFormat::JsonArray => write!(
                 line,
                 "{{\"time\":{time},\"user\":\"user-{user}\",\"route\":\"/v1/r{route}\",\"cost\":{cost}}}"
             ),
-            Format::Csv => write!(line, "{time},user-{user},/v1/r{route},{cost}"),
-            Format::Clf => write!(
+            TraceFormat::Csv => write!(line, "{time},user-{user},/v1/r{route},{cost}"),
+            TraceFormat::Clf => write!(
                 line,
                 "10.0.{}.{} - user-{user} [14/Nov/2023:22:13:{:02} +0000] \"GET /v1/r{route}?q={n} HTTP/1.1\" 200 512 \"-\" \"curl/8\"",
                 user / 256 % 256,
@@ -76,11 +76,11 @@ fn write(name: &str, format: Format, records: u64) -> std::io::Result<PathBuf> {
                 n % 60
             ),
         };
-        let comma = format == Format::JsonArray && n + 1 < records;
+        let comma = format == TraceFormat::JsonArray && n + 1 < records;
         line.push_str(if comma { ",\n" } else { "\n" });
         file.write_all(line.as_bytes())?;
     }
-    file.write_all(if format == Format::JsonArray {
+    file.write_all(if format == TraceFormat::JsonArray {
         b"]\n"
     } else {
         b""

@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tollgate_admin::{Key, KeyError};
+use tollgate_admin::{KeyError, SigningKey};
 use tollgate_contract::file::shown_nanos as length;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, TEXT_BYTES_MAX, Unmatched};
 use tollgate_limit::{OnLimit, Period};
@@ -75,20 +75,20 @@ pub fn key(command: &SealCommand) -> Result<(), Failure> {
     };
     let (file, said) = match command {
         SealCommand::New(options) => {
-            let made = Key::draw().and_then(|key| key.create(&options.file));
+            let made = SigningKey::draw().and_then(|key| key.create(&options.file));
             made.map_err(|error| failed(&options.file, &error))?;
             let said = "a fresh key; give the file to every server on the database, as `catalogue.key_file`";
             (&options.file, said)
         }
         SealCommand::Rotate(options) => {
             let file = &options.file;
-            match Key::read(file) {
+            match SigningKey::read(file) {
                 // One that others may have read is what another is made for.
                 Ok(_) | Err(KeyError::Open(_)) => {}
                 Err(KeyError::File(error)) => return Err(Failure::unreadable(file, &error)),
                 Err(error) => return Err(failed(file, &error)),
             }
-            let made = Key::draw().and_then(|key| key.replace(file));
+            let made = SigningKey::draw().and_then(|key| key.replace(file));
             made.map_err(|error| failed(file, &error))?;
             let said = "another key; every session and link ends within a second of a server having the file";
             (file, said)

@@ -9,8 +9,8 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tollgate::trace::COST_MAX;
-use tollgate_oracle::strategy::{Grain, Request, contract_and_trace};
-use tollgate_oracle::{Algorithm, Answer, Model, Period, Policy};
+use tollgate_oracle::strategy::{Grain, ModelRequest, contract_and_trace};
+use tollgate_oracle::{Model, ModelAlgorithm, ModelAnswer, Period, Policy};
 use tollgate_parts::Redis;
 
 /// Random contracts, each with a trace.
@@ -73,7 +73,7 @@ fn a_store_decides_every_request_as_the_model_does() {
 }
 
 /// The line `replay` must print.
-fn line_of(request: &Request, answer: &Answer) -> Value {
+fn line_of(request: &ModelRequest, answer: &ModelAnswer) -> Value {
     let retry_after_ns = answer
         .retry_after
         .filter(|_| !answer.allowed && !answer.never);
@@ -97,7 +97,7 @@ struct Files {
 }
 
 impl Files {
-    fn write(case: usize, policies: &[Policy], trace: &[Request]) -> Self {
+    fn write(case: usize, policies: &[Policy], trace: &[ModelRequest]) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let path = |kind: &str| folder.join(format!("exact-{case}.{kind}"));
         let (contracts, described, recorded) = (path("yaml"), path("json"), path("jsonl"));
@@ -107,7 +107,7 @@ impl Files {
             .collect();
         let contract =
             json!({"contracts": [{"id": "case", "key": ["user"], "policies": policies}]});
-        let line = |request: &Request| {
+        let line = |request: &ModelRequest| {
             json!({"time": request.now_ns / 1_000_000, "user": request.key, "cost": request.cost})
                 .to_string()
         };
@@ -171,12 +171,12 @@ fn quoted(line: &str) -> String {
 /// A policy as the contract file writes it.
 fn policy_json(place: usize, policy: &Policy) -> Value {
     let (algorithm, slices) = match policy.algorithm {
-        Algorithm::TokenBucket => ("token-bucket", None),
-        Algorithm::LeakyBucket => ("leaky-bucket", None),
-        Algorithm::FixedWindow => ("fixed-window", None),
-        Algorithm::SlidingLog => ("sliding-log", None),
-        Algorithm::SlidingCounters { slices } => ("sliding-counters", Some(slices)),
-        Algorithm::SlidingWeighted => ("sliding-weighted", None),
+        ModelAlgorithm::TokenBucket => ("token-bucket", None),
+        ModelAlgorithm::LeakyBucket => ("leaky-bucket", None),
+        ModelAlgorithm::FixedWindow => ("fixed-window", None),
+        ModelAlgorithm::SlidingLog => ("sliding-log", None),
+        ModelAlgorithm::SlidingCounters { slices } => ("sliding-counters", Some(slices)),
+        ModelAlgorithm::SlidingWeighted => ("sliding-weighted", None),
     };
     let per = match policy.period {
         Period::Nanos(nanos) => format!("{nanos}ns"),

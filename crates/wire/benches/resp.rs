@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use tollgate_wire::resp::{CheckReply, Command, Parser, Step, ThrottleReply, Version, Writer};
+use tollgate_wire::resp::{CheckReply, Command, ParseStep, Parser, ThrottleReply, Version, Writer};
 
 const DEPTH: u32 = 64;
 const ROUNDS: u32 = 100;
@@ -69,7 +69,7 @@ fn measure(name: &str, command: impl Fn(u32) -> Vec<String>) {
 
 fn pipeline(parser: &mut Parser, input: &[u8], replies: &mut Vec<u8>) {
     let mut rest = input;
-    while let Ok(Step::Command { request, consumed }) = parser.parse(rest) {
+    while let Ok(ParseStep::Command { request, consumed }) = parser.parse(rest) {
         answer(
             Command::decode(request),
             &mut Writer::new(replies, Version::Resp2),

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Unexpected, Visitor
 use serde::ser::Serializer;
 
 /// An enumeration whose values have names in JSON.
-pub(crate) trait Named: TryFrom<i32> + Into<i32> {
+pub(crate) trait NamedEnum: TryFrom<i32> + Into<i32> {
     /// The name of a value.
     fn name(self) -> &'static str;
     /// The value of a name.
@@ -16,7 +16,7 @@ pub(crate) trait Named: TryFrom<i32> + Into<i32> {
 
 macro_rules! named {
     ($($kind:path),*) => {$(
-        impl Named for $kind {
+        impl NamedEnum for $kind {
             fn name(self) -> &'static str {
                 self.as_str_name()
             }
@@ -57,7 +57,7 @@ where
 pub(crate) fn enumeration<'de, D, E>(deserializer: D) -> Result<i32, D::Error>
 where
     D: Deserializer<'de>,
-    E: Named,
+    E: NamedEnum,
 {
     deserializer.deserialize_any(NameVisitor(PhantomData::<E>))
 }
@@ -87,7 +87,10 @@ where
 
 /// Writes an enumeration by name, or by number if it has none.
 #[allow(clippy::trivially_copy_pass_by_ref)] // Serde's signature.
-pub(crate) fn name<S: Serializer, E: Named>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn name<S: Serializer, E: NamedEnum>(
+    value: &i32,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match E::try_from(*value) {
         Ok(named) => serializer.serialize_str(named.name()),
         Err(_) => serializer.serialize_i32(*value),
@@ -195,7 +198,7 @@ struct NameVisitor<E>(PhantomData<E>);
 /// Values of enumerations are below this.
 const NUMBERS: i32 = 64;
 
-impl<N: Named> Visitor<'_> for NameVisitor<N> {
+impl<N: NamedEnum> Visitor<'_> for NameVisitor<N> {
     type Value = i32;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,13 +5,13 @@
 //! (its version, its name, whether it authenticated) and whether a password is right.
 //!
 //! ```
-//! use tollgate_wire::resp::{Command, Parser, Step, Version, Writer};
+//! use tollgate_wire::resp::{Command, Parser, ParseStep, Version, Writer};
 //!
 //! let mut parser = Parser::default();
 //! let mut replies = Vec::new();
 //! let input = b"*2\r\n$4\r\nPING\r\n$2\r\nhi\r\n";
 //! let step = parser.parse(input)?;
-//! if let Step::Command { request, consumed } = step {
+//! if let ParseStep::Command { request, consumed } = step {
 //!     assert_eq!(consumed, input.len());
 //!     let mut writer = Writer::new(&mut replies, Version::Resp2);
 //!     match Command::decode(request) {
@@ -36,12 +36,12 @@ mod session;
 mod stand;
 mod throttle;
 
-pub use check::{Check, CheckReply, Entries, Violated};
+pub use check::{CheckCommand, CheckKey, CheckReply, Violated};
 pub use command::{About, COMMANDS, Command};
 pub use error::{CommandError, Excerpt};
 pub use lease::Lease;
-pub use parse::{Arguments, ArgumentsIter, Limits, Parser, ProtocolError, Step};
+pub use parse::{Arguments, ArgumentsIter, CommandLimits, ParseStep, Parser, ProtocolError};
 pub use reply::{Version, Writer};
-pub use session::{Client, Credentials, Hello, HelloReply, List, Transaction};
+pub use session::{ClientCommand, Credentials, HelloCommand, HelloReply, List, Transaction};
 pub use stand::{PeekReply, Settle};
 pub use throttle::{Dialect, NEVER_SECS, Throttle, ThrottleReply};

@@ -6,8 +6,8 @@
 //!
 //! | path | takes | gives |
 //! |---|---|---|
-//! | `check` | [`CheckRequest`], or a list of them | [`CheckResponse`], or as many |
-//! | `reserve` | [`ReserveRequest`] | [`CheckResponse`] |
+//! | `check` | [`JsonCheckRequest`], or a list of them | [`JsonCheckResponse`], or as many |
+//! | `reserve` | [`ReserveRequest`] | [`JsonCheckResponse`] |
 //! | `commit` | [`CommitRequest`] | [`Done`] |
 //! | `cancel` | [`CancelRequest`] | [`Done`] |
 //! | `settle` | [`SettleRequest`] | [`Done`] |
@@ -26,8 +26,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize as Read, Serialize as Write};
 
-pub use explain::{BanExplained, ExplainRequest, ExplainResponse, Miss, PolicyExplained, Verdict};
-pub use key::Key;
+pub use explain::{
+    BanExplained, ExplainRequest, ExplainResponse, ExplainVerdict, ExplainedMiss, PolicyExplained,
+};
+pub use key::WireKey;
 use key::optional_text;
 pub use whole::NUMBER_MAX;
 use whole::{optional_whole, whole};
@@ -82,18 +84,18 @@ impl std::error::Error for BodyError {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckBody<'a> {
     /// One object.
-    Single(CheckRequest<'a>),
+    Single(JsonCheckRequest<'a>),
     /// A list of at most [`CHECKS_MAX`].
-    Batch(Vec<CheckRequest<'a>>),
+    Batch(Vec<JsonCheckRequest<'a>>),
 }
 
 /// May this request pass?
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
-pub struct CheckRequest<'a> {
+pub struct JsonCheckRequest<'a> {
     /// Who is counted.
     #[serde(borrow)]
-    pub key: Key<'a>,
+    pub key: WireKey<'a>,
     /// Tokens to take; one unless given, and zero is a peek.
     #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
@@ -109,7 +111,7 @@ pub struct CheckRequest<'a> {
 
 /// The answer to a check. A denial is an answer too.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
-pub struct CheckResponse<'a> {
+pub struct JsonCheckResponse<'a> {
     /// Whether the request may pass, after `wait_ms` if that is not zero.
     pub allowed: bool,
     /// Whether a contract binds the key.
@@ -148,7 +150,7 @@ pub struct ReserveRequest<'a> {
     pub id: Cow<'a, str>,
     /// Who is counted.
     #[serde(borrow)]
-    pub key: Key<'a>,
+    pub key: WireKey<'a>,
     /// Tokens to take; one unless given.
     #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
@@ -201,7 +203,7 @@ pub struct SettleRequest<'a> {
 pub struct ChargeRequest<'a> {
     /// Who is counted.
     #[serde(borrow)]
-    pub key: Key<'a>,
+    pub key: WireKey<'a>,
     /// How many tokens.
     #[serde(deserialize_with = "whole")]
     pub cost: u64,
@@ -217,7 +219,7 @@ pub struct ChargeRequest<'a> {
 pub struct PeekRequest<'a> {
     /// Who is counted.
     #[serde(borrow)]
-    pub key: Key<'a>,
+    pub key: WireKey<'a>,
 }
 
 /// What is left for a key, in every policy of every contract that binds it.
@@ -276,7 +278,7 @@ impl<'de> Visitor<'de> for CheckVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        CheckRequest::deserialize(MapAccessDeserializer::new(map)).map(CheckBody::Single)
+        JsonCheckRequest::deserialize(MapAccessDeserializer::new(map)).map(CheckBody::Single)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {

@@ -18,22 +18,22 @@ use tollgate_wire::rls::{
     RateLimitRequest, RateLimitResponse, Unit,
 };
 use tollgate_wire::v1::{
-    CHECKS_MAX, CancelRequest, ChargeRequest, CheckBody, CheckRequest, CheckResponse,
-    CommitRequest, Done, ENTRIES_MAX, Key, PeekRequest, PeekResponse, PolicyState, ReserveRequest,
-    SettleRequest, decode, encode,
+    CHECKS_MAX, CancelRequest, ChargeRequest, CheckBody, CommitRequest, Done, ENTRIES_MAX,
+    JsonCheckRequest, JsonCheckResponse, PeekRequest, PeekResponse, PolicyState, ReserveRequest,
+    SettleRequest, WireKey, decode, encode,
 };
 
-fn entries<'a>(pairs: &[(&'a str, &'a str)]) -> Key<'a> {
+fn entries<'a>(pairs: &[(&'a str, &'a str)]) -> WireKey<'a> {
     let pairs = pairs.iter();
-    Key::Entries(
+    WireKey::Entries(
         pairs
             .map(|(name, value)| ((*name).into(), (*value).into()))
             .collect(),
     )
 }
 
-fn check(key: Key<'_>, cost: u64) -> CheckRequest<'_> {
-    CheckRequest {
+fn check(key: WireKey<'_>, cost: u64) -> JsonCheckRequest<'_> {
+    JsonCheckRequest {
         key,
         cost,
         contract: None,
@@ -56,12 +56,12 @@ fn a_check_is_an_object_and_a_batch_is_a_list() {
         CheckBody::Single(single)
     );
     let body = br#"[{"key": "a"}, {"key": "b\n", "cost": 0, "id": "op", "contract": "c"}]"#;
-    let second = CheckRequest {
+    let second = JsonCheckRequest {
         contract: Some("c".into()),
         id: Some("op".into()),
-        ..check(Key::Bare("b\n".into()), 0)
+        ..check(WireKey::Bare("b\n".into()), 0)
     };
-    let batch = vec![check(Key::Bare("a".into()), 1), second];
+    let batch = vec![check(WireKey::Bare("a".into()), 1), second];
     assert_eq!(
         decode::<CheckBody<'_>>(body).unwrap(),
         CheckBody::Batch(batch)
@@ -71,8 +71,8 @@ fn a_check_is_an_object_and_a_batch_is_a_list() {
 #[test]
 fn text_without_escapes_is_not_copied() {
     let body = br#"{"key": {"user": "42"}, "id": "op"}"#;
-    let request: CheckRequest<'_> = decode(body).unwrap();
-    let Key::Entries(entries) = &request.key else {
+    let request: JsonCheckRequest<'_> = decode(body).unwrap();
+    let WireKey::Entries(entries) = &request.key else {
         panic!("{request:?}");
     };
     assert!(matches!(entries[0], (Cow::Borrowed(_), Cow::Borrowed(_))));
@@ -160,7 +160,7 @@ fn writes(body: &impl serde::Serialize, expected: &Value) {
 
 #[test]
 fn answers_always_have_all_members() {
-    let answer = CheckResponse {
+    let answer = JsonCheckResponse {
         allowed: true,
         matched: false,
         policy: None,
@@ -373,12 +373,12 @@ proptest! {
         id in any::<Option<String>>(),
     ) {
         let pairs = pairs.iter().map(|(name, value)| (name.into(), value.into()));
-        for key in [Key::Bare(bare.into()), Key::Entries(pairs.collect())] {
+        for key in [WireKey::Bare(bare.into()), WireKey::Entries(pairs.collect())] {
             let id = id.as_deref().map(Cow::Borrowed);
-            let request = CheckRequest { id, ..check(key, cost) };
+            let request = JsonCheckRequest { id, ..check(key, cost) };
             let mut out = Vec::new();
             encode(&request, &mut out).unwrap();
-            prop_assert_eq!(decode::<CheckRequest<'_>>(&out).unwrap(), request);
+            prop_assert_eq!(decode::<JsonCheckRequest<'_>>(&out).unwrap(), request);
         }
     }
 

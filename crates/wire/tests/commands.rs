@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
 use tollgate_wire::resp::{
-    COMMANDS, Check, Client, Command, CommandError, Credentials, Dialect, Entries, Excerpt, Hello,
-    HelloReply, List, Parser, PeekReply, Settle, Step, Throttle, Transaction, Version, Writer,
+    COMMANDS, CheckCommand, CheckKey, ClientCommand, Command, CommandError, Credentials, Dialect,
+    Excerpt, HelloCommand, HelloReply, List, ParseStep, Parser, PeekReply, Settle, Throttle,
+    Transaction, Version, Writer,
 };
 
 /// Hands what a line asks to `judge`.
@@ -13,7 +14,7 @@ fn decoded<R>(line: &str, judge: impl FnOnce(Result<Command<'_>, CommandError<'_
     let mut parser = Parser::default();
     let line = format!("{line}\r\n");
     match parser.parse(line.as_bytes()) {
-        Ok(Step::Command { request, .. }) => judge(Command::decode(request)),
+        Ok(ParseStep::Command { request, .. }) => judge(Command::decode(request)),
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -85,11 +86,11 @@ fn throttle_arguments_are_checked() {
 
 #[test]
 fn checks_take_options_then_a_key() {
-    let bare = Check {
+    let bare = CheckCommand {
         cost: 1,
         contract: None,
         id: None,
-        key: Entries::Bare(b"user-42"),
+        key: CheckKey::Bare(b"user-42"),
     };
     asks("TOLLGATE.CHECK KEY user-42", Command::Check(bare));
     let line = "tollgate.check id op-1 cost 0 contract free key user 42 cost 7";
@@ -137,12 +138,12 @@ fn connections_are_set_up_as_client_libraries_do() {
         user: Some(b"u"),
         password: b"p",
     };
-    let full = Hello {
+    let full = HelloCommand {
         version: Some(Version::Resp3),
         credentials: Some(auth),
         name: Some(b"n"),
     };
-    asks("HELLO", Command::Hello(Hello::default()));
+    asks("HELLO", Command::Hello(HelloCommand::default()));
     asks("hello 3 auth u p setname n", Command::Hello(full));
     asks("HELLO 3 SETNAME n AUTH u p", Command::Hello(full));
     asks("AUTH u p", Command::Auth(auth));
@@ -162,12 +163,15 @@ fn connections_are_set_up_as_client_libraries_do() {
     asks("COMMAND", Command::List(List::All));
     asks("COMMAND COUNT", Command::List(List::Count));
     asks("COMMAND LIST", Command::List(List::Names));
-    asks("CLIENT ID", Command::Client(Client::Id));
-    asks("CLIENT GETNAME", Command::Client(Client::GetName));
-    asks("CLIENT SETNAME a", Command::Client(Client::SetName(b"a")));
-    asks("CLIENT NO-EVICT on", Command::Client(Client::Hint));
-    asks("CLIENT NO-TOUCH off", Command::Client(Client::Hint));
-    let info = Client::SetInfo {
+    asks("CLIENT ID", Command::Client(ClientCommand::Id));
+    asks("CLIENT GETNAME", Command::Client(ClientCommand::GetName));
+    asks(
+        "CLIENT SETNAME a",
+        Command::Client(ClientCommand::SetName(b"a")),
+    );
+    asks("CLIENT NO-EVICT on", Command::Client(ClientCommand::Hint));
+    asks("CLIENT NO-TOUCH off", Command::Client(ClientCommand::Hint));
+    let info = ClientCommand::SetInfo {
         attribute: b"lib-name",
         value: b"redis-py",
     };
@@ -296,11 +300,11 @@ fn the_list_of_commands_is_what_is_understood() {
 
 #[test]
 fn commands_that_do_not_decide_take_the_words_of_a_check() {
-    let check = Check {
+    let check = CheckCommand {
         cost: 3,
         contract: Some(b"api"),
         id: None,
-        key: Entries::Bare(b"ada"),
+        key: CheckKey::Bare(b"ada"),
     };
     for (name, command) in [
         ("CHARGE", Command::Charge(check)),

@@ -2,10 +2,12 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tollgate_wire::resp::{Command, Limits, Parser, ProtocolError, Step, Version, Writer};
+use tollgate_wire::resp::{
+    Command, CommandLimits, ParseStep, Parser, ProtocolError, Version, Writer,
+};
 
 /// Small, so that random input reaches every limit.
-const LIMITS: Limits = Limits {
+const LIMITS: CommandLimits = CommandLimits {
     arguments_max: 6,
     bulk_bytes_max: 24,
     command_bytes_max: 80,
@@ -25,9 +27,9 @@ fn run(input: &[u8], pieces: impl Iterator<Item = usize>) -> (Commands, Option<P
         rest = later;
         loop {
             let consumed = match parser.parse(&buffer) {
-                Ok(Step::NeedMore) => break,
-                Ok(Step::Skip { consumed }) => consumed,
-                Ok(Step::Command { request, consumed }) => {
+                Ok(ParseStep::NeedMore) => break,
+                Ok(ParseStep::Skip { consumed }) => consumed,
+                Ok(ParseStep::Command { request, consumed }) => {
                     commands.push(request.iter().map(<[u8]>::to_vec).collect());
                     let mut replies = Vec::new();
                     let mut writer = Writer::new(&mut replies, Version::Resp3);

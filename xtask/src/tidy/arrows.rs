@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Finding;
-use crate::crates::{IMPURE, PURE_DEPENDENCIES_MAX, RAND_IMPURE_FEATURES, ROOMS, Room};
+use crate::crates::{CrateRules, IMPURE, PURE_DEPENDENCIES_MAX, RAND_IMPURE_FEATURES, ROOMS};
 use crate::metadata::{self, Dependency, Package};
 
 pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
@@ -55,7 +55,7 @@ fn judge(package: &Package) -> Vec<(String, String)> {
     broken
 }
 
-fn judge_one(room: &Room, dependency: &Dependency) -> Option<String> {
+fn judge_one(room: &CrateRules, dependency: &Dependency) -> Option<String> {
     let Dependency {
         name,
         ours,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// A bucket.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct JudgedBucket {
     /// Tokens per period.
     pub(crate) limit: u64,
     /// The period.
@@ -19,14 +19,14 @@ pub(crate) struct Bucket {
 
 /// Everything that was admitted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct AdmissionLog {
     /// By key: when a request passes, and its cost.
     pub(crate) keys: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
 /// What was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct JudgeSummary {
     /// Requests.
     pub(crate) admissions: u64,
     /// Their costs.
@@ -41,7 +41,7 @@ pub(crate) struct Found {
     pub(crate) span: (u64, u64),
 }
 
-impl Log {
+impl AdmissionLog {
     /// Adds the lines of one process: `steady-ns key cost wait-ns`. A last line without an end was not written whole,
     /// by a process that was killed before it answered.
     pub(crate) fn read(&mut self, name: &str, text: &str) -> Result<(), String> {
@@ -72,11 +72,11 @@ impl Log {
 }
 
 /// Replays everything, each key through a bucket of its own.
-pub(crate) fn judge(bucket: Bucket, log: &Log) -> Found {
-    let mut found = Found {
+pub(crate) fn judge(bucket: JudgedBucket, log: &AdmissionLog) -> JudgeSummary {
+    let mut found = JudgeSummary {
         span: (u64::MAX, 0),
         keys: log.keys.len() as u64,
-        ..Found::default()
+        ..JudgeSummary::default()
     };
     for admitted in log.keys.values() {
         let mut admitted = admitted.clone();
@@ -86,7 +86,7 @@ pub(crate) fn judge(bucket: Bucket, log: &Log) -> Found {
     found
 }
 
-fn replay(bucket: Bucket, admitted: &[(u64, u64)], found: &mut Found) {
+fn replay(bucket: JudgedBucket, admitted: &[(u64, u64)], found: &mut JudgeSummary) {
     let token = u128::from(bucket.per_ns);
     let full = u128::from(bucket.burst) * token;
     let (mut level, mut last) = (full, 0);
@@ -108,7 +108,7 @@ fn replay(bucket: Bucket, admitted: &[(u64, u64)], found: &mut Found) {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
-impl Found {
+impl JudgeSummary {
     /// Seconds from the first to the last.
     pub(crate) fn seconds(&self) -> f64 {
         self.span.1.saturating_sub(self.span.0) as f64 / 1e9
@@ -116,7 +116,7 @@ impl Found {
 
     /// What was used of the limit of one key in that time.
     #[allow(dead_code, reason = "only some who judge ask")]
-    pub(crate) fn used(&self, bucket: Bucket) -> f64 {
+    pub(crate) fn used(&self, bucket: JudgedBucket) -> f64 {
         let per_second = bucket.limit as f64 * 1e9 / bucket.per_ns as f64;
         self.tokens as f64 / (per_second * self.seconds()).max(1.0)
     }
@@ -126,14 +126,14 @@ impl Found {
 mod tests {
     use super::*;
 
-    const BUCKET: Bucket = Bucket {
+    const BUCKET: JudgedBucket = JudgedBucket {
         limit: 10,
         per_ns: 1_000_000_000,
         burst: 5,
     };
 
-    fn log(lines: &str) -> Log {
-        let mut log = Log::default();
+    fn log(lines: &str) -> AdmissionLog {
+        let mut log = AdmissionLog::default();
         log.read("a", lines).unwrap();
         log
     }
@@ -161,7 +161,7 @@ mod tests {
     fn keys_have_buckets_of_their_own_and_half_a_line_was_never_answered() {
         let found = judge(BUCKET, &log("0 a 5 0\n0 b 5 0\n0 a 5"));
         assert_eq!((found.violations, found.keys, found.tokens), (0, 2, 10));
-        assert!(Log::default().read("a", "0 a 5\n").is_err());
-        assert!(Log::default().read("a", "0 a x 0\n").is_err());
+        assert!(AdmissionLog::default().read("a", "0 a 5\n").is_err());
+        assert!(AdmissionLog::default().read("a", "0 a x 0\n").is_err());
     }
 }

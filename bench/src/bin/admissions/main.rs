@@ -9,7 +9,7 @@ mod judge;
 
 use std::process::ExitCode;
 
-use judge::{Bucket, Log, judge};
+use judge::{AdmissionLog, JudgedBucket, judge};
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
@@ -40,13 +40,13 @@ fn run(mut words: impl Iterator<Item = String>) -> Result<bool, (u8, String)> {
     if limit == 0 || per_ns == 0 || burst == 0 || files.is_empty() {
         return Err(usage("a limit, a burst and at least one file are needed"));
     }
-    let mut log = Log::default();
+    let mut log = AdmissionLog::default();
     for file in &files {
         let text =
             std::fs::read_to_string(file).map_err(|error| (64, format!("{file}: {error}")))?;
         log.read(file, &text).map_err(|what| (65, what))?;
     }
-    let bucket = Bucket {
+    let bucket = JudgedBucket {
         limit,
         per_ns,
         burst,

@@ -14,7 +14,7 @@ mod site;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use site::{Found, Site, Trial};
+use site::{BrokerSite, SiteLatencies, Trial};
 
 /// Measures what a cut bucket costs.
 #[derive(Debug, Parser)]
@@ -83,7 +83,7 @@ fn cut(options: &Options, limit: u32) -> Result<()> {
             }
         }
     }
-    let all = options.in_turn(&trials, Site::measure)?;
+    let all = options.in_turn(&trials, BrokerSite::measure)?;
     for (trial, found) in trials.iter().zip(&all) {
         println!(
             "{:>2} {:>8} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>9.3} {:>6}",
@@ -164,16 +164,16 @@ impl Options {
     fn in_turn(
         &self,
         trials: &[Trial],
-        measure: impl Fn(&Site, &Trial) -> Result<Found>,
-    ) -> Result<Vec<Vec<Found>>> {
-        let mut all: Vec<Vec<Found>> = vec![Vec::new(); trials.len()];
+        measure: impl Fn(&BrokerSite, &Trial) -> Result<SiteLatencies>,
+    ) -> Result<Vec<Vec<SiteLatencies>>> {
+        let mut all: Vec<Vec<SiteLatencies>> = vec![Vec::new(); trials.len()];
         for round in 0..self.rounds {
             for (trial, found) in trials.iter().zip(&mut all) {
                 let trial = Trial {
                     seed: round as u64 + 1,
                     ..trial.clone()
                 };
-                let site = Site::start(&trial)?;
+                let site = BrokerSite::start(&trial)?;
                 found.push(measure(&site, &trial).context("measuring")?);
             }
         }
@@ -181,11 +181,11 @@ impl Options {
     }
 }
 
-fn of(found: &[Found], pick: fn(&Found) -> f64) -> f64 {
+fn of(found: &[SiteLatencies], pick: fn(&SiteLatencies) -> f64) -> f64 {
     median(found.iter().map(pick).collect())
 }
 
-fn over(found: &[Found]) -> u64 {
+fn over(found: &[SiteLatencies]) -> u64 {
     found.iter().map(|found| found.over).sum()
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tollgate_parts::Mosquitto;
 use tollgate_parts::wire::fetch;
 
-use crate::judge::{Bucket, Log, judge};
+use crate::judge::{AdmissionLog, JudgedBucket, judge};
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Trial {
 
 /// What was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct SiteLatencies {
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
     pub(crate) p99_ms: f64,
@@ -49,7 +49,7 @@ pub(crate) struct Found {
 }
 
 /// Brokers and gateways that run.
-pub(crate) struct Site {
+pub(crate) struct BrokerSite {
     brokers: Vec<Mosquitto>,
     gateways: Vec<Gateway>,
     folder: tempfile::TempDir,
@@ -69,7 +69,7 @@ impl Drop for Gateway {
     }
 }
 
-impl Site {
+impl BrokerSite {
     /// Starts everything, and waits until gateways know each other and have their parts.
     pub(crate) fn start(trial: &Trial) -> Result<Self> {
         let folder = tempfile::tempdir()?;
@@ -149,13 +149,13 @@ impl Site {
     }
 
     /// Publishes evenly, and says what came of it.
-    pub(crate) fn measure(&self, trial: &Trial) -> Result<Found> {
+    pub(crate) fn measure(&self, trial: &Trial) -> Result<SiteLatencies> {
         let even: Vec<usize> = (0..self.gateways.len()).collect();
         self.publish(trial, &even, 1)
     }
 
     /// Publishes evenly, then so many hundredths at the first gateway, and says what came of that.
-    pub(crate) fn measure_shift(&self, trial: &Trial, percent: u32) -> Result<Found> {
+    pub(crate) fn measure_shift(&self, trial: &Trial, percent: u32) -> Result<SiteLatencies> {
         self.measure(trial)?;
         let first = trial.publishers * percent / 100;
         let others = self.gateways.len() - 1;
@@ -165,7 +165,7 @@ impl Site {
     }
 
     /// Publishers in turn at those gateways.
-    fn publish(&self, trial: &Trial, at: &[usize], warm_up: u32) -> Result<Found> {
+    fn publish(&self, trial: &Trial, at: &[usize], warm_up: u32) -> Result<SiteLatencies> {
         let mut command = Command::new(&trial.binary);
         command.args([
             "bench",
@@ -212,7 +212,7 @@ impl Site {
             }
         }
         let [admitted, delayed, frames] = counts;
-        Ok(Found {
+        Ok(SiteLatencies {
             p50_ms: millis("p50"),
             p95_ms: millis("p95"),
             p99_ms: millis("p99"),
@@ -225,14 +225,14 @@ impl Site {
 
     /// How many messages were admitted beyond the one bucket.
     fn over(&self, trial: &Trial) -> Result<u64> {
-        let mut log = Log::default();
+        let mut log = AdmissionLog::default();
         for entry in fs::read_dir(self.folder.path().join("admitted"))? {
             let path = entry?.path();
             let text = fs::read_to_string(&path)?;
             let read = log.read(&path.display().to_string(), &text);
             read.map_err(anyhow::Error::msg)?;
         }
-        let bucket = Bucket {
+        let bucket = JudgedBucket {
             limit: trial.limit.into(),
             per_ns: 1_000_000_000,
             burst: trial.burst.into(),

@@ -20,10 +20,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
-use tollgate_load::{Arrivals, Call, Distribution, KeyTemplate, Keys, Latency, Pace, Plan, Report};
+use tollgate_load::{
+    Arrivals, Call, Distribution, KeyTemplate, Keys, Latency, LoadPlan, LoadReport, Pace,
+};
 
 use host::{Host, build_tollgate, doors, redis};
-use watch::{Sample, Watch};
+use watch::{ProcessWatch, WatchSample};
 
 /// Stops the store of a server under load, and says what comes of it.
 #[derive(Debug, Parser)]
@@ -51,7 +53,7 @@ fn main() -> Result<ExitCode> {
     let store = redis("redis")?;
     let server = serve(&options, &store)?;
     let plan = plan(&options, &server)?;
-    let mut watch = Watch::new(&plan.marks, &store, &server);
+    let mut watch = ProcessWatch::new(&plan.marks, &store, &server);
     let report = tollgate_load::run(&plan, |progress| watch.look(progress.elapsed))?;
     let samples = watch.end(plan.warm_up + plan.duration)?;
     drop((server, store));
@@ -78,7 +80,7 @@ fn serve(options: &Options, store: &Host) -> Result<Host> {
 /// What the same load takes where no store is asked.
 fn alone(options: &Options) -> Result<Latency> {
     let server = start(options, &contracts("local", ""))?;
-    let plan = Plan {
+    let plan = LoadPlan {
         duration: ALONE,
         marks: Vec::new(),
         ..plan(options, &server)?
@@ -114,10 +116,10 @@ fn start(options: &Options, text: &str) -> Result<Host> {
 }
 
 /// Before, stopped, after; cut where the store stops, a second later, and where it goes on.
-fn plan(options: &Options, server: &Host) -> Result<Plan> {
+fn plan(options: &Options, server: &Host) -> Result<LoadPlan> {
     let stop = WARM_UP + BEFORE;
     let on = stop + Duration::from_secs(options.seconds);
-    Ok(Plan {
+    Ok(LoadPlan {
         server: format!("127.0.0.1:{}", server.port(0)).parse()?,
         others: Vec::new(),
         call: Call::Check { batch: 1 },
@@ -141,7 +143,7 @@ fn plan(options: &Options, server: &Host) -> Result<Plan> {
     })
 }
 
-fn tell(options: &Options, alone: &[Latency; 2], report: &Report) {
+fn tell(options: &Options, alone: &[Latency; 2], report: &LoadReport) {
     let (rate, deadline) = (options.rate, options.deadline_ms);
     println!(
         "{rate:.0} requests/s, {CONNECTIONS} connections, {KEYS} keys, deadline {deadline} ms\n"
@@ -170,7 +172,7 @@ fn tell(options: &Options, alone: &[Latency; 2], report: &Report) {
     );
 }
 
-fn tell_memory(samples: &[Sample]) {
+fn tell_memory(samples: &[WatchSample]) {
     println!(
         "\n| second | store | resident MiB | by on_failure | breaker | owing |\n|---|---|---|---|---|---|"
     );
@@ -190,9 +192,9 @@ fn tell_memory(samples: &[Sample]) {
 }
 
 /// Whether all that was promised was kept.
-fn judge(options: &Options, report: &Report, samples: &[Sample]) -> bool {
+fn judge(options: &Options, report: &LoadReport, samples: &[WatchSample]) -> bool {
     let p99 = |part: usize| report.parts.get(part).map_or(f64::MAX, |part| ms(part.p99));
-    let resident = |sample: &Sample| sample.resident / MIB;
+    let resident = |sample: &WatchSample| sample.resident / MIB;
     let of = |store: &'static str| samples.iter().filter(move |sample| sample.store == store);
     let before = of("answers").next_back().map_or(0.0, resident);
     let grown = of("stopped").map(|sample| resident(sample) - before);

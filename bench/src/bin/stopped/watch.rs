@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use super::host::Host;
 
 /// What was seen of the server at a time.
-pub(crate) struct Sample {
+pub(crate) struct WatchSample {
     /// Since the load began.
     pub(crate) at: Duration,
     /// Whether the store answers.
@@ -25,17 +25,17 @@ pub(crate) struct Sample {
 }
 
 /// Who stops and looks.
-pub(crate) struct Watch<'a> {
+pub(crate) struct ProcessWatch<'a> {
     store: &'a Host,
     server: &'a Host,
     /// What is still to come: when, and what the store is told.
     to_do: Vec<(Duration, Signal)>,
     state: &'static str,
     sample_at: Duration,
-    seen: Result<Vec<Sample>>,
+    seen: Result<Vec<WatchSample>>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> ProcessWatch<'a> {
     /// Stops the store at the first mark, and lets it go on at the last.
     pub(crate) fn new(marks: &[Duration], store: &'a Host, server: &'a Host) -> Self {
         let signals = marks.last().map(|mark| (*mark, Signal::CONT));
@@ -80,13 +80,13 @@ impl<'a> Watch<'a> {
     }
 
     /// What was seen, once the load is over.
-    pub(crate) fn end(mut self, at: Duration) -> Result<Vec<Sample>> {
+    pub(crate) fn end(mut self, at: Duration) -> Result<Vec<WatchSample>> {
         self.sample(at);
         self.seen
     }
 
     fn sample(&mut self, at: Duration) {
-        let sample = Sample::take(self.server, at, self.state);
+        let sample = WatchSample::take(self.server, at, self.state);
         match (&mut self.seen, sample) {
             (Ok(seen), Ok(sample)) => seen.push(sample),
             (Ok(_), Err(error)) => self.seen = Err(error),
@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Sample {
+impl WatchSample {
     fn take(server: &Host, at: Duration, store: &'static str) -> Result<Self> {
         let resident = server.resident_bytes()?;
         let page = server.get("/metrics")?;

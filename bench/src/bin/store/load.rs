@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use tollgate_contract::Contracts;
 use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Lot};
-use tollgate_store::{Ask, Book, Engine, Name, Verb};
+use tollgate_store::{Book, Engine, Name, StoreRequest, Verb};
 
 /// So long that only what hangs takes it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ pub(crate) fn book(policies: &[&str]) -> Result<Arc<Book>> {
 
 /// Who asks for how much.
 #[derive(Clone, Copy)]
-pub(crate) struct Load {
+pub(crate) struct StoreLoad {
     pub(crate) callers: u64,
     pub(crate) keys: u64,
     /// Keys that are asked for at once.
@@ -54,7 +54,7 @@ pub(crate) struct Load {
 pub(crate) async fn rate<E: Engine>(
     engine: &Arc<E>,
     book: &Arc<Book>,
-    load: Load,
+    load: StoreLoad,
     time: Duration,
 ) -> Result<f64> {
     let (stop, done) = (
@@ -91,9 +91,9 @@ pub(crate) async fn rate<E: Engine>(
     Ok(count as f64 / elapsed.as_secs_f64())
 }
 
-fn ask(book: &Arc<Book>, name: u64) -> Ask {
+fn ask(book: &Arc<Book>, name: u64) -> StoreRequest {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    Ask {
+    StoreRequest {
         book: Arc::clone(book),
         name: Name(u128::from(name)),
         verb: Verb::Check {

@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use tollgate_parts::{Cluster, Redis as Server, Setup};
+use tollgate_parts::{Redis as Server, RedisCluster, RedisSetup};
 use tollgate_store::Book;
 use tollgate_store_redis::{Config, Redis, Servers};
 
-use load::{FIVE, Load, ONE, book, median, rate};
+use load::{FIVE, ONE, StoreLoad, book, median, rate};
 
 const CALLERS: u64 = 50;
 const KEYS: u64 = 100_000;
@@ -82,7 +82,7 @@ async fn redis() -> Result<()> {
 
 async fn of(engine: &Arc<Redis>, book: &Arc<Book>, keys: u64) -> Result<f64> {
     let (callers, batch) = (CALLERS, 1);
-    let load = Load {
+    let load = StoreLoad {
         callers,
         keys,
         batch,
@@ -91,7 +91,7 @@ async fn of(engine: &Arc<Redis>, book: &Arc<Book>, keys: u64) -> Result<f64> {
 }
 
 async fn cluster(one: &Arc<Book>, five: &Arc<Book>) -> Result<()> {
-    let cluster = Cluster::without_replicas(&Setup::default());
+    let cluster = RedisCluster::without_replicas(&RedisSetup::default());
     let engine = open(&Config::new(Servers::Cluster(cluster.addresses()))).await?;
     let mut rates = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {

@@ -8,7 +8,7 @@ use tollgate_parts::Postgres as Server;
 use tollgate_store::{Book, Engine};
 use tollgate_store_sql::{Postgres, PostgresConfig, Sqlite, SqliteConfig};
 
-use crate::load::{FIVE, Load, ONE, book, median, rate};
+use crate::load::{FIVE, ONE, StoreLoad, book, median, rate};
 
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_secs(1);
@@ -17,7 +17,7 @@ const ROUND: Duration = Duration::from_secs(1);
 struct Row {
     what: &'static str,
     book: Arc<Book>,
-    load: Load,
+    load: StoreLoad,
 }
 
 pub(crate) async fn run() -> Result<()> {
@@ -65,7 +65,7 @@ fn rows() -> Result<Vec<Row>> {
     let row = |what, book: &Arc<Book>, [callers, keys, batch]: [u64; 3]| Row {
         what,
         book: Arc::clone(book),
-        load: Load {
+        load: StoreLoad {
             callers,
             keys,
             batch,

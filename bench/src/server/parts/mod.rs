@@ -9,16 +9,16 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::options::ServerOptions;
-use super::peers::Peers;
+use super::peers::ToolPaths;
 use super::rounds::{Contender, take_turns};
-use super::{Figures, Line};
+use super::{FigureTable, ServerFigure};
 
 pub(crate) use own::{BATCHED, UNARY, batch, memory, open, runtimes};
 pub(crate) use stock::{http, resp, rls};
 
 /// What every part needs.
 pub(crate) struct Context {
-    pub(crate) peers: Peers,
+    pub(crate) peers: ToolPaths,
     pub(crate) rounds: usize,
     pub(crate) slice: Duration,
     pub(crate) keys_in_memory: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(options: &ServerOptions) -> Result<Self> {
         Ok(Self {
-            peers: Peers::ready(options)?,
+            peers: ToolPaths::ready(options)?,
             rounds: options.rounds(),
             slice: options.slice(),
             keys_in_memory: options.keys_in_memory(),
@@ -35,7 +35,7 @@ impl Context {
     }
 
     /// A table of contenders that take turns.
-    fn table(&self, about: About<'_>, contenders: &[Contender<'_>]) -> Result<Figures> {
+    fn table(&self, about: About<'_>, contenders: &[Contender<'_>]) -> Result<FigureTable> {
         let About { name, title, unit } = about;
         eprintln!(" {name}");
         let lines = take_turns(contenders, self.rounds)?;
@@ -55,8 +55,8 @@ struct About<'a> {
     unit: &'static str,
 }
 
-fn figures(about: About<'_>, lines: Vec<Line>) -> Figures {
-    Figures {
+fn figures(about: About<'_>, lines: Vec<ServerFigure>) -> FigureTable {
+    FigureTable {
         name: about.name.to_owned(),
         title: about.title.to_owned(),
         unit: about.unit,

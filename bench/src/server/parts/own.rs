@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use tollgate_load::{
-    Arrivals, Call, Distribution, ErrorCount, ErrorKind, KeyTemplate, Keys, Limit, Pace, Plan,
-    Report,
+    Arrivals, Call, CallLimit, Distribution, ErrorCount, ErrorKind, KeyTemplate, Keys, LoadPlan,
+    LoadReport, Pace,
 };
 
 use super::{About, Context, PER_SECOND, figures};
 use crate::server::host::{Host, redis};
 use crate::server::peers::{LUA, OURS, OURS_SHARED, Runtime, THROTTLECRAB};
 use crate::server::rounds::{Contender, take_turns};
-use crate::server::{Figures, Line};
+use crate::server::{FigureTable, ServerFigure};
 use crate::stopwatch::Spread;
 
 /// A call, and how it is asked.
@@ -59,8 +59,8 @@ impl Asked {
         }
     }
 
-    fn plan(&self, pace: Pace, duration: Duration) -> Result<Plan> {
-        Ok(Plan {
+    fn plan(&self, pace: Pace, duration: Duration) -> Result<LoadPlan> {
+        Ok(LoadPlan {
             others: Vec::new(),
             server: format!("127.0.0.1:{}", self.port).parse()?,
             call: self.call.clone(),
@@ -81,7 +81,7 @@ impl Asked {
         })
     }
 
-    fn run(&self, pace: Pace, duration: Duration) -> Result<Report> {
+    fn run(&self, pace: Pace, duration: Duration) -> Result<LoadReport> {
         let report = tollgate_load::run(&self.plan(pace, duration)?, |_| {})?;
         // What a server was too late for is in the latencies of an open loop.
         let late =
@@ -104,7 +104,7 @@ pub(crate) const UNARY: &str = "RLS, 1 to a call";
 pub(crate) const BATCHED: [&str; 2] = ["/v1/check, 100 to a call", "gubernator, 100 to a call"];
 
 /// Many decisions to a call.
-pub(crate) fn batch(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn batch(context: &Context) -> Result<Vec<FigureTable>> {
     let ours = context.peers.tollgate(Runtime::PerCore)?;
     let unary = Asked::rls(ours.port(0));
     let check = Asked {
@@ -139,14 +139,14 @@ pub(crate) fn batch(context: &Context) -> Result<Vec<Figures>> {
 }
 
 /// Resident bytes per key, each key asked once.
-pub(crate) fn memory(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn memory(context: &Context) -> Result<Vec<FigureTable>> {
     eprintln!(" memory");
     let peers = &context.peers;
     let keys = context.keys_in_memory;
-    let fill = |host: Host, at: usize, call: Call| -> Result<Line> {
+    let fill = |host: Host, at: usize, call: Call| -> Result<ServerFigure> {
         let per_key = bytes_per_key(&host, host.port(at), call, keys)?;
         eprintln!("  {}: {per_key:.1}", host.name);
-        Ok(Line {
+        Ok(ServerFigure {
             server: host.name,
             figure: Spread::of(vec![per_key]),
         })
@@ -192,7 +192,7 @@ fn bytes_per_key(host: &Host, port: u16, call: Call, keys: u64) -> Result<f64> {
 }
 
 /// Latency at half of the closed-loop maximum, at times fixed beforehand.
-pub(crate) fn open(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn open(context: &Context) -> Result<Vec<FigureTable>> {
     let peers = &context.peers;
     let (ours, crab) = (peers.tollgate(Runtime::PerCore)?, peers.throttlecrab()?);
     let crab_resp = Asked {
@@ -219,7 +219,7 @@ pub(crate) fn open(context: &Context) -> Result<Vec<Figures>> {
         .collect()
 }
 
-fn open_row(context: &Context, name: &str, ours: &Asked, crab: &Asked) -> Result<Figures> {
+fn open_row(context: &Context, name: &str, ours: &Asked, crab: &Asked) -> Result<FigureTable> {
     let mut halves = Vec::new();
     for asked in [ours, crab] {
         let most = asked.closed(context.slice)?;
@@ -251,7 +251,7 @@ fn open_row(context: &Context, name: &str, ours: &Asked, crab: &Asked) -> Result
 }
 
 /// One runtime per core with listeners of its own, against one runtime for all.
-pub(crate) fn runtimes(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn runtimes(context: &Context) -> Result<Vec<FigureTable>> {
     let per_core = context.peers.tollgate(Runtime::PerCore)?;
     let shared = context.peers.tollgate(Runtime::Shared)?;
     let of = |host: &Host| {
@@ -281,14 +281,14 @@ pub(crate) fn runtimes(context: &Context) -> Result<Vec<Figures>> {
 }
 
 /// Wide enough never to refuse.
-const WIDE: Limit = Limit {
+const WIDE: CallLimit = CallLimit {
     burst: 1_000_000,
     count: 1_000_000,
     period_secs: 60,
 };
 
 /// A key that was asked once stays known for a minute and a half.
-const SLOW: Limit = Limit {
+const SLOW: CallLimit = CallLimit {
     burst: 1_000,
     count: 1_000,
     period_secs: 86_400,

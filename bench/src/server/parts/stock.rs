@@ -14,12 +14,12 @@ use crate::server::peers::{
 };
 use crate::server::rounds::{Contender, take_turns};
 use crate::server::standin::HelloRequest;
-use crate::server::tools::{Found, RedisBenchmark, h2load, wrk};
-use crate::server::{Figures, Line};
+use crate::server::tools::{RedisBenchmark, ToolResult, h2load, wrk};
+use crate::server::{FigureTable, ServerFigure};
 use crate::stopwatch::Spread;
 
 /// RESP by redis-benchmark: 50 connections, 100 000 keys, three depths; CPU time at depth 1.
-pub(crate) fn resp(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn resp(context: &Context) -> Result<Vec<FigureTable>> {
     let peers = &context.peers;
     let (ours, crab) = (peers.tollgate(Runtime::PerCore)?, peers.throttlecrab()?);
     let (lua, set) = (redis(LUA)?, redis(SET)?);
@@ -77,18 +77,21 @@ pub(crate) fn resp(context: &Context) -> Result<Vec<Figures>> {
 }
 
 /// Runs, and says how much CPU the server took for a request, in microseconds.
-fn with_cpu(host: &Host, run: impl FnOnce() -> Result<Found>) -> Result<(Found, f64)> {
+fn with_cpu(host: &Host, run: impl FnOnce() -> Result<ToolResult>) -> Result<(ToolResult, f64)> {
     let before = host.cpu_ns()?;
     let found = run()?;
     let spent = host.cpu_ns()? - before;
     Ok((found, spent / found.requests / 1000.0))
 }
 
-fn cpu<const N: usize>(names: [&'static str; N], rounds: Vec<Vec<f64>>) -> Figures {
-    let lines = names.into_iter().zip(rounds).map(|(server, rounds)| Line {
-        server,
-        figure: Spread::of(rounds),
-    });
+fn cpu<const N: usize>(names: [&'static str; N], rounds: Vec<Vec<f64>>) -> FigureTable {
+    let lines = names
+        .into_iter()
+        .zip(rounds)
+        .map(|(server, rounds)| ServerFigure {
+            server,
+            figure: Spread::of(rounds),
+        });
     let about = About {
         name: "resp-cpu",
         title: "server CPU per decision at depth 1",
@@ -98,7 +101,7 @@ fn cpu<const N: usize>(names: [&'static str; N], rounds: Vec<Vec<f64>>) -> Figur
 }
 
 /// HTTP/1.1 with keep-alive by wrk: 2 threads, 64 connections, 100 000 keys.
-pub(crate) fn http(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn http(context: &Context) -> Result<Vec<FigureTable>> {
     let peers = &context.peers;
     let ours = peers.tollgate(Runtime::PerCore)?;
     let crab = peers.throttlecrab()?;
@@ -178,7 +181,7 @@ function request() at = at % #requests + 1; return requests[at] end
 }
 
 /// Envoy's rate limit service by h2load: 4 connections with 16 streams each.
-pub(crate) fn rls(context: &Context) -> Result<Vec<Figures>> {
+pub(crate) fn rls(context: &Context) -> Result<Vec<FigureTable>> {
     let peers = &context.peers;
     let ours = peers.tollgate(Runtime::PerCore)?;
     let tonic = stand_in(TONIC, "tonic")?;

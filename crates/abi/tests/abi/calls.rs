@@ -8,7 +8,7 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tollgate::{
-    Answer, Code, Entry, Key, Limiter, Options, Receipt, TOLLGATE_ABI_VERSION,
+    Answer, Code, Key, KeyEntry, Limiter, Options, Receipt, TOLLGATE_ABI_VERSION,
     TOLLGATE_ENTRIES_MAX, TOLLGATE_KEY_BYTES_MAX, TOLLGATE_NUL_TERMINATED, Text, Verdict,
     tollgate_abi_version, tollgate_charge, tollgate_check, tollgate_check_text, tollgate_close,
     tollgate_last_error, tollgate_open, tollgate_open_file, tollgate_peek, tollgate_receipt_free,
@@ -33,14 +33,14 @@ pub(crate) const NOTHING: Text = Text {
     length: 0,
 };
 
-fn entry(name: &[u8], value: &[u8]) -> Entry {
-    Entry {
+fn entry(name: &[u8], value: &[u8]) -> KeyEntry {
+    KeyEntry {
         name: text(name),
         value: text(value),
     }
 }
 
-fn key(entries: &[Entry]) -> Key {
+fn key(entries: &[KeyEntry]) -> Key {
     Key {
         entries: entries.as_ptr(),
         count: entries.len(),
@@ -132,11 +132,11 @@ fn an_answer_says_what_the_limiter_says() {
 #[test]
 fn a_bare_value_and_the_entry_it_stands_for_are_one_key() {
     let limiter = open(CONTRACT);
-    let bare = [Entry {
+    let bare = [KeyEntry {
         name: NOTHING,
         value: text(b"ada"),
     }];
-    let terminated = [Entry {
+    let terminated = [KeyEntry {
         name: NOTHING,
         value: Text {
             data: c"ada".as_ptr(),
@@ -221,7 +221,7 @@ fn null_is_refused_wherever_it_may_not_be_and_charges_nothing() {
     let (place, mut receipt) = (answer.as_mut_ptr(), null_mut());
     let (at, ada_at) = (&raw mut receipt, &raw const ada);
     let mut limiters = null_mut();
-    let hollow = [Entry {
+    let hollow = [KeyEntry {
         name: text(b"user"),
         value: Text {
             data: null(),
@@ -266,7 +266,7 @@ fn null_is_refused_wherever_it_may_not_be_and_charges_nothing() {
 #[test]
 fn keys_that_are_too_long_mixed_or_no_text_are_told_apart() {
     let limiter = open(CONTRACT);
-    let refusal = |entries: &[Entry]| check(limiter, &key(entries), 1).unwrap_err();
+    let refusal = |entries: &[KeyEntry]| check(limiter, &key(entries), 1).unwrap_err();
     let long = vec![b'a'; TOLLGATE_KEY_BYTES_MAX];
     assert!(check(limiter, &key(&[entry(b"", &long)]), 1).is_ok());
     assert_eq!(refusal(&[entry(b"u", &long)]), Code::TooLong);
@@ -274,7 +274,7 @@ fn keys_that_are_too_long_mixed_or_no_text_are_told_apart() {
         data: long.as_ptr().cast(),
         length: usize::MAX - 1,
     };
-    let endless = Entry {
+    let endless = KeyEntry {
         name: text(b"u"),
         value: endless,
     };
@@ -287,7 +287,7 @@ fn keys_that_are_too_long_mixed_or_no_text_are_told_apart() {
     assert_eq!(refusal(&[entry(b"user", b"\xff")]), Code::Utf8);
     assert_eq!(refusal(&[entry(b"us\xc3", b"a")]), Code::Utf8);
     assert!(last_error().contains("from byte 2 on"), "{}", last_error());
-    let bare = Entry {
+    let bare = KeyEntry {
         name: NOTHING,
         value: text(b"\xff\x00"),
     };

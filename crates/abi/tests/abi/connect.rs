@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 use tollgate::{
-    Answer, ClientOptions, Code, Entry, Key, Limiter, Path, TOLLGATE_NODES_MAX, Text,
+    Answer, ClientOptions, Code, Key, KeyEntry, Limiter, Path, TOLLGATE_NODES_MAX, Text,
     tollgate_charge, tollgate_check, tollgate_close, tollgate_connect, tollgate_peek,
     tollgate_refund, tollgate_release, tollgate_reserve, tollgate_reset, tollgate_try_check,
 };
@@ -87,7 +87,7 @@ fn when_nobody_answers_it_is_as_the_options_say() {
             ..options(&nodes)
         };
         let limiter = connect(&options).unwrap();
-        let entries = [Entry {
+        let entries = [KeyEntry {
             name: text(b"user"),
             value: text(b"ada"),
         }];

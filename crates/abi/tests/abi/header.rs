@@ -28,7 +28,7 @@ const SIZES: &str = "\n/*\n The length of a text that ends with a NUL byte.\n */
 const NAMES: [(&str, &str); 11] = [
     ("Code", "tollgate_code"),
     ("Text", "tollgate_text"),
-    ("Entry", "tollgate_entry"),
+    ("KeyEntry", "tollgate_entry"),
     ("Key", "tollgate_key"),
     ("Verdict", "tollgate_verdict"),
     ("Answer", "tollgate_answer"),

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tollgate_catalogue_sql::{Database, Error, Token};
+use tollgate_catalogue_sql::{AdminToken, Database, Error};
 
 use crate::admin::{Books, Office};
 use crate::fault::Fault;
 
 /// What the database said.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct AccessSnapshot {
     /// Tokens that may be used, by what is kept of their secrets.
-    tokens: BTreeMap<String, Token>,
+    tokens: BTreeMap<String, AdminToken>,
     /// The same by their ids.
     digests: BTreeMap<String, String>,
     /// Sessions that were ended on any server.
@@ -26,19 +26,19 @@ pub(super) struct Heard {
 /// What it said last.
 #[derive(Default)]
 pub(crate) struct Hearing {
-    last: Mutex<Option<(Instant, Arc<Heard>)>>,
+    last: Mutex<Option<(Instant, Arc<AccessSnapshot>)>>,
     /// What it was asked for before then is not believed.
     since: Mutex<Option<Instant>>,
     /// Held while it is asked, so that many who want to know ask once.
     turn: tokio::sync::Mutex<()>,
 }
 
-impl Heard {
-    pub(super) fn by_digest(&self, digest: &str) -> Option<&Token> {
+impl AccessSnapshot {
+    pub(super) fn by_digest(&self, digest: &str) -> Option<&AdminToken> {
         self.tokens.get(digest)
     }
 
-    pub(super) fn by_id(&self, id: &str) -> Option<&Token> {
+    pub(super) fn by_id(&self, id: &str) -> Option<&AdminToken> {
         self.tokens.get(self.digests.get(id)?)
     }
 
@@ -66,11 +66,11 @@ impl Hearing {
     }
 
     /// What it said last, however long ago.
-    pub(super) fn last(&self) -> Option<Arc<Heard>> {
+    pub(super) fn last(&self) -> Option<Arc<AccessSnapshot>> {
         self.within(Duration::MAX)
     }
 
-    fn within(&self, age: Duration) -> Option<Arc<Heard>> {
+    fn within(&self, age: Duration) -> Option<Arc<AccessSnapshot>> {
         let (last, since) = (self.last.lock(), *self.since.lock());
         let last = last.as_ref().filter(|(asked, _)| {
             asked.elapsed() <= age && since.is_none_or(|since| since <= *asked)
@@ -80,7 +80,7 @@ impl Hearing {
 }
 
 /// What the database says.
-pub(super) async fn heard(office: &Office) -> Result<Arc<Heard>, Fault> {
+pub(super) async fn heard(office: &Office) -> Result<Arc<AccessSnapshot>, Fault> {
     let hearing = &office.access.hearing;
     let Books::Database(database) = &office.books else {
         return Ok(Arc::default());
@@ -93,7 +93,7 @@ pub(super) async fn heard(office: &Office) -> Result<Arc<Heard>, Fault> {
         return Ok(heard);
     }
     let asked = Instant::now();
-    match Heard::ask(database).await {
+    match AccessSnapshot::ask(database).await {
         Ok(heard) => {
             let heard = Arc::new(heard);
             *hearing.last.lock() = Some((asked, Arc::clone(&heard)));

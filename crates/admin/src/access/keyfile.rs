@@ -18,7 +18,7 @@ use tollgate_kit::base64;
 use tollgate_sqlite::private;
 
 /// A key of sessions and links.
-pub struct Key(pub(super) [u8; KEY_BYTES]);
+pub struct SigningKey(pub(super) [u8; KEY_BYTES]);
 
 /// Why a key file cannot be used. No variant holds a key.
 #[derive(Debug)]
@@ -52,13 +52,13 @@ impl fmt::Display for KeyError {
 
 impl core::error::Error for KeyError {}
 
-impl fmt::Debug for Key {
+impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("SigningKey(…)")
     }
 }
 
-impl Key {
+impl SigningKey {
     /// A fresh one.
     pub fn draw() -> Result<Self, KeyError> {
         let mut key = [0; KEY_BYTES];
@@ -112,18 +112,21 @@ mod tests {
     fn what_is_written_is_read_by_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        let (key, other) = (Key::draw().unwrap(), Key::draw().unwrap());
+        let (key, other) = (SigningKey::draw().unwrap(), SigningKey::draw().unwrap());
         key.create(&path).unwrap();
-        assert_eq!(Key::read(&path).unwrap().0, key.0);
+        assert_eq!(SigningKey::read(&path).unwrap().0, key.0);
         assert!(matches!(other.create(&path), Err(KeyError::File(_))));
         other.replace(&path).unwrap();
-        assert_eq!(Key::read(&path).unwrap().0, other.0);
+        assert_eq!(SigningKey::read(&path).unwrap().0, other.0);
         set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(Key::read(&path), Err(KeyError::Open(0o644))));
+        assert!(matches!(
+            SigningKey::read(&path),
+            Err(KeyError::Open(0o644))
+        ));
         for text in ["", "key: short\n", "key: a\nkey: b\n", "secret: x\n"] {
             private::replace(&path, text.as_bytes()).unwrap();
             assert!(
-                matches!(Key::read(&path), Err(KeyError::Malformed)),
+                matches!(SigningKey::read(&path), Err(KeyError::Malformed)),
                 "{text}"
             );
         }

@@ -21,7 +21,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue};
 use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
-use tollgate_catalogue_sql::{Database, Role, Token, digest_of};
+use tollgate_catalogue_sql::{AdminToken, Database, Role, digest_of};
 use tollgate_serve::access::client;
 use tollgate_serve::guard::Guard;
 use tollgate_serve::settings::{KeyPlace, TOKEN_BYTES_MIN};
@@ -32,10 +32,10 @@ use crate::fault::Fault;
 use crate::time::now_ns;
 use heard::{Hearing, heard};
 use seal::Seal;
-use sessions::Ended;
+use sessions::EndedSessions;
 use signins::SignIns;
 
-pub use keyfile::{Key, KeyError};
+pub use keyfile::{KeyError, SigningKey};
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    fn of(token: &Token) -> Self {
+    fn of(token: &AdminToken) -> Self {
         Self {
             name: token.name.clone(),
             role: token.role,
@@ -76,9 +76,9 @@ impl Caller {
 
 /// Where a request comes from: an address, behind proxies whose word is taken, or a Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Client(Option<IpAddr>);
+pub(crate) struct ClientOrigin(Option<IpAddr>);
 
-impl Client {
+impl ClientOrigin {
     /// The client of a request with these fields.
     pub(crate) fn of(office: &Office, peer: &Peer, headers: &HeaderMap) -> Self {
         let lines = headers.get_all(office.proxies.header.name()).into_iter();
@@ -87,7 +87,7 @@ impl Client {
     }
 }
 
-impl fmt::Display for Client {
+impl fmt::Display for ClientOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(address) => address.fmt(f),
@@ -103,7 +103,7 @@ pub(crate) struct Access {
     guard: Guard,
     pub(crate) seal: Seal,
     hearing: Hearing,
-    ended: Ended,
+    ended: EndedSessions,
     sign_ins: SignIns,
     /// When the database was told last that a token is used, by its id.
     touched: Mutex<BTreeMap<String, Instant>>,
@@ -122,7 +122,7 @@ impl Access {
             guard: Guard::new()?,
             seal: Seal::at(key)?,
             hearing: Hearing::default(),
-            ended: Ended::default(),
+            ended: EndedSessions::default(),
             sign_ins: SignIns::default(),
             touched: Mutex::default(),
         })
@@ -160,7 +160,7 @@ impl Access {
 pub(crate) async fn caller(
     office: &Office,
     headers: &HeaderMap,
-    client: Client,
+    client: ClientOrigin,
 ) -> Result<Caller, Fault> {
     if let Some(line) = headers.get(AUTHORIZATION) {
         let secret = line.to_str().ok().and_then(bearer);
@@ -184,7 +184,7 @@ pub(crate) const NOBODY: &str =
 pub(crate) async fn by_secret(
     office: &Office,
     secret: &str,
-    client: Client,
+    client: ClientOrigin,
 ) -> Result<Caller, Fault> {
     let found = look_up(office, secret, client).await;
     if let Err(fault) = &found
@@ -195,7 +195,7 @@ pub(crate) async fn by_secret(
     found
 }
 
-async fn look_up(office: &Office, secret: &str, client: Client) -> Result<Caller, Fault> {
+async fn look_up(office: &Office, secret: &str, client: ClientOrigin) -> Result<Caller, Fault> {
     let (access, digest) = (&office.access, digest_of(secret));
     if let Some(preset) = &access.preset
         && bool::from(preset.as_bytes().ct_eq(digest.as_bytes()))

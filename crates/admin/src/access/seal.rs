@@ -12,7 +12,7 @@ use tollgate_kit::base64;
 use tollgate_serve::settings::KeyPlace;
 use tollgate_sqlite::private;
 
-use super::keyfile::{Key, KeyError};
+use super::keyfile::{KeyError, SigningKey};
 use crate::fault::Fault;
 
 /// The key, and where it is.
@@ -30,7 +30,7 @@ impl Seal {
             KeyPlace::Given(path) => {
                 let failed =
                     |error| format!("the key of sessions and links, {}: {error}", path.display());
-                Key::read(&path).map_err(failed)?;
+                SigningKey::read(&path).map_err(failed)?;
                 Some(path)
             }
             KeyPlace::Own(path) => {
@@ -59,13 +59,13 @@ impl Seal {
         let failed = |error| Fault::unavailable(format!("the key of sessions and links: {error}"));
         let key = if let Some(path) = &self.file {
             let at = |error| failed(format!("{}: {error}", path.display()));
-            Key::read(path).map_err(at)?
+            SigningKey::read(path).map_err(at)?
         } else {
             tracing::warn!(
                 "the key of sessions and signed links is kept nowhere: they end with this process, and no other server knows \
                  them; name a `key_file` in `catalogue`, or a `data_dir`"
             );
-            Key::draw().map_err(|error| failed(error.to_string()))?
+            SigningKey::draw().map_err(|error| failed(error.to_string()))?
         };
         let key = made(&key);
         *known = Some((Instant::now(), key.clone()));
@@ -93,32 +93,32 @@ impl Seal {
     }
 
     /// What tells a secret from every other to whoever has the key, and to nobody else.
-    pub(crate) fn mark(&self, purpose: &str, secret: &str) -> Result<Mark, Fault> {
+    pub(crate) fn mark(&self, purpose: &str, secret: &str) -> Result<SealMark, Fault> {
         let tag = hmac::sign(&self.key()?, &bound(purpose, secret.as_bytes()));
         let mut mark = [0; MARK_BYTES];
         mark.iter_mut()
             .zip(tag.as_ref())
             .for_each(|(to, from)| *to = *from);
-        Ok(Mark(mark))
+        Ok(SealMark(mark))
     }
 }
 
 /// See [`Seal::mark`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark(pub(crate) [u8; MARK_BYTES]);
+pub(crate) struct SealMark(pub(crate) [u8; MARK_BYTES]);
 
-impl PartialEq for Mark {
+impl PartialEq for SealMark {
     /// In a time that tells nothing.
     fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
 
-impl Eq for Mark {}
+impl Eq for SealMark {}
 
 /// Makes a file of this server's own where there is none, and looks whether it can be used.
 fn own(path: &Path) -> Result<(), KeyError> {
-    match Key::draw()?.create(path) {
+    match SigningKey::draw()?.create(path) {
         Ok(()) => {
             let path = path.display();
             tracing::info!(%path, "made the key of sessions and signed links");
@@ -127,7 +127,7 @@ fn own(path: &Path) -> Result<(), KeyError> {
         // There is one: of an earlier start, or of another server on this database.
         Err(KeyError::File(error)) if error.kind() == io::ErrorKind::AlreadyExists => {
             narrow(path).map_err(KeyError::File)?;
-            Key::read(path).map(drop)
+            SigningKey::read(path).map(drop)
         }
         Err(error) => Err(error),
     }
@@ -143,7 +143,7 @@ fn narrow(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn made(key: &Key) -> hmac::Key {
+fn made(key: &SigningKey) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, &key.0)
 }
 

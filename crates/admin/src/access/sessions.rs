@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tollgate_kit::Reader;
 
 use super::heard::heard;
-use super::seal::{Mark, Seal};
+use super::seal::{Seal, SealMark};
 use super::{Caller, PRESET, preset_caller};
 use crate::admin::{Books, Office};
 use crate::fault::Fault;
@@ -31,14 +31,14 @@ pub(crate) struct Session {
     /// Tells it from every other.
     number: u64,
     /// Of the secret it was begun with.
-    mark: Mark,
+    mark: SealMark,
 }
 
 /// Sessions that were ended here before their time, with when that is.
 #[derive(Default)]
-pub(crate) struct Ended(Mutex<BTreeMap<u64, u64>>);
+pub(crate) struct EndedSessions(Mutex<BTreeMap<u64, u64>>);
 
-impl Ended {
+impl EndedSessions {
     fn add(&self, session: &Session) {
         let (mut ended, now) = (self.0.lock(), now_ns());
         ended.retain(|_, until| *until > now);
@@ -81,7 +81,7 @@ impl Session {
             begun_ns: u64::from_be_bytes(reader.array()?),
             used_ns: u64::from_be_bytes(reader.array()?),
             number: u64::from_be_bytes(reader.array()?),
-            mark: Mark(reader.array()?),
+            mark: SealMark(reader.array()?),
             token: std::str::from_utf8(reader.0).ok()?.to_owned(),
         })
     }
@@ -238,7 +238,7 @@ mod tests {
             begun_ns: at(begun),
             used_ns: at(used),
             number: 7,
-            mark: Mark([3; 16]),
+            mark: SealMark([3; 16]),
         };
         let read = Session::read(&session(1, 2).words()).unwrap();
         assert_eq!(read, session(1, 2));

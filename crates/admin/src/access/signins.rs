@@ -9,9 +9,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tollgate_catalogue_sql::Entry;
+use tollgate_catalogue_sql::AuditEntry;
 
-use super::Client;
+use super::ClientOrigin;
 use crate::admin::{Books, Office};
 
 /// Refusals of this minute.
@@ -77,13 +77,13 @@ impl Minute {
 }
 
 /// Writes down that a token let somebody in.
-pub(crate) async fn admitted(office: &Office, who: &str, client: Client) {
+pub(crate) async fn admitted(office: &Office, who: &str, client: ClientOrigin) {
     tracing::info!(who, %client, "signed in to the console");
     keep(office, who, Line(client.to_string(), "done".to_owned())).await;
 }
 
 /// Writes down that a token was refused, or counts it.
-pub(super) async fn refused(office: &Office, client: Client) {
+pub(super) async fn refused(office: &Office, client: ClientOrigin) {
     let origin = client.to_string();
     let (lines, is_first) = {
         let mut minute = office.access.sign_ins.0.lock();
@@ -120,12 +120,12 @@ async fn keep(office: &Office, who: &str, Line(origin, outcome): Line) {
     let Books::Database(database) = &office.books else {
         return;
     };
-    let entry = Entry {
+    let entry = AuditEntry {
         who: who.to_owned(),
         origin,
         what: "sign in".to_owned(),
         outcome,
-        ..Entry::default()
+        ..AuditEntry::default()
     };
     if let Err(error) = database.audit(&entry).await {
         tracing::warn!(%error, "the audit could not be written");

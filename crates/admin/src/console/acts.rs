@@ -6,16 +6,16 @@ use tollgate_console::editor::{AssignmentDraft, Fields};
 use tollgate_console::page::as_part;
 use tollgate_limit::Cost;
 
-use super::desk::{Done, Page, onward};
+use super::desk::{Done, PageRequest, onward};
 use super::inner::{Body, encoded};
 use super::told::text;
 use super::why::{Typed, here, why};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time;
 
 /// Does something for a key, or for one of its entries.
-pub(super) async fn act(page: &Page, what: &str) -> Result<Answer, Fault> {
+pub(super) async fn act(page: &PageRequest, what: &str) -> Result<Reply, Fault> {
     let form = &page.form;
     let identity = form.get("identity");
     let done = match what {
@@ -35,7 +35,7 @@ pub(super) async fn act(page: &Page, what: &str) -> Result<Answer, Fault> {
 }
 
 /// Takes an assignment or a ban away.
-async fn remove(page: &Page, place: &str, form: &Fields) -> Result<Value, Fault> {
+async fn remove(page: &PageRequest, place: &str, form: &Fields) -> Result<Value, Fault> {
     let (id, reason) = (encoded(form.get("id")), encoded(form.get("reason")));
     let body = Body {
         seen: form.get("version").parse().ok(),
@@ -51,7 +51,7 @@ async fn remove(page: &Page, place: &str, form: &Fields) -> Result<Value, Fault>
 }
 
 /// Acts on what is counted.
-async fn key(page: &Page, what: &str, form: &Fields) -> Result<Value, Fault> {
+async fn key(page: &PageRequest, what: &str, form: &Fields) -> Result<Value, Fault> {
     let key = Typed::read(form.get("key"))?;
     let cost = match form.get("cost") {
         "" => 1,
@@ -71,7 +71,7 @@ async fn key(page: &Page, what: &str, form: &Fields) -> Result<Value, Fault> {
         .await
 }
 
-async fn ban(page: &Page, form: &Fields) -> Result<Value, Fault> {
+async fn ban(page: &PageRequest, form: &Fields) -> Result<Value, Fault> {
     let (identity, reason) = (form.get("identity"), form.get("reason"));
     let mut ban = json!({ "identity": identity });
     if !reason.is_empty() {
@@ -133,7 +133,7 @@ pub(super) fn days(form: &Fields) -> Result<Option<u64>, Fault> {
 }
 
 /// Makes a link and shows it once.
-async fn link(page: &Page, identity: &str, form: &Fields) -> Result<Answer, Fault> {
+async fn link(page: &PageRequest, identity: &str, form: &Fields) -> Result<Reply, Fault> {
     let days = days(form)?;
     let path = format!("/identities/{}/link", encoded(identity));
     let body = json!({ "days": days }).to_string();
@@ -144,7 +144,7 @@ async fn link(page: &Page, identity: &str, form: &Fields) -> Result<Answer, Faul
     why(page, form.get("key"), Some(text(&made["path"]))).await
 }
 
-async fn assign(page: &Page, form: &Fields) -> Result<Value, Fault> {
+async fn assign(page: &PageRequest, form: &Fields) -> Result<Value, Fault> {
     let draft = AssignmentDraft::from_fields(form);
     let id = match (draft.word("id"), draft.word("contract")) {
         ("", "") => draft.word("identity").to_owned(),

@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 use tollgate_console::number;
-use tollgate_console::page::{self, Cluster, Counted, Freshness, GatewayRow, NodeRow};
+use tollgate_console::page::{self, ClusterPage, CountedPolicy, Freshness, GatewayRow, NodeRow};
 use tollgate_contract::Coordination;
 use tollgate_serve::annex::DelaysView;
 use tollgate_serve::cluster::{MissingView, RollView};
 use tollgate_serve::modes::{self, view::ModePolicyView};
 
-use super::desk::Page;
+use super::desk::PageRequest;
 use super::fit::{Fit, fitted};
 use super::told::{list, text};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 
 /// The nodes.
-pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn cluster(page: &PageRequest) -> Result<Reply, Fault> {
     let told = page.inner.get("/cluster").await?;
     let load = page.inner.get("/load").await.unwrap_or_default();
     let now = page.inner.get("/now").await?;
@@ -32,7 +32,7 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
     nodes.extend(list(&told["peers"]).map(|peer| node(peer, &load)));
     let roll: RollView = serde_json::from_value(told.clone()).unwrap_or_default();
     nodes.extend(roll.missing.iter().map(missing));
-    let view = Cluster {
+    let view = ClusterPage {
         missing: roll.sentence(),
         partition: partition(&nodes),
         nodes,
@@ -46,7 +46,7 @@ pub(super) async fn cluster(page: &Page) -> Result<Answer, Fault> {
 }
 
 /// Leaves out what has no room.
-fn cut(view: &mut Cluster, fit: &mut Fit) {
+fn cut(view: &mut ClusterPage, fit: &mut Fit) {
     fit.cut(&mut view.nodes);
     fit.cut(&mut view.counted);
 }
@@ -104,9 +104,9 @@ fn partition(nodes: &[NodeRow]) -> Option<String> {
 }
 
 /// What this node shows of policies that nodes count together by a mode.
-fn counted(page: &Page, mode: Coordination) -> Vec<Counted> {
+fn counted(page: &PageRequest, mode: Coordination) -> Vec<CountedPolicy> {
     let view = modes::view(&page.inner.shared, mode);
-    let policy = |policy: &ModePolicyView| Counted {
+    let policy = |policy: &ModePolicyView| CountedPolicy {
         contract: policy.contract.clone(),
         policy: policy.policy.clone(),
         mode: mode.row().label.to_owned(),
@@ -133,7 +133,7 @@ fn figures(of: &str, all: &Map<String, Value>) -> Vec<(String, String)> {
 }
 
 /// The gateway that this server is.
-fn gateway(page: &Page) -> Option<GatewayRow> {
+fn gateway(page: &PageRequest) -> Option<GatewayRow> {
     let view = page.inner.shared.annex.get()?.view();
     let delays = |of: &DelaysView| {
         let found = [of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms];

@@ -10,15 +10,15 @@ use tollgate_serve::shared::Shared;
 
 use super::desk::{html, stranger};
 use super::fit::{Fit, fitted};
-use super::inner::Inner;
+use super::inner::SignedIn;
 use super::people::states;
 use super::told::{list, some};
 use super::why::{Typed, explained, recent};
 use super::{MY, figures, is_read_by_people};
 use crate::access::links::{self, LinkError};
-use crate::access::{Caller, Client};
+use crate::access::{Caller, ClientOrigin};
 use crate::admin::Office;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time;
 
@@ -27,15 +27,15 @@ pub(super) async fn mine(
     office: Arc<Office>,
     shared: Arc<Shared>,
     visit: &Visit,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let path = visit.request.uri().path();
-    let client = Client::of(&office, &visit.peer, visit.request.headers());
+    let client = ClientOrigin::of(&office, &visit.peer, visit.request.headers());
     let signed = path.strip_prefix(MY).unwrap_or_default();
     let opened = links::open(&office.access.seal, signed, time::now_ns())?;
     let is_page = is_read_by_people(visit.request.headers());
     match opened {
         Ok(identity) if is_page => {
-            let inner = Inner {
+            let inner = SignedIn {
                 office,
                 shared,
                 caller: Caller::looking("customer"),
@@ -43,13 +43,13 @@ pub(super) async fn mine(
             };
             shown(&inner, visit, &identity.to_string()).await
         }
-        Ok(identity) => Ok(Answer::json(&json!({ "identity": identity.to_string() }))),
+        Ok(identity) => Ok(Reply::json(&json!({ "identity": identity.to_string() }))),
         Err(error) if is_page => Ok(closed(visit, error)),
         Err(error) => Err(Fault::forbidden(error.told())),
     }
 }
 
-async fn shown(inner: &Inner, visit: &Visit, identity: &str) -> Result<Answer, Fault> {
+async fn shown(inner: &SignedIn, visit: &Visit, identity: &str) -> Result<Reply, Fault> {
     let frame = stranger(&visit.request);
     let key = Typed::read(&page::as_part(identity))?;
     let mut told = explained(inner, &key, "").await?;
@@ -83,7 +83,7 @@ fn most(used: &[UsedRow], of: impl Fn(&UsedRow) -> Tally) -> Tally {
 }
 
 /// A link that opens nothing.
-fn closed(visit: &Visit, error: LinkError) -> Answer {
+fn closed(visit: &Visit, error: LinkError) -> Reply {
     let sentence = match error {
         LinkError::Expired => "The time of this link is up.",
         LinkError::Tampered => "This link is not whole: a part of it is missing or was changed.",
@@ -98,7 +98,7 @@ fn closed(visit: &Visit, error: LinkError) -> Answer {
 }
 
 /// What a customer is told where something else went wrong: there is nothing for them to sign in to.
-pub(super) fn failed(visit: &Visit, fault: &Fault) -> Answer {
+pub(super) fn failed(visit: &Visit, fault: &Fault) -> Reply {
     let view = Closed {
         sentence: fault.message().to_owned(),
         advice: "Try again in a while.".to_owned(),

@@ -6,27 +6,27 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value;
 use tollgate_console::assets::CONTENT_SECURITY_POLICY as POLICY;
 use tollgate_console::editor::Fields;
-use tollgate_console::{Frame, Moment, Notice, Role, Theme, Url, Who};
+use tollgate_console::{Moment, Notice, PageFrame, Theme, TokenRole, Url, Who};
 
-use super::inner::Inner;
+use super::inner::SignedIn;
 use crate::access::sessions;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time;
 
 /// One request for a page.
-pub(super) struct Page {
-    pub(super) inner: Inner,
-    pub(super) frame: Frame,
+pub(super) struct PageRequest {
+    pub(super) inner: SignedIn,
+    pub(super) frame: PageFrame,
     /// What stands in the address.
     pub(super) query: Fields,
     /// What was typed.
     pub(super) form: Fields,
 }
 
-impl Page {
+impl PageRequest {
     /// Whoever is signed in, with what they sent. What changes something must come from a page of ours.
-    pub(super) async fn new(inner: Inner, request: &Request<Bytes>) -> Result<Self, Fault> {
+    pub(super) async fn new(inner: SignedIn, request: &Request<Bytes>) -> Result<Self, Fault> {
         let body = (*request.method() == Method::POST).then(|| request.body());
         let form = body.map_or_else(Fields::default, |body| {
             Fields::parse(&String::from_utf8_lossy(body))
@@ -40,7 +40,7 @@ impl Page {
         let query = Fields::parse(request.uri().query().unwrap_or(""));
         let csrf = sessions::csrf(&inner.office, session)?;
         let status = inner.get("/status").await?;
-        let frame = Frame {
+        let frame = PageFrame {
             who: Some(Who {
                 name: inner.caller.name.clone(),
                 role: role(inner.caller.role.name()),
@@ -61,18 +61,18 @@ impl Page {
 }
 
 /// The frame for somebody who is not known yet.
-pub(super) fn stranger(request: &Request<Bytes>) -> Frame {
+pub(super) fn stranger(request: &Request<Bytes>) -> PageFrame {
     let headers = request.headers();
     let host = headers.get(HOST).and_then(|line| line.to_str().ok());
     // What a form was answered with cannot be looked at again.
     let here = request.uri().path_and_query();
     let here = here.filter(|_| *request.method() == Method::GET);
-    Frame {
+    PageFrame {
         theme: theme(headers),
         here: here.map_or("/console", |here| here.as_str()).to_owned(),
         now: now(),
         node: host.unwrap_or_default().to_owned(),
-        ..Frame::default()
+        ..PageFrame::default()
     }
 }
 
@@ -80,9 +80,9 @@ pub(super) fn now() -> Moment {
     Moment(i64::try_from(time::now_ns() / 1_000_000).unwrap_or(i64::MAX))
 }
 
-pub(super) fn role(name: &str) -> Role {
-    let found = Role::ALL.into_iter().find(|role| role.name() == name);
-    found.unwrap_or(Role::Viewer)
+pub(super) fn role(name: &str) -> TokenRole {
+    let found = TokenRole::ALL.into_iter().find(|role| role.name() == name);
+    found.unwrap_or(TokenRole::Viewer)
 }
 
 fn read_only(status: &Value) -> Option<String> {
@@ -173,16 +173,16 @@ impl Done {
 }
 
 /// A page on its way out.
-pub(super) fn html(page: String) -> Answer {
-    Answer::text("text/html; charset=utf-8", page).line(CONTENT_SECURITY_POLICY, POLICY)
+pub(super) fn html(page: String) -> Reply {
+    Reply::text("text/html; charset=utf-8", page).line(CONTENT_SECURITY_POLICY, POLICY)
 }
 
 /// On to another page.
-pub(super) fn onward(to: &Url) -> Answer {
-    Answer::bare(StatusCode::SEE_OTHER).line(LOCATION, &to.to_string())
+pub(super) fn onward(to: &Url) -> Reply {
+    Reply::bare(StatusCode::SEE_OTHER).line(LOCATION, &to.to_string())
 }
 
 /// A file that changes its name with its content.
-pub(super) fn file(asset: tollgate_console::assets::Asset) -> Answer {
-    Answer::text(asset.kind, asset.text).line(CACHE_CONTROL, "public, max-age=31536000, immutable")
+pub(super) fn file(asset: tollgate_console::assets::Asset) -> Reply {
+    Reply::text(asset.kind, asset.text).line(CACHE_CONTROL, "public, max-age=31536000, immutable")
 }

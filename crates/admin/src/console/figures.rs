@@ -13,11 +13,11 @@ use tollgate_console::chart::{Latency, Quantiles, Tally, Traffic};
 use tollgate_console::page::{self, UsedRow};
 use tollgate_serve::statistics::ReadError;
 use tollgate_stats::{
-    By, Counts, DAY_S, HOUR_S, MINUTE_S, Point, Ranking, Said, Step, TopRow, Usage, UsageRow, date,
-    day_of_date,
+    By, Counts, DAY_S, HOUR_S, MINUTE_S, Point, Ranking, RecordedVerdict, Step, TopRow, Usage,
+    UsageRow, date, day_of_date,
 };
 
-use super::inner::Inner;
+use super::inner::SignedIn;
 use super::told::{at_ms, at_ns, items, number, text};
 use crate::admin::Books;
 use crate::fault::Fault;
@@ -32,7 +32,7 @@ pub(super) struct Hour {
 }
 
 /// The last hour of a contract; of all where it is empty.
-pub(super) async fn hour(inner: &Inner, contract: &str) -> Result<Option<Hour>, Fault> {
+pub(super) async fn hour(inner: &SignedIn, contract: &str) -> Result<Option<Hour>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(None);
     };
@@ -57,7 +57,7 @@ pub(super) async fn hour(inner: &Inner, contract: &str) -> Result<Option<Hour>, 
 }
 
 /// How long answers took in the same minutes, on this node.
-pub(super) fn latency(inner: &Inner) -> Latency {
+pub(super) fn latency(inner: &SignedIn) -> Latency {
     let timing = &inner.office.timing;
     let first = first_minute();
     let times = |minute| {
@@ -76,7 +76,7 @@ pub(super) fn latency(inner: &Inner) -> Latency {
 
 /// Requests of the last hour by contract, of these.
 pub(super) async fn tallies(
-    inner: &Inner,
+    inner: &SignedIn,
     contracts: Vec<String>,
     step: Step,
 ) -> Result<BTreeMap<String, Counts>, Fault> {
@@ -91,7 +91,7 @@ pub(super) async fn tallies(
 
 /// What was used today and this month by somebody whom contracts count under these names; `None` where nobody counts.
 pub(super) async fn used(
-    inner: &Inner,
+    inner: &SignedIn,
     counted: &[(String, String)],
 ) -> Result<Option<Vec<UsedRow>>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
@@ -129,7 +129,11 @@ pub(super) async fn used(
 
 /// Who was counted under names that begin so in the last week, or among all in the last day; those first who came most.
 /// Where nothing is kept, of the requests that this node remembers.
-pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec<TopRow>, Fault> {
+pub(super) async fn seen(
+    inner: &SignedIn,
+    prefix: &str,
+    most: usize,
+) -> Result<Vec<TopRow>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(Vec::new());
     };
@@ -152,9 +156,9 @@ pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec
             if identity.starts_with(prefix) {
                 let counts = found.entry((identity, row.contract.clone())).or_default();
                 match row.said {
-                    Said::Allow => counts.allowed += 1,
-                    Said::Delay => counts.delayed += 1,
-                    Said::Deny => counts.denied += 1,
+                    RecordedVerdict::Allow => counts.allowed += 1,
+                    RecordedVerdict::Delay => counts.delayed += 1,
+                    RecordedVerdict::Deny => counts.denied += 1,
                 }
             }
         }
@@ -168,7 +172,7 @@ pub(super) async fn seen(inner: &Inner, prefix: &str, most: usize) -> Result<Vec
 }
 
 /// All that was counted in days, in hours where they are few, and what it cost; `None` where nothing is kept.
-pub(super) async fn sums(inner: &Inner, asked: Usage) -> Result<Option<(Traffic, u64)>, Fault> {
+pub(super) async fn sums(inner: &SignedIn, asked: Usage) -> Result<Option<(Traffic, u64)>, Fault> {
     let Some(reader) = inner.shared.statistics.get() else {
         return Ok(None);
     };
@@ -198,7 +202,7 @@ pub(super) async fn sums(inner: &Inner, asked: Usage) -> Result<Option<(Traffic,
 
 /// The first rows of usage by an order other than that of days.
 pub(super) async fn usage_first(
-    inner: &Inner,
+    inner: &SignedIn,
     asked: Usage,
     by: By,
     most: usize,
@@ -212,7 +216,7 @@ pub(super) async fn usage_first(
 
 /// When the things of a list were changed last, by id. What a file says has no time.
 pub(super) async fn changed(
-    inner: &Inner,
+    inner: &SignedIn,
     kind: Kind,
     told: &Value,
 ) -> Result<BTreeMap<String, Moment>, Fault> {
@@ -227,7 +231,7 @@ pub(super) async fn changed(
 
 /// How many assignments are on plans.
 pub(super) async fn assigned(
-    inner: &Inner,
+    inner: &SignedIn,
     plans: Vec<String>,
 ) -> Result<BTreeMap<String, u64>, Fault> {
     let Some(database) = database(inner) else {
@@ -236,7 +240,7 @@ pub(super) async fn assigned(
     Ok(database.assigned(plans).await?.into_iter().collect())
 }
 
-fn database(inner: &Inner) -> Option<&Database> {
+fn database(inner: &SignedIn) -> Option<&Database> {
     match &inner.office.books {
         Books::Database(database) => Some(database),
         Books::File(_) => None,

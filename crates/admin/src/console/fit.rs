@@ -3,10 +3,10 @@
 //!
 //! Not here: what a row shows. A document that is edited is shown whole, so that its page is as large as it is.
 
-use tollgate_console::{Frame, PAGE_BYTES_MAX};
+use tollgate_console::{PAGE_BYTES_MAX, PageFrame};
 
 use super::desk::html;
-use crate::answer::Answer;
+use crate::answer::Reply;
 
 /// How many rows of each list a page has room for.
 pub(super) struct Fit {
@@ -44,7 +44,7 @@ impl Fit {
 
     /// The page as an answer, where it is small enough. Otherwise it is to be made again, with the fewer rows that
     /// there are from here on.
-    pub(super) fn take(&mut self, page: String) -> Option<Answer> {
+    pub(super) fn take(&mut self, page: String) -> Option<Reply> {
         if page.len() < PAGE_BYTES_MAX || self.is_least() {
             return Some(html(page));
         }
@@ -57,11 +57,11 @@ impl Fit {
 
 /// A page of lists that have no next page: `cut` leaves out of each what has no room.
 pub(super) fn fitted<V: Clone>(
-    frame: &Frame,
+    frame: &PageFrame,
     view: &V,
     cut: impl Fn(&mut V, &mut Fit),
-    show: impl Fn(&Frame, &V) -> String,
-) -> Answer {
+    show: impl Fn(&PageFrame, &V) -> String,
+) -> Reply {
     let whole = show(frame, view);
     if whole.len() < PAGE_BYTES_MAX {
         return html(whole);
@@ -70,7 +70,7 @@ pub(super) fn fitted<V: Clone>(
     loop {
         let mut view = view.clone();
         cut(&mut view, &mut fit);
-        let frame = Frame {
+        let frame = PageFrame {
             left_out: fit.left_out,
             ..frame.clone()
         };

@@ -4,23 +4,24 @@ use http::Method;
 use serde_json::{Value, json};
 use tollgate_console::Url;
 use tollgate_console::page::{
-    self, Audit, AuditRow, Health, Load, NewSecret, Overview, Settings, State, TokenRow,
+    self, Audit, AuditRow, ContractLoad, Health, HealthLevel, NewSecret, Overview, SettingsPage,
+    TokenRow,
 };
 use tollgate_stats::Step;
 
 use super::acts::days;
-use super::desk::{Page, onward, role};
+use super::desk::{PageRequest, onward, role};
 use super::figures;
 use super::fit::{Fit, fitted};
-use super::inner::{Body, Inner, encoded};
+use super::inner::{Body, SignedIn, encoded};
 use super::told::{change, items, list, moment, some, text, texts};
 use crate::access::signins::REFUSED;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::time::{self, SECOND_NS};
 
 /// How everything is.
-pub(super) async fn overview(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn overview(page: &PageRequest) -> Result<Reply, Fault> {
     let inner = &page.inner;
     let status = inner.get("/status").await?;
     let cluster = inner.get("/cluster").await?;
@@ -50,7 +51,7 @@ pub(super) async fn overview(page: &Page) -> Result<Answer, Fault> {
 }
 
 /// The contracts that denied most in the last hour: found by hours, then counted by minutes.
-async fn denying(inner: &Inner) -> Result<Vec<Load>, Fault> {
+async fn denying(inner: &SignedIn) -> Result<Vec<ContractLoad>, Fault> {
     let ids = {
         let node = inner.shared.engine.node();
         let all = node.contracts().as_slice().iter();
@@ -67,9 +68,9 @@ async fn denying(inner: &Inner) -> Result<Vec<Load>, Fault> {
     most.sort_by_key(|(_, denied)| core::cmp::Reverse(*denied));
     let first = most.into_iter().take(DENYING).map(|(id, _)| id).collect();
     let by_minute = figures::tallies(inner, first, Step::Minute).await?;
-    let mut loads: Vec<Load> = by_minute
+    let mut loads: Vec<ContractLoad> = by_minute
         .into_iter()
-        .map(|(contract, counts)| Load {
+        .map(|(contract, counts)| ContractLoad {
             contract,
             tally: figures::tally(&counts),
             rate: per_second(counts.asked()),
@@ -94,25 +95,25 @@ fn health(status: &Value, cluster: &Value) -> Health {
     troubles.extend(others);
     let (state, sentence, advice) = if status["ready"] != true {
         (
-            State::Bad,
+            HealthLevel::Bad,
             "This node is not ready.".to_owned(),
             Some(troubles.join("; ")),
         )
     } else if let Some(trouble) = catalogue["trouble"].as_str() {
         (
-            State::Warn,
+            HealthLevel::Warn,
             "The database of contracts does not answer; this node decides by its last copy."
                 .to_owned(),
             Some(trouble.to_owned()),
         )
     } else if !troubles.is_empty() {
         (
-            State::Warn,
+            HealthLevel::Warn,
             "This node decides, with trouble.".to_owned(),
             Some(troubles.join("; ")),
         )
     } else {
-        (State::Good, "This node decides.".to_owned(), None)
+        (HealthLevel::Good, "This node decides.".to_owned(), None)
     };
     let contracts = status["contracts"].as_u64().unwrap_or(0).to_string();
     Health {
@@ -122,21 +123,29 @@ fn health(status: &Value, cluster: &Value) -> Health {
         parts: vec![
             nodes(cluster),
             unmatched(status),
-            ("contracts".to_owned(), contracts, State::Good),
+            ("contracts".to_owned(), contracts, HealthLevel::Good),
             (
                 "kept in a".to_owned(),
                 text(&catalogue["source"]),
-                State::Good,
+                HealthLevel::Good,
             ),
-            ("version".to_owned(), text(&status["version"]), State::Good),
+            (
+                "version".to_owned(),
+                text(&status["version"]),
+                HealthLevel::Good,
+            ),
         ],
     }
 }
 
 /// How many requests of this node had a key that no contract binds: mostly slips in the names of entries.
-fn unmatched(status: &Value) -> (String, String, State) {
+fn unmatched(status: &Value) -> (String, String, HealthLevel) {
     let count = status["unmatched"].as_u64().unwrap_or(0);
-    let state = if count == 0 { State::Good } else { State::Warn };
+    let state = if count == 0 {
+        HealthLevel::Good
+    } else {
+        HealthLevel::Warn
+    };
     (
         "requests that no contract binds".to_owned(),
         count.to_string(),
@@ -145,7 +154,7 @@ fn unmatched(status: &Value) -> (String, String, State) {
 }
 
 /// How many nodes are heard of, of those that should be there: the dead as well, until they are forgotten.
-fn nodes(cluster: &Value) -> (String, String, State) {
+fn nodes(cluster: &Value) -> (String, String, HealthLevel) {
     let expected = cluster["expected"].as_u64().unwrap_or(0);
     let all = usize::try_from(expected).unwrap_or(usize::MAX).max(1);
     let heard = list(&cluster["peers"])
@@ -153,15 +162,15 @@ fn nodes(cluster: &Value) -> (String, String, State) {
         .count()
         + 1;
     let state = if heard == all {
-        State::Good
+        HealthLevel::Good
     } else {
-        State::Warn
+        HealthLevel::Warn
     };
     ("nodes".to_owned(), format!("{heard} of {all}"), state)
 }
 
 /// Who did what.
-pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn audit(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ENTRIES);
     loop {
         let view = tried(page, fit.rows()).await?;
@@ -171,7 +180,7 @@ pub(super) async fn audit(page: &Page) -> Result<Answer, Fault> {
     }
 }
 
-async fn tried(page: &Page, most: usize) -> Result<Audit, Fault> {
+async fn tried(page: &PageRequest, most: usize) -> Result<Audit, Fault> {
     let (who, object) = (page.query.get("who"), page.query.get("object"));
     let after = page.query.get("after");
     let after = if after.is_empty() {
@@ -207,16 +216,16 @@ async fn tried(page: &Page, most: usize) -> Result<Audit, Fault> {
 }
 
 /// Tokens; one that was just made is shown once.
-pub(super) async fn settings(page: &Page, made: Option<NewSecret>) -> Result<Answer, Fault> {
+pub(super) async fn settings(page: &PageRequest, made: Option<NewSecret>) -> Result<Reply, Fault> {
     let tokens = match page.inner.get("/tokens").await {
         Ok(told) => items(&told).filter_map(token).collect(),
         // Only some may see them.
         Err(fault) if matches!(fault.code(), "forbidden" | "read_only") => Vec::new(),
         Err(fault) => return Err(fault),
     };
-    let view = Settings { tokens, made };
+    let view = SettingsPage { tokens, made };
     // Those that hold come before those that were taken back.
-    let cut = |view: &mut Settings, fit: &mut Fit| {
+    let cut = |view: &mut SettingsPage, fit: &mut Fit| {
         view.tokens.sort_by_key(|token| token.revoked.is_some());
         fit.cut(&mut view.tokens);
     };
@@ -236,7 +245,7 @@ fn token(told: &Value) -> Option<TokenRow> {
 }
 
 /// Makes a token.
-pub(super) async fn make(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn make(page: &PageRequest) -> Result<Reply, Fault> {
     let form = &page.form;
     let days = days(form)?;
     let until = |days: u64| {
@@ -256,7 +265,7 @@ pub(super) async fn make(page: &Page) -> Result<Answer, Fault> {
 }
 
 /// Takes a token back.
-pub(super) async fn revoke(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn revoke(page: &PageRequest) -> Result<Reply, Fault> {
     let path = format!("/tokens/{}", encoded(page.form.get("id")));
     page.inner
         .ask(Method::DELETE, &path, &Body::json(""))

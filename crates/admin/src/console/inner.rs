@@ -9,17 +9,17 @@ use http::{Method, Request};
 use serde_json::Value;
 use tollgate_serve::shared::Shared;
 
-use crate::access::{Caller, Client};
+use crate::access::{Caller, ClientOrigin};
 use crate::admin::Office;
 use crate::fault::Fault;
-use crate::route::{self, Known};
+use crate::route::{self, Authenticated};
 
 /// Somebody who is signed in, and the interface.
-pub(super) struct Inner {
+pub(super) struct SignedIn {
     pub(super) office: Arc<Office>,
     pub(super) shared: Arc<Shared>,
     pub(super) caller: Caller,
-    pub(super) client: Client,
+    pub(super) client: ClientOrigin,
 }
 
 /// What a change is made of.
@@ -41,7 +41,7 @@ impl<'a> Body<'a> {
     }
 }
 
-impl Inner {
+impl SignedIn {
     /// What a path below `/admin/v1` tells.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Fault> {
         self.ask(Method::GET, path, &Body::json("")).await
@@ -65,7 +65,7 @@ impl Inner {
         };
         let request = request.body(Bytes::copy_from_slice(body.text.as_bytes()));
         let request = request.map_err(|_| Fault::malformed("no such thing can be asked for"))?;
-        let known = Known {
+        let known = Authenticated {
             office: Arc::clone(&self.office),
             shared: Arc::clone(&self.shared),
             caller: self.caller.clone(),

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 use tollgate_catalogue::Kind as Catalogued;
-use tollgate_console::editor::{Kind, chip};
+use tollgate_console::editor::{DraftKind, chip};
 use tollgate_console::page::{self, BanRow, Bans, Binding, Followers, More, ThingRow, Things};
-use tollgate_console::part::{Chip, Mode};
+use tollgate_console::part::{BindingMode, Chip};
 use tollgate_stats::Step;
 
-use super::desk::Page;
+use super::desk::PageRequest;
 use super::figures;
 use super::fit::Fit;
 use super::inner::encoded;
 use super::told::{items, list, moment, number, some, text, texts};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 
 /// Contracts or plans.
-pub(super) async fn things(page: &Page, kind: Kind) -> Result<Answer, Fault> {
+pub(super) async fn things(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
         let view = view(page, kind, fit.rows()).await?;
@@ -26,22 +26,22 @@ pub(super) async fn things(page: &Page, kind: Kind) -> Result<Answer, Fault> {
     }
 }
 
-async fn view(page: &Page, kind: Kind, most: usize) -> Result<Things, Fault> {
+async fn view(page: &PageRequest, kind: DraftKind, most: usize) -> Result<Things, Fault> {
     let told = searched(page, place(kind), most).await?;
     let mut rows: Vec<ThingRow> = items(&told)
         .map(|item| row(kind, &item["document"]))
         .collect();
     let catalogued = match kind {
-        Kind::Contract => Catalogued::Contract,
-        Kind::Plan => Catalogued::Plan,
+        DraftKind::Contract => Catalogued::Contract,
+        DraftKind::Plan => Catalogued::Plan,
     };
     let changed = figures::changed(&page.inner, catalogued, &told).await?;
     for row in &mut rows {
         row.changed = changed.get(&row.id).copied();
     }
     match kind {
-        Kind::Contract => count(page, &mut rows).await?,
-        Kind::Plan => followers(page, &mut rows).await?,
+        DraftKind::Contract => count(page, &mut rows).await?,
+        DraftKind::Plan => followers(page, &mut rows).await?,
     }
     Ok(Things {
         kind,
@@ -52,7 +52,7 @@ async fn view(page: &Page, kind: Kind, most: usize) -> Result<Things, Fault> {
 }
 
 /// A page of what begins with what was searched for, at most so many.
-pub(super) async fn searched(page: &Page, place: &str, most: usize) -> Result<Value, Fault> {
+pub(super) async fn searched(page: &PageRequest, place: &str, most: usize) -> Result<Value, Fault> {
     let (query, after) = (page.query.get("q"), page.query.get("after"));
     let mut path = format!("{place}?limit={most}&prefix={}", encoded(query));
     if !after.is_empty() {
@@ -61,18 +61,18 @@ pub(super) async fn searched(page: &Page, place: &str, most: usize) -> Result<Va
     page.inner.get(&path).await
 }
 
-pub(super) const fn place(kind: Kind) -> &'static str {
+pub(super) const fn place(kind: DraftKind) -> &'static str {
     match kind {
-        Kind::Contract => "/contracts",
-        Kind::Plan => "/plans",
+        DraftKind::Contract => "/contracts",
+        DraftKind::Plan => "/plans",
     }
 }
 
-fn row(kind: Kind, document: &Value) -> ThingRow {
+fn row(kind: DraftKind, document: &Value) -> ThingRow {
     let mut policies: Vec<Chip> = list(&document["policies"]).map(chip).collect();
     let (plan, more) = match kind {
-        Kind::Contract => ("plan", More::Contract(binding(document, &policies))),
-        Kind::Plan => ("follows", More::Plan(Followers::default())),
+        DraftKind::Contract => ("plan", More::Contract(binding(document, &policies))),
+        DraftKind::Plan => ("follows", More::Plan(Followers::default())),
     };
     few(&mut policies, |name| Chip {
         name,
@@ -89,7 +89,7 @@ fn row(kind: Kind, document: &Value) -> ThingRow {
 
 fn binding(document: &Value, policies: &[Chip]) -> Binding {
     let only_watches =
-        !policies.is_empty() && policies.iter().all(|chip| chip.mode == Mode::Shadow);
+        !policies.is_empty() && policies.iter().all(|chip| chip.mode == BindingMode::Shadow);
     let pairs = document["match"].as_object().into_iter().flatten();
     let pairs = pairs.map(|(name, value)| (name.clone(), text(value)));
     let mut matches: Vec<(String, String)> = pairs.collect();
@@ -101,9 +101,9 @@ fn binding(document: &Value, policies: &[Chip]) -> Binding {
         key,
         coordination: some(&document["coordination"]).unwrap_or_else(|| "local".to_owned()),
         mode: if only_watches {
-            Mode::Shadow
+            BindingMode::Shadow
         } else {
-            Mode::Enforce
+            BindingMode::Enforce
         },
         ..Binding::default()
     }
@@ -119,7 +119,7 @@ fn few<T>(list: &mut Vec<T>, rest: impl FnOnce(String) -> T) {
 }
 
 /// Adds how much contracts denied.
-async fn count(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
+async fn count(page: &PageRequest, rows: &mut [ThingRow]) -> Result<(), Fault> {
     let ids = rows.iter().map(|row| row.id.clone()).collect();
     let tallies = figures::tallies(&page.inner, ids, Step::Minute).await?;
     for row in rows {
@@ -131,7 +131,7 @@ async fn count(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
 }
 
 /// Adds who is on plans.
-async fn followers(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
+async fn followers(page: &PageRequest, rows: &mut [ThingRow]) -> Result<(), Fault> {
     let ids = rows.iter().map(|row| row.id.clone()).collect();
     let assigned = figures::assigned(&page.inner, ids).await?;
     let node = page.inner.shared.engine.node();
@@ -149,7 +149,7 @@ async fn followers(page: &Page, rows: &mut [ThingRow]) -> Result<(), Fault> {
 }
 
 /// Bans.
-pub(super) async fn bans(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn bans(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
         let mut view = Bans {
@@ -168,7 +168,7 @@ pub(super) async fn bans(page: &Page) -> Result<Answer, Fault> {
 }
 
 /// Bans of a page of the interface.
-pub(super) async fn ban_rows(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
+pub(super) async fn ban_rows(page: &PageRequest, told: &Value) -> Result<Vec<BanRow>, Fault> {
     let since = figures::changed(&page.inner, Catalogued::Ban, told).await?;
     let row = |item: &Value| {
         let (id, document) = (text(&item["id"]), &item["document"]);

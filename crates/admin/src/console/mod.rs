@@ -24,27 +24,27 @@ use std::sync::Arc;
 use http::header::{ACCEPT, LOCATION, SET_COOKIE};
 use http::{HeaderMap, Method, StatusCode};
 use tollgate_console::assets::Asset;
-use tollgate_console::editor::{Fields, Kind};
-use tollgate_console::page::{self, Login, Problem};
-use tollgate_console::{Frame, Theme, Url};
+use tollgate_console::editor::{DraftKind, Fields};
+use tollgate_console::page::{self, Login, ProblemPage};
+use tollgate_console::{PageFrame, Theme, Url};
 use tollgate_serve::desk::Visit;
 use tollgate_serve::shared::Shared;
 
-use crate::access::{self, Client, origin, sessions, signins};
+use crate::access::{self, ClientOrigin, origin, sessions, signins};
 use crate::admin::Office;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::query::Query;
 use crate::route::is_change;
-use desk::{Page, file, html, onward, stranger};
-use inner::Inner;
+use desk::{PageRequest, file, html, onward, stranger};
+use inner::SignedIn;
 
 /// Answers below `/console` and `/my`; people are told in a page what programs are told in JSON.
 pub(crate) async fn answer(
     office: Arc<Office>,
     shared: Arc<Shared>,
     visit: &Visit,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let headers = visit.request.headers();
     let answered = dispatch(office, shared, visit).await;
     match answered {
@@ -63,18 +63,14 @@ pub(crate) fn is_open(path: &str) -> bool {
 }
 
 /// Why a request is refused before its body came, as its reader likes it.
-pub(crate) fn refusal(visit: &Visit, fault: Fault) -> Answer {
+pub(crate) fn refusal(visit: &Visit, fault: Fault) -> Reply {
     if is_read_by_people(visit.request.headers()) {
         return told(visit, &fault);
     }
     fault.answer()
 }
 
-async fn dispatch(
-    office: Arc<Office>,
-    shared: Arc<Shared>,
-    visit: &Visit,
-) -> Result<Answer, Fault> {
+async fn dispatch(office: Arc<Office>, shared: Arc<Shared>, visit: &Visit) -> Result<Reply, Fault> {
     let request = &visit.request;
     let path = request.uri().path();
     if is_change(request.method()) {
@@ -98,18 +94,18 @@ async fn dispatch(
             customer::mine(office, shared, visit).await
         }
         (method, path) => {
-            let client = Client::of(&office, &visit.peer, request.headers());
+            let client = ClientOrigin::of(&office, &visit.peer, request.headers());
             let caller = access::caller(&office, request.headers(), client).await?;
             let renewed = caller.session.as_ref();
             let renewed = renewed
                 .and_then(|session| sessions::renewed(&office, session, visit.peer.is_sealed));
-            let inner = Inner {
+            let inner = SignedIn {
                 office,
                 shared,
                 caller,
                 client,
             };
-            let mut page = Page::new(inner, request).await?;
+            let mut page = PageRequest::new(inner, request).await?;
             let is_sent = *method == Method::POST;
             let rest = path.strip_prefix("/console").unwrap_or_default();
             let answered = if is_sent {
@@ -129,13 +125,13 @@ async fn dispatch(
 }
 
 /// Pages.
-async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
+async fn looked_at(page: &PageRequest, path: &str) -> Result<Reply, Fault> {
     match path {
         "" | "/" => house::overview(page).await,
-        "/contracts" => list::things(page, Kind::Contract).await,
-        "/contract" => thing::one(page, Kind::Contract).await,
-        "/plans" => list::things(page, Kind::Plan).await,
-        "/plan" => thing::one(page, Kind::Plan).await,
+        "/contracts" => list::things(page, DraftKind::Contract).await,
+        "/contract" => thing::one(page, DraftKind::Contract).await,
+        "/plans" => list::things(page, DraftKind::Plan).await,
+        "/plan" => thing::one(page, DraftKind::Plan).await,
         "/bans" => list::bans(page).await,
         "/identities" => people::search(page).await,
         "/why" => why::why(page, page.query.get("key"), None).await,
@@ -151,14 +147,14 @@ async fn looked_at(page: &Page, path: &str) -> Result<Answer, Fault> {
 }
 
 /// Forms.
-async fn sent(page: &mut Page, path: &str) -> Result<Answer, Fault> {
+async fn sent(page: &mut PageRequest, path: &str) -> Result<Reply, Fault> {
     let acted = path.strip_prefix("/identity/");
     if let Some(what) = acted.or(path.strip_prefix("/key/")) {
         return acts::act(page, what).await;
     }
     let (kind, rest) = match (path.strip_prefix("/contract"), path.strip_prefix("/plan")) {
-        (Some(rest), _) => (Kind::Contract, rest),
-        (_, Some(rest)) => (Kind::Plan, rest),
+        (Some(rest), _) => (DraftKind::Contract, rest),
+        (_, Some(rest)) => (DraftKind::Plan, rest),
         _ if path == "/settings/token" => return house::make(page).await,
         _ if path == "/settings/revoke" => return house::revoke(page).await,
         _ => return Err(Fault::not_found("nothing of that kind can be done here")),
@@ -180,7 +176,7 @@ fn is_read_by_people(headers: &HeaderMap) -> bool {
 }
 
 /// A refusal as a page: the door for strangers, otherwise what happened and what to do.
-fn told(visit: &Visit, fault: &Fault) -> Answer {
+fn told(visit: &Visit, fault: &Fault) -> Reply {
     let request = &visit.request;
     let path = request.uri().path();
     if path.starts_with(MY) {
@@ -200,36 +196,36 @@ fn told(visit: &Visit, fault: &Fault) -> Answer {
 }
 
 /// What happened, and what to do.
-fn problem(frame: &Frame, fault: &Fault, form: &Fields) -> Answer {
-    let view = Problem {
+fn problem(frame: &PageFrame, fault: &Fault, form: &Fields) -> Reply {
+    let view = ProblemPage {
         status: fault.status().as_u16(),
         sentence: fault.message().to_owned(),
         advice: fault.details().collect::<Vec<_>>().join("; "),
         typed: form.typed(),
-        ..Problem::default()
+        ..ProblemPage::default()
     };
     html(page::problem(frame, &view)).with(fault.status())
 }
 
 /// The page before all others.
-fn door(visit: &Visit, fault: Option<&Fault>) -> Answer {
+fn door(visit: &Visit, fault: Option<&Fault>) -> Reply {
     let query = visit.request.uri().query().unwrap_or("");
     let query = Fields::parse(query);
     let view = Login {
         complaint: fault.map(|fault| fault.message().to_owned()),
         next: query.get("next").to_owned(),
     };
-    let frame: Frame = stranger(&visit.request);
+    let frame: PageFrame = stranger(&visit.request);
     html(page::login(&frame, &view))
 }
 
 /// Remembers a theme; nothing depends on who asks.
-fn theme(visit: &Visit) -> Answer {
+fn theme(visit: &Visit) -> Reply {
     let body = String::from_utf8_lossy(visit.request.body());
     let form = Fields::parse(&body);
     let theme = Theme::from_name(form.get("theme")).name();
     let cookie = format!("theme={theme}; Path=/; Max-Age=31536000; SameSite=Strict");
-    Answer::bare(StatusCode::SEE_OTHER)
+    Reply::bare(StatusCode::SEE_OTHER)
         .line(LOCATION, ours(form.get("next")))
         .line(SET_COOKIE, &cookie)
 }
@@ -256,30 +252,30 @@ fn form(visit: &Visit, known: &[&str]) -> Result<Query, Fault> {
     Query::read(text, known)
 }
 
-async fn login(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
+async fn login(office: &Office, visit: &Visit) -> Result<Reply, Fault> {
     let form = form(visit, &["token", "next", "user", "csrf"])?;
     let secret = form.text("token")?.unwrap_or_default();
-    let client = Client::of(office, &visit.peer, visit.request.headers());
+    let client = ClientOrigin::of(office, &visit.peer, visit.request.headers());
     let caller = access::by_secret(office, secret.trim(), client).await?;
     let cookie = sessions::begin(office, &caller, visit.peer.is_sealed)?;
     signins::admitted(office, &caller.name, client).await;
     let next = form.text("next")?.unwrap_or_default();
-    Ok(Answer::bare(StatusCode::SEE_OTHER)
+    Ok(Reply::bare(StatusCode::SEE_OTHER)
         .line(LOCATION, ours(next))
         .line(SET_COOKIE, &cookie))
 }
 
-async fn logout(office: &Office, visit: &Visit) -> Result<Answer, Fault> {
+async fn logout(office: &Office, visit: &Visit) -> Result<Reply, Fault> {
     let form = form(visit, &["csrf"])?;
     let headers = visit.request.headers();
-    let client = Client::of(office, &visit.peer, headers);
+    let client = ClientOrigin::of(office, &visit.peer, headers);
     let caller = access::caller(office, headers, client).await?;
     let Some(session) = &caller.session else {
         return Err(Fault::malformed("there is no session to end"));
     };
     sessions::check_csrf(office, session, form.text("csrf")?)?;
     let cookie = sessions::end(office, session, visit.peer.is_sealed).await;
-    Ok(Answer::bare(StatusCode::SEE_OTHER)
+    Ok(Reply::bare(StatusCode::SEE_OTHER)
         .line(LOCATION, "/console/login")
         .line(SET_COOKIE, &cookie))
 }

@@ -6,20 +6,20 @@ use tollgate_console::editor::chip;
 use tollgate_console::page::{
     self, AssignmentRow, BanRow, Identities, IdentityRow, KeyState, Spent, as_part,
 };
-use tollgate_console::part::Mode;
+use tollgate_console::part::BindingMode;
 
-use super::desk::Page;
+use super::desk::PageRequest;
 use super::fit::Fit;
 use super::inner::encoded;
 use super::list::{ROWS, searched};
 use super::told::{items, list, moment, number, some, text};
 use super::why::{key_of, meaning};
 use super::{figures, list as lists};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 
 /// Those whose assignment, or whose name where they were counted, begins with what is searched for.
-pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn search(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
         let view = found(page, fit.rows()).await?;
@@ -29,7 +29,7 @@ pub(super) async fn search(page: &Page) -> Result<Answer, Fault> {
     }
 }
 
-async fn found(page: &Page, most: usize) -> Result<Identities, Fault> {
+async fn found(page: &PageRequest, most: usize) -> Result<Identities, Fault> {
     let mut view = Identities {
         query: page.query.get("q").trim().to_owned(),
         ..Identities::default()
@@ -77,13 +77,17 @@ async fn found(page: &Page, most: usize) -> Result<Identities, Fault> {
 }
 
 /// Whether somebody has an assignment, and is on an earlier page.
-async fn is_assigned(page: &Page, identity: &str) -> Result<bool, Fault> {
+async fn is_assigned(page: &PageRequest, identity: &str) -> Result<bool, Fault> {
     let found = of_identity(page, "/assignments", identity).await?;
     Ok(items(&found).next().is_some())
 }
 
 /// What a list has of an identity; nothing where a file is the source.
-pub(super) async fn of_identity(page: &Page, place: &str, identity: &str) -> Result<Value, Fault> {
+pub(super) async fn of_identity(
+    page: &PageRequest,
+    place: &str,
+    identity: &str,
+) -> Result<Value, Fault> {
     if page.frame.read_only.is_some() {
         return Ok(Value::Null);
     }
@@ -93,7 +97,7 @@ pub(super) async fn of_identity(page: &Page, place: &str, identity: &str) -> Res
 }
 
 /// The bans that cover it. One of a range of addresses is another's, and shown all the same.
-pub(super) async fn bans(page: &Page, told: &Value) -> Result<Vec<BanRow>, Fault> {
+pub(super) async fn bans(page: &PageRequest, told: &Value) -> Result<Vec<BanRow>, Fault> {
     let mut rows = Vec::new();
     for ban in list(&told["bans"]) {
         let path = format!("/bans/{}", encoded(&text(&ban["id"])));
@@ -177,9 +181,9 @@ fn spent(policy: &Value, now: Moment) -> Spent {
             .map(|left| now.plus(left)),
         meaning: meaning(policy),
         mode: if policy["enforced"] == true {
-            Mode::Enforce
+            BindingMode::Enforce
         } else {
-            Mode::Shadow
+            BindingMode::Shadow
         },
     }
 }

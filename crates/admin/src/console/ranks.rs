@@ -2,25 +2,25 @@
 
 use http::header::CONTENT_DISPOSITION;
 use serde_json::{Value, json};
-use tollgate_console::page::{self, By, Top, TopRow, Usage, UsageRow, Window};
+use tollgate_console::page::{self, By, Top, TopRow, TopWindow, Usage, UsageRow};
 use tollgate_stats::{
     By as Order, CSV_HEAD, DAY_S, HOUR_S, MINUTE_S, Usage as Asking, csv_line, date, day_of_date,
 };
 
-use super::desk::Page;
+use super::desk::PageRequest;
 use super::figures;
 use super::fit::{Fit, fitted};
 use super::inner::encoded;
 use super::told::{items, number, some, tally, text};
 use super::why::key_of;
-use crate::answer::{Answer, JSON};
+use crate::answer::{JSON, Reply};
 use crate::fault::Fault;
 use crate::time::{SECOND_NS, now_ns};
 
 /// Who came most, was refused most, cost most.
-pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn top(page: &PageRequest) -> Result<Reply, Fault> {
     let by = By::from_name(page.query.get("by")).unwrap_or_default();
-    let window = Window::from_name(page.query.get("window"));
+    let window = TopWindow::from_name(page.query.get("window"));
     let (order, seconds) = (
         match by {
             By::Requests => "asked",
@@ -28,9 +28,9 @@ pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
             By::Cost => "cost",
         },
         match window {
-            Window::Minute => MINUTE_S,
-            Window::Hour => HOUR_S,
-            Window::Day => DAY_S,
+            TopWindow::Minute => MINUTE_S,
+            TopWindow::Hour => HOUR_S,
+            TopWindow::Day => DAY_S,
         },
     );
     let path = format!("/top?limit={TOP}&by={order}&window={seconds}");
@@ -56,7 +56,7 @@ pub(super) async fn top(page: &Page) -> Result<Answer, Fault> {
 }
 
 /// What was used, by identity and day.
-pub(super) async fn usage(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn usage(page: &PageRequest) -> Result<Reply, Fault> {
     let mut fit = Fit::of(ROWS);
     loop {
         let view = used(page, fit.rows()).await?;
@@ -66,7 +66,7 @@ pub(super) async fn usage(page: &Page) -> Result<Answer, Fault> {
     }
 }
 
-async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
+async fn used(page: &PageRequest, most: usize) -> Result<Usage, Fault> {
     let by = By::from_name(page.query.get("by"));
     let asked = match Asked::of(page) {
         Ok(asked) => asked,
@@ -126,7 +126,7 @@ async fn used(page: &Page, most: usize) -> Result<Usage, Fault> {
 }
 
 /// The same as a file.
-pub(super) async fn export(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn export(page: &PageRequest) -> Result<Reply, Fault> {
     let asked = Asked::of(page)?;
     let (mut rows, mut after) = (Vec::new(), String::new());
     loop {
@@ -147,7 +147,7 @@ pub(super) async fn export(page: &Page) -> Result<Answer, Fault> {
     let (from, until) = (date(asked.from), date(asked.until));
     let name = |ending: &str| format!("attachment; filename=\"usage-{from}-{until}.{ending}\"");
     if page.query.get("format") == "json" {
-        let answer = Answer::text(JSON, Value::from(rows).to_string());
+        let answer = Reply::text(JSON, Value::from(rows).to_string());
         return Ok(answer.line(CONTENT_DISPOSITION, &name("json")));
     }
     let mut table = CSV_HEAD.to_owned();
@@ -157,7 +157,7 @@ pub(super) async fn export(page: &Page) -> Result<Answer, Fault> {
     {
         csv_line(&row, &mut table);
     }
-    let answer = Answer::text("text/csv; charset=utf-8", table);
+    let answer = Reply::text("text/csv; charset=utf-8", table);
     Ok(answer.line(CONTENT_DISPOSITION, &name("csv")))
 }
 
@@ -171,7 +171,7 @@ struct Asked {
 
 impl Asked {
     /// A week unless something else is said.
-    fn of(page: &Page) -> Result<Self, Fault> {
+    fn of(page: &PageRequest) -> Result<Self, Fault> {
         let today = now_ns() / SECOND_NS / DAY_S;
         let day = |name: &str, default: u64| match page.query.get(name) {
             "" => Ok(default),
@@ -204,7 +204,7 @@ impl Asked {
         }
     }
 
-    async fn page(&self, page: &Page, after: &str, rows: usize) -> Result<Value, Fault> {
+    async fn page(&self, page: &PageRequest, after: &str, rows: usize) -> Result<Value, Fault> {
         let mut path = format!(
             "/usage?limit={rows}&from={}&until={}",
             date(self.from),

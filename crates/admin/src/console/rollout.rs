@@ -2,19 +2,19 @@
 
 use http::Method;
 use serde_json::json;
-use tollgate_console::editor::{Draft, Kind, yaml};
+use tollgate_console::editor::{Draft, DraftKind, yaml};
 use tollgate_console::page::RolloutStep;
-use tollgate_console::part::Mode;
+use tollgate_console::part::BindingMode;
 
-use super::desk::{Done, Page, onward};
+use super::desk::{Done, PageRequest, onward};
 use super::inner::{Body, encoded};
 use super::thing::{Edited, at, conflict, edited, here, refused, show};
 use super::told::{list, number};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 
 /// Takes a step of a roll-out, once it was asked for twice. What was typed beside it stays.
-pub(super) async fn rollout(page: &mut Page, kind: Kind) -> Result<Answer, Fault> {
+pub(super) async fn rollout(page: &mut PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let (edited, ..) = edited(page, kind);
     let step = page.form.get("rollout").split_once(':');
     let step = step.and_then(|(percent, policy)| Some((percent.parse::<u8>().ok()?, policy)));
@@ -28,9 +28,9 @@ pub(super) async fn rollout(page: &mut Page, kind: Kind) -> Result<Answer, Fault
         let asked = RolloutStep {
             policy: policy.to_owned(),
             mode: match percent {
-                0 => Mode::Shadow,
-                100 => Mode::Enforce,
-                percent => Mode::Percent(percent),
+                0 => BindingMode::Shadow,
+                100 => BindingMode::Enforce,
+                percent => BindingMode::Percent(percent),
             },
         };
         let asked = Some(asked);

@@ -5,16 +5,16 @@ use tollgate_console::chart::Meaning;
 use tollgate_console::number::span;
 use tollgate_console::page::{self, Tail, TailRow};
 
-use super::desk::Page;
+use super::desk::PageRequest;
 use super::fit::{Fit, fitted};
 use super::inner::encoded;
 use super::thing::ids;
 use super::told::{at_ms, items, number, text};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 
 /// Decisions since somebody began to look.
-pub(super) async fn tail(page: &Page) -> Result<Answer, Fault> {
+pub(super) async fn tail(page: &PageRequest) -> Result<Reply, Fault> {
     let [contract, key, verdict] = ["contract", "key", "verdict"].map(|name| page.query.get(name));
     let mut view = Tail {
         contract: contract.to_owned(),

@@ -3,22 +3,22 @@
 use http::Method;
 use serde_json::{Value, json};
 use tollgate_console::chart::{Tally, Traffic, Tried};
-use tollgate_console::editor::{Draft, Editor, Fields, Kind, chip, yaml};
-use tollgate_console::page::{self, Conflict, Problem, Reach, RolloutStep, Thing};
-use tollgate_console::part::{Change, Chip, Difference, Message, messages};
+use tollgate_console::editor::{Draft, DraftKind, Editor, Fields, chip, yaml};
+use tollgate_console::page::{self, Conflict, ProblemPage, Reach, RolloutStep, Thing};
+use tollgate_console::part::{ChangeRow, Chip, Difference, FormError, messages};
 use tollgate_console::{Url, bytes_shown};
 
-use super::desk::{Done, Page, html, onward};
+use super::desk::{Done, PageRequest, html, onward};
 use super::figures;
 use super::fit::{Fit, fitted};
 use super::inner::{Body, encoded};
 use super::list::place;
 use super::told::{at_ms, change, different, items, list, number, text};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 
 /// One contract or plan, or the form of a new one.
-pub(super) async fn one(page: &Page, kind: Kind) -> Result<Answer, Fault> {
+pub(super) async fn one(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let id = page.query.get("id");
     if id.is_empty() {
         let draft = Draft::new(kind);
@@ -35,7 +35,7 @@ pub(super) async fn one(page: &Page, kind: Kind) -> Result<Answer, Fault> {
     let mut item = page.inner.get(&at(kind, id)).await?;
     // A plan that contracts are offered to follow; nothing is changed until it is saved.
     let plan = page.query.get("plan");
-    if !plan.is_empty() && kind == Kind::Contract {
+    if !plan.is_empty() && kind == DraftKind::Contract {
         item["document"]["plan"] = plan.into();
     }
     let document = &item["document"];
@@ -57,14 +57,18 @@ pub(super) struct Edited {
     pub(super) draft: Option<Draft>,
     pub(super) text: String,
     pub(super) is_text: bool,
-    pub(super) messages: Option<Vec<Message>>,
+    pub(super) messages: Option<Vec<FormError>>,
     pub(super) different: Option<Vec<Difference>>,
     pub(super) tried: Option<Result<Tried, String>>,
     /// The step of a roll-out that is to be confirmed.
     pub(super) asked: Option<RolloutStep>,
 }
 
-pub(super) async fn show(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
+pub(super) async fn show(
+    page: &PageRequest,
+    kind: DraftKind,
+    edited: Edited,
+) -> Result<Reply, Fault> {
     let Edited {
         id,
         version,
@@ -121,10 +125,10 @@ fn cut(view: &mut Thing, fit: &mut Fit) {
 }
 
 /// Fills in what stands around the editor of something that is there.
-async fn surround(page: &Page, kind: Kind, view: &mut Thing) -> Result<(), Fault> {
+async fn surround(page: &PageRequest, kind: DraftKind, view: &mut Thing) -> Result<(), Fault> {
     view.history = history(page, kind, &view.id).await?;
     match kind {
-        Kind::Contract => {
+        DraftKind::Contract => {
             if let Some(hour) = figures::hour(&page.inner, &view.id).await? {
                 view.shadowed = Some(hour.shadowed);
                 view.traffic = Some(hour.traffic);
@@ -134,7 +138,7 @@ async fn surround(page: &Page, kind: Kind, view: &mut Thing) -> Result<(), Fault
             let policies = list(&saved["document"]["policies"]);
             view.rollout = policies.map(|policy| step(chip(policy))).collect();
         }
-        Kind::Plan => {
+        DraftKind::Plan => {
             let of = |place: &str| format!("{place}?limit=50&plan={}", encoded(&view.id));
             let assigned = figures::assigned(&page.inner, vec![view.id.clone()]).await?;
             view.reach = Some(Reach {
@@ -148,7 +152,7 @@ async fn surround(page: &Page, kind: Kind, view: &mut Thing) -> Result<(), Fault
 }
 
 /// The ids of a list to choose from: as many as a page has room for.
-pub(super) async fn ids(page: &Page, path: &str) -> Result<Vec<String>, Fault> {
+pub(super) async fn ids(page: &PageRequest, path: &str) -> Result<Vec<String>, Fault> {
     let told = page.inner.get(path).await?;
     let mut bytes = 0;
     let fits = |id: &String| {
@@ -159,7 +163,7 @@ pub(super) async fn ids(page: &Page, path: &str) -> Result<Vec<String>, Fault> {
     Ok(ids.take_while(fits).collect())
 }
 
-async fn history(page: &Page, kind: Kind, id: &str) -> Result<Vec<Change>, Fault> {
+async fn history(page: &PageRequest, kind: DraftKind, id: &str) -> Result<Vec<ChangeRow>, Fault> {
     // A file has no history.
     if page.frame.read_only.is_some() {
         return Ok(Vec::new());
@@ -170,7 +174,7 @@ async fn history(page: &Page, kind: Kind, id: &str) -> Result<Vec<Change>, Fault
 }
 
 /// What was typed: the document as text, and in which language.
-fn typed(kind: Kind, form: &Fields) -> (Option<Draft>, String, &'static str) {
+fn typed(kind: DraftKind, form: &Fields) -> (Option<Draft>, String, &'static str) {
     if form.get("face") == "text" {
         return (None, form.get("text").to_owned(), "application/yaml");
     }
@@ -180,7 +184,7 @@ fn typed(kind: Kind, form: &Fields) -> (Option<Draft>, String, &'static str) {
 }
 
 /// What stands in the form that came, its document, and in which language.
-pub(super) fn edited(page: &Page, kind: Kind) -> (Edited, String, &'static str) {
+pub(super) fn edited(page: &PageRequest, kind: DraftKind) -> (Edited, String, &'static str) {
     let form = &page.form;
     let (draft, document, language) = typed(kind, form);
     let text = draft
@@ -198,7 +202,11 @@ pub(super) fn edited(page: &Page, kind: Kind) -> (Edited, String, &'static str) 
 }
 
 /// The form of a contract or plan came: it is saved, looked at, or only turned over.
-pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<Answer, Fault> {
+pub(super) async fn submit(
+    page: &PageRequest,
+    kind: DraftKind,
+    is_tried: bool,
+) -> Result<Reply, Fault> {
     let form = &page.form;
     let (edited, document, language) = edited(page, kind);
     let (id, version) = (edited.id.clone(), edited.version);
@@ -243,12 +251,12 @@ pub(super) async fn submit(page: &Page, kind: Kind, is_tried: bool) -> Result<An
 
 /// What a document would change, without changing it.
 async fn look(
-    page: &Page,
-    kind: Kind,
+    page: &PageRequest,
+    kind: DraftKind,
     edited: Edited,
     body: &Body<'_>,
     wanted: &str,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let path = format!("{}?dry_run=true", at(kind, &edited.id));
     match page.inner.ask(Method::PUT, &path, body).await {
         Ok(told) => {
@@ -278,8 +286,8 @@ async fn look(
 
 /// What a document would have done to the requests of the last hour; why that is not known, otherwise.
 async fn attempt(
-    page: &Page,
-    kind: Kind,
+    page: &PageRequest,
+    kind: DraftKind,
     id: &str,
     body: &Body<'_>,
 ) -> Result<Result<Tried, String>, Fault> {
@@ -327,11 +335,11 @@ async fn attempt(
 }
 
 pub(super) async fn refused(
-    page: &Page,
-    kind: Kind,
+    page: &PageRequest,
+    kind: DraftKind,
     edited: Edited,
     fault: &Fault,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let status = fault.status();
     let edited = Edited {
         messages: Some(complaints(fault)),
@@ -341,7 +349,7 @@ pub(super) async fn refused(
 }
 
 /// What is wrong with a form, while it is typed.
-pub(super) async fn check(page: &Page, kind: Kind) -> Result<Answer, Fault> {
+pub(super) async fn check(page: &PageRequest, kind: DraftKind) -> Result<Reply, Fault> {
     let (_, document, language) = typed(kind, &page.form);
     if page.form.get("id").is_empty() {
         return Ok(html(messages(&complaints(&nameless())).into_string()));
@@ -363,12 +371,12 @@ fn nameless() -> Fault {
     Fault::invalid("it needs an id: a name that nothing else of its kind has")
 }
 
-fn complaints(fault: &Fault) -> Vec<Message> {
-    let message = |text: &str| Message {
+fn complaints(fault: &Fault) -> Vec<FormError> {
+    let message = |text: &str| FormError {
         field: String::new(),
         text: text.to_owned(),
     };
-    let details: Vec<Message> = fault.details().map(message).collect();
+    let details: Vec<FormError> = fault.details().map(message).collect();
     if details.is_empty() {
         vec![message(fault.message())]
     } else {
@@ -377,12 +385,16 @@ fn complaints(fault: &Fault) -> Vec<Message> {
 }
 
 /// Somebody else was first: both changes, and nothing is lost.
-pub(super) async fn conflict(page: &Page, kind: Kind, edited: Edited) -> Result<Answer, Fault> {
+pub(super) async fn conflict(
+    page: &PageRequest,
+    kind: DraftKind,
+    edited: Edited,
+) -> Result<Reply, Fault> {
     let changes = history(page, kind, &edited.id).await?;
     let mine = edited.draft.as_ref().map(Draft::document);
     let theirs = changes.into_iter().next().unwrap_or_default();
     let present = page.inner.get(&at(kind, &edited.id)).await.ok();
-    let view = Problem {
+    let view = ProblemPage {
         status: 409,
         sentence: format!(
             "You edited version {} of {}; version {} was saved meanwhile.",
@@ -397,13 +409,13 @@ pub(super) async fn conflict(page: &Page, kind: Kind, edited: Edited) -> Result<
             theirs,
             text: edited.text,
         }),
-        ..Problem::default()
+        ..ProblemPage::default()
     };
     Ok(html(page::problem(&page.frame, &view)).with(http::StatusCode::CONFLICT))
 }
 
 /// Deletes, or goes back.
-pub(super) async fn act(page: &Page, kind: Kind, what: &str) -> Result<Answer, Fault> {
+pub(super) async fn act(page: &PageRequest, kind: DraftKind, what: &str) -> Result<Reply, Fault> {
     let (form, id) = (&page.form, page.query.get("id"));
     let seen = form.get("version").parse().ok();
     let reason = encoded(form.get("reason"));
@@ -424,22 +436,22 @@ pub(super) async fn act(page: &Page, kind: Kind, what: &str) -> Result<Answer, F
     Ok(onward(&Done::of(&done).on(&to)))
 }
 
-pub(super) fn at(kind: Kind, id: &str) -> String {
+pub(super) fn at(kind: DraftKind, id: &str) -> String {
     format!("{}/{}", place(kind), encoded(id))
 }
 
-pub(super) fn here(kind: Kind, id: &str) -> Url {
+pub(super) fn here(kind: DraftKind, id: &str) -> Url {
     let page = match kind {
-        Kind::Contract => Url::to("/console/contract"),
-        Kind::Plan => Url::to("/console/plan"),
+        DraftKind::Contract => Url::to("/console/contract"),
+        DraftKind::Plan => Url::to("/console/plan"),
     };
     page.query("id", id)
 }
 
-fn list_url(kind: Kind) -> Url {
+fn list_url(kind: DraftKind) -> Url {
     Url::to(match kind {
-        Kind::Contract => "/console/contracts",
-        Kind::Plan => "/console/plans",
+        DraftKind::Contract => "/console/contracts",
+        DraftKind::Plan => "/console/plans",
     })
 }
 

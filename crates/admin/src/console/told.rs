@@ -4,7 +4,7 @@ use serde_json::Value;
 use tollgate_catalogue::differences;
 use tollgate_console::Moment;
 use tollgate_console::chart::Tally;
-use tollgate_console::part::{Change, Difference};
+use tollgate_console::part::{ChangeRow, Difference};
 
 use crate::time;
 
@@ -60,10 +60,10 @@ pub(super) fn tally(told: &Value) -> Tally {
 }
 
 /// A change.
-pub(super) fn change(told: &Value) -> Change {
+pub(super) fn change(told: &Value) -> ChangeRow {
     let documents = [&told["before"], &told["after"]]
         .map(|document| Some(document).filter(|document| !document.is_null()));
-    Change {
+    ChangeRow {
         revision: number(&told["revision"]),
         kind: text(&told["kind"]),
         id: text(&told["id"]),

@@ -8,20 +8,20 @@ use tollgate_console::Url;
 use tollgate_console::chart::Meaning;
 use tollgate_console::editor::AssignmentDraft;
 use tollgate_console::page::{
-    self, Assigned, DecisionRow, Missed, Outcome, Seen, Unfollowed, Way, Why, as_part,
+    self, Assigned, DecisionRow, Missed, PredictedAnswer, RecentKey, Unfollowed, Way, Why, as_part,
 };
 use tollgate_contract::Contract;
 use tollgate_node::Key;
 use tollgate_stats::identity_of;
 
-use super::desk::Page;
+use super::desk::PageRequest;
 use super::figures;
 use super::fit::{Fit, fitted};
-use super::inner::{Inner, encoded};
+use super::inner::{SignedIn, encoded};
 use super::people::{bans, of_identity, row, states};
 use super::thing::ids;
 use super::told::{at_ms, items, list, number, some, text, texts};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::fault::Fault;
 use crate::query::decoded;
 use crate::resource::objects;
@@ -85,7 +85,7 @@ impl Typed {
     }
 
     /// Contracts that count by entries of this key, with the names under which they count it; whatever else they match.
-    pub(super) fn counted(&self, inner: &Inner) -> Vec<(String, String)> {
+    pub(super) fn counted(&self, inner: &SignedIn) -> Vec<(String, String)> {
         let entries: Vec<(&str, &str)> = self
             .entries()
             .iter()
@@ -144,7 +144,7 @@ fn written(entries: &[(String, String)]) -> String {
 }
 
 /// The key to ask about where a contract counted somebody: what it matches belongs to it.
-pub(super) fn key_of(inner: &Inner, contract: &str, counted: &str) -> String {
+pub(super) fn key_of(inner: &SignedIn, contract: &str, counted: &str) -> String {
     let completed = with_contract(inner, contract, |contract| {
         Typed::read(counted).ok()?.completed(contract, &Value::Null)
     });
@@ -152,7 +152,11 @@ pub(super) fn key_of(inner: &Inner, contract: &str, counted: &str) -> String {
 }
 
 /// Looks at a contract in force.
-fn with_contract<T>(inner: &Inner, id: &str, look: impl Fn(&Contract) -> Option<T>) -> Option<T> {
+fn with_contract<T>(
+    inner: &SignedIn,
+    id: &str,
+    look: impl Fn(&Contract) -> Option<T>,
+) -> Option<T> {
     let node = inner.shared.engine.node();
     let mut all = node.contracts().as_slice().iter();
     all.find(|contract| contract.id == id).and_then(look)
@@ -164,7 +168,7 @@ pub(super) fn here(key: &str) -> Url {
 }
 
 /// Why a key would pass or not.
-pub(super) async fn explained(inner: &Inner, key: &Typed, cost: &str) -> Result<Value, Fault> {
+pub(super) async fn explained(inner: &SignedIn, key: &Typed, cost: &str) -> Result<Value, Fault> {
     let parts = match key {
         Typed::Bare(text) => vec![text.clone()],
         Typed::Entries(entries) => {
@@ -183,7 +187,11 @@ pub(super) async fn explained(inner: &Inner, key: &Typed, cost: &str) -> Result<
 }
 
 /// The page; with the link for the customer, where one was just made.
-pub(super) async fn why(page: &Page, key: &str, customer: Option<String>) -> Result<Answer, Fault> {
+pub(super) async fn why(
+    page: &PageRequest,
+    key: &str,
+    customer: Option<String>,
+) -> Result<Reply, Fault> {
     let asked = Why {
         key: key.trim().to_owned(),
         cost: page.query.get("cost").trim().to_owned(),
@@ -207,7 +215,7 @@ pub(super) async fn why(page: &Page, key: &str, customer: Option<String>) -> Res
     }
 }
 
-async fn answered(page: &Page, asked: Why) -> Result<Why, Fault> {
+async fn answered(page: &PageRequest, asked: Why) -> Result<Why, Fault> {
     let key = Typed::read(&asked.key)?;
     let inner = &page.inner;
     let told = explained(inner, &key, &asked.cost).await?;
@@ -273,9 +281,9 @@ pub(super) fn meaning(told: &Value) -> Meaning {
     }
 }
 
-fn outcome(page: &Page, told: &Value) -> Outcome {
+fn outcome(page: &PageRequest, told: &Value) -> PredictedAnswer {
     let left = told["retry_after_ms"].as_i64();
-    Outcome {
+    PredictedAnswer {
         meaning: match meaning(told) {
             Meaning::Allowed if told["matched"] == false => Meaning::Accent,
             said => said,
@@ -346,7 +354,7 @@ fn ways(told: &Value, cost: u64) -> Vec<Way> {
 }
 
 /// Contracts that nearly bind the key, each with the key that it would bind.
-fn misses(page: &Page, key: &Typed, told: &Value) -> Vec<Missed> {
+fn misses(page: &PageRequest, key: &Typed, told: &Value) -> Vec<Missed> {
     let miss = |miss: &Value| {
         let (contract, slips) = (text(&miss["contract"]), &miss["did_you_mean"]);
         let meant = slips.as_object().into_iter().flatten();
@@ -363,9 +371,9 @@ fn misses(page: &Page, key: &Typed, told: &Value) -> Vec<Missed> {
 
 /// The newest requests with these entries that this node remembers, and keys with more.
 pub(super) async fn recent(
-    inner: &Inner,
+    inner: &SignedIn,
     key: &Typed,
-) -> Result<(Vec<DecisionRow>, Vec<Seen>), Fault> {
+) -> Result<(Vec<DecisionRow>, Vec<RecentKey>), Fault> {
     let first = match key {
         Typed::Bare(text) => text.clone(),
         Typed::Entries(entries) => {
@@ -379,7 +387,7 @@ pub(super) async fn recent(
         Err(fault) if fault.code() == "not_kept" => return Ok(Default::default()),
         Err(fault) => return Err(fault),
     };
-    let (mut decisions, mut seen) = (Vec::new(), Vec::<Seen>::new());
+    let (mut decisions, mut seen) = (Vec::new(), Vec::<RecentKey>::new());
     for row in items(&told) {
         let pair = |pair: &Value| (text(&pair[0]), text(&pair[1]));
         let whole: Vec<(String, String)> = list(&row["key"]).map(pair).collect();
@@ -390,7 +398,7 @@ pub(super) async fn recent(
         let shown = written(&whole);
         let is_new = whole.len() > key.entries().len() && seen.iter().all(|is| is.key != shown);
         if is_new && matches!(key, Typed::Entries(_)) && seen.len() < SEEN_MAX {
-            seen.push(Seen {
+            seen.push(RecentKey {
                 key: shown,
                 at,
                 meaning,
@@ -419,7 +427,7 @@ fn said(row: &Value) -> Meaning {
 }
 
 /// An assignment that changes nothing: no contract that counts by its entry follows a plan.
-fn unfollowed(inner: &Inner, item: &Value) -> Option<Unfollowed> {
+fn unfollowed(inner: &SignedIn, item: &Value) -> Option<Unfollowed> {
     let document = &item["document"];
     let (entry, contracts) = objects::unfollowed(&inner.shared, document)?;
     Some(Unfollowed {

@@ -14,12 +14,12 @@ use crate::fault::Fault;
 use crate::time;
 
 /// The entries of a key that is explained; a bare one has none.
-pub(super) enum Entries<'a> {
+pub(super) enum ExplainedEntries<'a> {
     Bare(&'a str),
     Named(&'a [(Cow<'a, str>, Cow<'a, str>)]),
 }
 
-impl Entries<'_> {
+impl ExplainedEntries<'_> {
     /// The value of an entry that a contract counts by.
     fn value(&self, contract: &Contract, name: &str) -> Option<&str> {
         match self {
@@ -38,7 +38,11 @@ impl Entries<'_> {
 }
 
 /// Adds to an explanation what the catalogue knows.
-pub(super) async fn add(call: &Call, entries: &Entries<'_>, told: &mut Value) -> Result<(), Fault> {
+pub(super) async fn add(
+    call: &Call,
+    entries: &ExplainedEntries<'_>,
+    told: &mut Value,
+) -> Result<(), Fault> {
     let node = call.shared.engine.node();
     let all = node.contracts().as_slice().iter();
     let bound: Vec<&Contract> = all
@@ -86,7 +90,7 @@ fn describe(told: &mut Value, contract: &str, are: &[NamedPolicy]) {
 async fn assignments(
     database: &Database,
     bound: &[&Contract],
-    entries: &Entries<'_>,
+    entries: &ExplainedEntries<'_>,
     told: &mut Value,
 ) -> Result<Vec<Value>, Fault> {
     let snapshot = database.snapshot().await?;
@@ -129,15 +133,15 @@ fn plan_of(assignment: &Assignment, now: Instant) -> Option<String> {
 async fn bans(
     database: &Database,
     bound: &[&Contract],
-    entries: &Entries<'_>,
+    entries: &ExplainedEntries<'_>,
 ) -> Result<Vec<Ban>, Fault> {
     let known: Vec<String> = match entries {
-        Entries::Named(entries) => {
+        ExplainedEntries::Named(entries) => {
             let each = entries.iter();
             each.flat_map(|(name, value)| candidates(name, value))
                 .collect()
         }
-        Entries::Bare(value) => {
+        ExplainedEntries::Bare(value) => {
             let counted = bound.iter().filter(|contract| contract.key.len() == 1);
             let names = counted.filter_map(|contract| contract.key.first());
             names.flat_map(|name| candidates(name, value)).collect()

@@ -6,14 +6,14 @@ use tollgate_catalogue::{Change, Document};
 use tollgate_catalogue_sql::Database;
 
 use super::objects::{done, edit, missing, seen, told as differences};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::{Call, checked};
 use crate::fault::Fault;
 use crate::page::{self, AFTER};
 use crate::time;
 
 /// `GET /contracts/{id}/history` and its like: the newest first.
-pub(crate) async fn list(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn list(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let (limit, before) = (page::limit(&call.query)?, call.query.number(AFTER)?);
     let changes = database
@@ -32,7 +32,7 @@ pub(crate) async fn list(call: &Call) -> Result<Answer, Fault> {
 }
 
 /// `GET /changes`: of everything, the oldest first.
-pub(crate) async fn changes(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn changes(call: &Call) -> Result<Reply, Fault> {
     let (limit, after) = (page::limit(&call.query)?, call.query.number(AFTER)?);
     let changes = call.database()?.changes(after.unwrap_or(0), limit).await?;
     let told: Vec<Told> = changes.into_iter().map(Told::of).collect();
@@ -72,7 +72,7 @@ impl Told {
 }
 
 /// `GET /contracts/{id}/diff` and its like: from the version before the present to that, unless something else is said.
-pub(crate) async fn diff(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn diff(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let last = last(call, database).await?;
     let to = call.query.number("to")?.unwrap_or(last);
@@ -80,7 +80,7 @@ pub(crate) async fn diff(call: &Call) -> Result<Answer, Fault> {
     let before = at(call, database, from).await?;
     let after = at(call, database, to).await?;
     let diff = differences(before.as_ref(), after.as_ref());
-    Ok(Answer::json(
+    Ok(Reply::json(
         &json!({ "id": call.name(), "from": from, "to": to, "diff": diff }),
     ))
 }
@@ -124,7 +124,7 @@ async fn at(call: &Call, database: &Database, version: u64) -> Result<Option<Doc
 }
 
 /// `POST /contracts/{id}/rollback` and its like: a new change with an old document.
-pub(crate) async fn rollback(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn rollback(call: &Call) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Back {

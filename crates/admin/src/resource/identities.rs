@@ -6,13 +6,13 @@ use serde_json::json;
 use tollgate_catalogue::{Identity, NAME_BYTES_MAX};
 
 use crate::access::links;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::time::{self, SECOND_NS};
 
 /// `POST /identities/{identity}/link`.
-pub(crate) async fn link(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn link(call: &Call) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Body {
@@ -34,7 +34,7 @@ pub(crate) async fn link(call: &Call) -> Result<Answer, Fault> {
     let signed = links::make(&call.office.access.seal, &identity, expires)?;
     call.audit("make link", name, &format!("{days} days")).await;
     let told = json!({ "identity": identity.to_string(), "path": format!("/my/{signed}"), "expires": time::told(expires) });
-    Ok(Answer::json(&told).with(StatusCode::CREATED))
+    Ok(Reply::json(&told).with(StatusCode::CREATED))
 }
 
 const DAYS_DEFAULT: u64 = 30;

@@ -5,13 +5,13 @@ use tollgate_catalogue::Assignment;
 use tollgate_catalogue_sql::Imported;
 
 use super::objects::in_force;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::body;
 use crate::call::Call;
 use crate::fault::Fault;
 
 /// `POST /assignments/import`.
-pub(crate) async fn import(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn import(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let (author, reason) = (&call.caller.name, call.reason()?);
     let documents = body::documents(call.request.headers(), call.request.body())?;
@@ -38,7 +38,7 @@ pub(crate) async fn import(call: &Call) -> Result<Answer, Fault> {
         &format!("{made} made, {same} there before"),
     )
     .await;
-    Ok(Answer::json(
+    Ok(Reply::json(
         &json!({ "made": made, "same": same, "revision": revision, "in_force": in_force(call, revision).await }),
     ))
 }

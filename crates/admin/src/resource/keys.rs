@@ -6,22 +6,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tollgate_limit::Cost;
 use tollgate_node::{Key, Scope};
-use tollgate_serve::engine::{Act, Ask, EngineError, Op, Outcome, Turn};
+use tollgate_serve::engine::{Act, EngineError, EngineRequest, Op, OpOutcome, Turn};
 use tollgate_serve::http::explained as explanation;
 use tollgate_wire::v1;
 
-use super::explained::{self, Entries};
-use crate::answer::Answer;
+use super::explained::{self, ExplainedEntries};
+use crate::answer::Reply;
 use crate::call::{Call, checked};
 use crate::fault::Fault;
 
 /// `GET /keys/explain`: each `key` is an entry and its value; one without `=` is a bare key.
-pub(crate) async fn explain(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn explain(call: &Call) -> Result<Reply, Fault> {
     let texts: Vec<&str> = call.query.all("key").collect();
     let key = match *texts {
         [] => return Err(Fault::malformed("say whose, as `key=user=42`")),
-        [bare] if !bare.contains('=') => v1::Key::Bare(bare.into()),
-        _ => v1::Key::Entries(
+        [bare] if !bare.contains('=') => v1::WireKey::Bare(bare.into()),
+        _ => v1::WireKey::Entries(
             texts
                 .iter()
                 .map(|text| entry(text))
@@ -35,15 +35,16 @@ pub(crate) async fn explain(call: &Call) -> Result<Answer, Fault> {
         id: None,
         reason: None,
     };
-    let read = |turn: &Turn<'_>, ask: &Ask<'_>, of: Outcome| explanation(turn, ask, of.read());
+    let read =
+        |turn: &Turn<'_>, ask: &EngineRequest<'_>, of: OpOutcome| explanation(turn, ask, of.read());
     let told = asked.run(call, Act::Foresee, read).await?;
     let mut told: Value = serde_json::from_slice(&told).unwrap_or_default();
     let entries = match &asked.key {
-        v1::Key::Bare(value) => Entries::Bare(value),
-        v1::Key::Entries(entries) => Entries::Named(entries),
+        v1::WireKey::Bare(value) => ExplainedEntries::Bare(value),
+        v1::WireKey::Entries(entries) => ExplainedEntries::Named(entries),
     };
     explained::add(call, &entries, &mut told).await?;
-    Ok(Answer::json(&told))
+    Ok(Reply::json(&told))
 }
 
 fn entry(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
@@ -56,21 +57,21 @@ fn entry(text: &str) -> Result<(Cow<'_, str>, Cow<'_, str>), Fault> {
 }
 
 /// `POST /keys/reset`: as if the key had never been seen.
-pub(crate) async fn reset(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn reset(call: &Call) -> Result<Reply, Fault> {
     act(call, "reset key", Act::Reset).await
 }
 
 /// `POST /keys/charge`: takes tokens without asking.
-pub(crate) async fn charge(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn charge(call: &Call) -> Result<Reply, Fault> {
     act(call, "charge key", Act::Charge).await
 }
 
 /// `POST /keys/refund`: gives tokens back.
-pub(crate) async fn refund(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn refund(call: &Call) -> Result<Reply, Fault> {
     act(call, "refund key", Act::Refund).await
 }
 
-async fn act(call: &Call, what: &str, act: Act) -> Result<Answer, Fault> {
+async fn act(call: &Call, what: &str, act: Act) -> Result<Reply, Fault> {
     let asked: Asked<'_> = call.json()?;
     let reason = match &asked.reason {
         Some(reason) => checked(reason.to_string())?,
@@ -87,7 +88,7 @@ async fn act(call: &Call, what: &str, act: Act) -> Result<Answer, Fault> {
     );
     call.audit(what, &asked.shown(), outcome.trim_end_matches([':', ' ']))
         .await;
-    Ok(Answer::json(&json!({ "applied": applied })))
+    Ok(Reply::json(&json!({ "applied": applied })))
 }
 
 /// What is asked about which key.
@@ -95,7 +96,7 @@ async fn act(call: &Call, what: &str, act: Act) -> Result<Answer, Fault> {
 #[serde(deny_unknown_fields)]
 struct Asked<'a> {
     #[serde(borrow)]
-    key: v1::Key<'a>,
+    key: v1::WireKey<'a>,
     #[serde(default = "one")]
     cost: u64,
     #[serde(borrow, default)]
@@ -113,18 +114,18 @@ impl Asked<'_> {
         &self,
         call: &Call,
         act: Act,
-        read: impl FnOnce(&Turn<'_>, &Ask<'_>, Outcome) -> Result<T, EngineError> + Send,
+        read: impl FnOnce(&Turn<'_>, &EngineRequest<'_>, OpOutcome) -> Result<T, EngineError> + Send,
     ) -> Result<T, Fault> {
         let entries: Vec<(&str, &str)> = match &self.key {
-            v1::Key::Bare(_) => Vec::new(),
-            v1::Key::Entries(entries) => entries
+            v1::WireKey::Bare(_) => Vec::new(),
+            v1::WireKey::Entries(entries) => entries
                 .iter()
                 .map(|(name, value)| (&**name, &**value))
                 .collect(),
         };
         let key = match &self.key {
-            v1::Key::Bare(text) => Key::Text(text.as_bytes()),
-            v1::Key::Entries(_) => Key::Entries(&entries),
+            v1::WireKey::Bare(text) => Key::Text(text.as_bytes()),
+            v1::WireKey::Entries(_) => Key::Entries(&entries),
         };
         let max = call.shared.settings.limits.key_bytes_max;
         if self.shown().len() > max {
@@ -135,10 +136,10 @@ impl Asked<'_> {
         let most = Cost::MAX.tokens();
         let wrong = |_| Fault::invalid(format!("a cost is a whole number from 0 to {most}"));
         let cost = Cost::new(self.cost).map_err(wrong)?;
-        let ask = Ask {
+        let ask = EngineRequest {
             scope: self.contract.as_deref().map_or(Scope::All, Scope::Contract),
             id: self.id.as_deref(),
-            ..Ask::new(key, cost)
+            ..EngineRequest::new(key, cost)
         };
         let turn = call.shared.engine.turn();
         let (turn, outcome) = turn.decide(&Op::Key(act, ask)).await;
@@ -149,8 +150,8 @@ impl Asked<'_> {
     /// The key as people write it.
     fn shown(&self) -> String {
         match &self.key {
-            v1::Key::Bare(text) => text.to_string(),
-            v1::Key::Entries(entries) => {
+            v1::WireKey::Bare(text) => text.to_string(),
+            v1::WireKey::Entries(entries) => {
                 let entries = entries
                     .iter()
                     .map(|(name, value)| format!("{name}={value}"));

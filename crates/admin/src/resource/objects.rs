@@ -8,13 +8,13 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tollgate_catalogue::{Difference, Document, Edit, Kind, Seen, differences};
-use tollgate_catalogue_sql::{Database, Filter, Item, PAGE_MAX, Written};
+use tollgate_catalogue_sql::{Database, Filter, Item, PAGE_MAX, WriteResult};
 use tollgate_contract::Contract;
 use tollgate_serve::shared::Shared;
 
 use super::{effective, source};
 use crate::admin::Books;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::body;
 use crate::call::Call;
 use crate::condition::{Condition, is_known};
@@ -22,7 +22,7 @@ use crate::fault::Fault;
 use crate::page::{self, AFTER};
 
 /// `GET /contracts`, `/plans`, `/assignments`.
-pub(crate) async fn list(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn list(call: &Call) -> Result<Reply, Fault> {
     let limit = page::limit(&call.query)?;
     let wanted = Wanted::of(call)?;
     let items = match &call.office.books {
@@ -117,7 +117,7 @@ impl Wanted {
 }
 
 /// `GET /contracts/{id}` and its like.
-pub(crate) async fn get(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn get(call: &Call) -> Result<Reply, Fault> {
     let is_compiled = call.query.flag("compiled")?;
     if is_compiled && call.kind != Kind::Contract {
         return Err(Fault::malformed("only contracts have a compiled form"));
@@ -130,14 +130,14 @@ pub(crate) async fn get(call: &Call) -> Result<Answer, Fault> {
     };
     let item = item.ok_or_else(|| missing(call))?;
     if is_known(call.request.headers(), item.version) && !is_compiled {
-        return Ok(Answer::bare(StatusCode::NOT_MODIFIED).version(item.version));
+        return Ok(Reply::bare(StatusCode::NOT_MODIFIED).version(item.version));
     }
     let compiled = if is_compiled {
         compiled(call).await?
     } else {
         None
     };
-    let answer = Answer::json(&Shown {
+    let answer = Reply::json(&Shown {
         item: &item,
         compiled,
     });
@@ -178,7 +178,7 @@ async fn compiled(call: &Call) -> Result<Option<Value>, Fault> {
 }
 
 /// `PUT /contracts/{id}` and its like.
-pub(crate) async fn put(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn put(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let text = body::document(call.request.headers(), call.request.body())?;
     write(call, database, text, call.reason()?).await
@@ -190,7 +190,7 @@ pub(crate) async fn write(
     database: &Database,
     text: &str,
     reason: String,
-) -> Result<Answer, Fault> {
+) -> Result<Reply, Fault> {
     let condition = Condition::of(call.request.headers())?;
     let present = database.get(call.kind, call.name()).await?;
     let version = present.as_ref().map(|item| item.version);
@@ -203,7 +203,7 @@ pub(crate) async fn write(
         let after = database.try_put(&edit(call, seen, reason), text).await?;
         let before = present.map(|item| item.document);
         let diff = told(before.as_ref(), Some(&after));
-        return Ok(Answer::json(
+        return Ok(Reply::json(
             &json!({ "dry_run": true, "document": after, "diff": diff }),
         ));
     }
@@ -241,7 +241,7 @@ fn said(entry: &str, contracts: &[String]) -> String {
 }
 
 /// `DELETE /contracts/{id}` and its like.
-pub(crate) async fn delete(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn delete(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     let (seen, reason) = (seen(call, database).await?, call.reason()?);
     if seen == Seen::Nothing {
@@ -271,8 +271,8 @@ pub(crate) fn edit(call: &Call, seen: Seen, reason: String) -> Edit {
 }
 
 /// What became of a change, once this server decides by it; others do within a second.
-pub(crate) async fn done(call: &Call, written: Written) -> Answer {
-    let Written {
+pub(crate) async fn done(call: &Call, written: WriteResult) -> Reply {
+    let WriteResult {
         revision,
         version,
         is_changed,
@@ -291,7 +291,7 @@ pub(crate) async fn done(call: &Call, written: Written) -> Answer {
     {
         told["note"] = said(&entry, &contracts).into();
     }
-    Answer::json(&told).version(version)
+    Reply::json(&told).version(version)
 }
 
 /// Whether this server decides by a revision, after a while.

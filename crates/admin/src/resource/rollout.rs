@@ -8,12 +8,12 @@ use tollgate_catalogue::Document;
 use tollgate_contract::Contract;
 
 use super::objects::{missing, write};
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::Call;
 use crate::fault::Fault;
 
 /// `POST /contracts/{id}/rollout`.
-pub(crate) async fn rollout(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn rollout(call: &Call) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Body {

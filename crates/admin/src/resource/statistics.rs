@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tollgate_catalogue::Kind;
 use tollgate_node::Key;
-use tollgate_serve::statistics::{ReadError, Reader};
+use tollgate_serve::statistics::{ReadError, StatisticsReader};
 use tollgate_stats::{
-    By, CSV_HEAD, DAY_S, Ranking, Recorded, Said, Step, Usage, UsagePage, csv_line, day_of_date,
+    By, CSV_HEAD, DAY_S, Ranking, Recorded, RecordedVerdict, Step, Usage, UsagePage, csv_line,
+    day_of_date,
 };
 
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::body;
 use crate::call::Call;
 use crate::fault::Fault;
@@ -19,7 +20,7 @@ use crate::page::{self, AFTER};
 use crate::time::{self, SECOND_NS};
 
 /// `GET /usage`: by identity and day, as JSON or CSV.
-pub(crate) async fn usage(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn usage(call: &Call) -> Result<Reply, Fault> {
     let query = &call.query;
     let today = time::now_ns() / SECOND_NS / DAY_S;
     let asked = Usage {
@@ -38,13 +39,13 @@ pub(crate) async fn usage(call: &Call) -> Result<Answer, Fault> {
     let UsagePage { rows, next } = page.map_err(fault)?;
     let next = next.map(|next| json!(next).to_string());
     match query.text("format")? {
-        None | Some("json") => Ok(Answer::json(&json!({ "items": rows, "next": next }))),
+        None | Some("json") => Ok(Reply::json(&json!({ "items": rows, "next": next }))),
         Some("csv") => {
             let mut text = CSV_HEAD.to_owned();
             for row in &rows {
                 csv_line(row, &mut text);
             }
-            let answer = Answer::text("text/csv; charset=utf-8", text);
+            let answer = Reply::text("text/csv; charset=utf-8", text);
             let name = http::HeaderName::from_static("tollgate-next");
             Ok(next
                 .iter()
@@ -68,7 +69,7 @@ fn cursor(text: &str) -> Result<(u64, String, String), Fault> {
 }
 
 /// `GET /series`: what was counted, part by part; of an identity of a contract, of a contract, or of all.
-pub(crate) async fn series(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn series(call: &Call) -> Result<Reply, Fault> {
     let text = |name| Ok::<_, Fault>(call.query.text(name)?.unwrap_or_default().to_owned());
     let step = match call.query.text("step")? {
         None => Step::Minute,
@@ -87,7 +88,7 @@ pub(crate) async fn series(call: &Call) -> Result<Answer, Fault> {
     let (contract, identity) = (text("contract")?, text("identity")?);
     let points = reader(call)?.series(contract, identity, from..until, step);
     let points = points.await;
-    Ok(Answer::json(
+    Ok(Reply::json(
         &json!({ "items": points.map_err(fault)?, "next": null }),
     ))
 }
@@ -104,7 +105,7 @@ fn moment(call: &Call, name: &str, default: u64) -> Result<u64, Fault> {
 }
 
 /// `GET /top`: who was first in a while.
-pub(crate) async fn top(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn top(call: &Call) -> Result<Reply, Fault> {
     let by = match call.query.text("by")? {
         None | Some("asked") => By::Asked,
         Some("denied") => By::Denied,
@@ -128,26 +129,26 @@ pub(crate) async fn top(call: &Call) -> Result<Answer, Fault> {
         rows_max: rows_max(call)?,
     };
     let rows = reader(call)?.top(ranking, window, now).await;
-    Ok(Answer::json(
+    Ok(Reply::json(
         &json!({ "items": rows.map_err(fault)?, "next": null }),
     ))
 }
 
 /// `GET /load`: how busy nodes are, for balancers.
-pub(crate) async fn load(call: &Call) -> Result<Answer, Fault> {
-    Ok(Answer::json(&reader(call)?.load(&call.shared.engine).await))
+pub(crate) async fn load(call: &Call) -> Result<Reply, Fault> {
+    Ok(Reply::json(&reader(call)?.load(&call.shared.engine).await))
 }
 
 /// `GET /recent`: the last requests, the newest first.
-pub(crate) fn recent(call: &Call) -> Result<Answer, Fault> {
+pub(crate) fn recent(call: &Call) -> Result<Reply, Fault> {
     let (contract, entry) = (call.query.text("contract")?, call.query.text("key")?);
     let rows = reader(call)?.recent(contract, entry, rows_max(call)?);
-    Ok(Answer::json(&json!({ "items": rows, "next": null })))
+    Ok(Reply::json(&json!({ "items": rows, "next": null })))
 }
 
 /// `POST /contracts/{id}/try` and `/plans/{id}/try`: what a document would have done to the last requests, or to those
 /// that come with it.
-pub(crate) async fn attempt(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn attempt(call: &Call) -> Result<Reply, Fault> {
     if !matches!(call.kind, Kind::Contract | Kind::Plan) {
         return Err(Fault::invalid(
             "contracts and plans can be tried, nothing else",
@@ -167,11 +168,11 @@ pub(crate) async fn attempt(call: &Call) -> Result<Answer, Fault> {
         let since = (time::now_ns() / 1_000_000).saturating_sub(minutes * 60_000);
         reader.try_change(compiled.0, compiled.1, since).await
     };
-    Ok(Answer::json(&tried))
+    Ok(Reply::json(&tried))
 }
 
 /// Requests of a recorded trace: each has its time, what it costs, and the entries of its key.
-fn recorded(lines: body::Lines<'_>) -> Result<Vec<Recorded>, Fault> {
+fn recorded(lines: body::NumberedLines<'_>) -> Result<Vec<Recorded>, Fault> {
     let mut rows = Vec::new();
     for (number, line) in lines {
         let wrong = |why: &str| Fault::malformed(format!("line {number}: {why}"));
@@ -192,7 +193,7 @@ fn recorded(lines: body::Lines<'_>) -> Result<Vec<Recorded>, Fault> {
         let entries = named.filter_map(|(name, value)| Some((&**name, value.as_str()?)));
         let entries: Vec<(&str, &str)> = entries.collect();
         let key = Key::Entries(&entries);
-        rows.push(Recorded::new(time, key, cost, Said::Allow));
+        rows.push(Recorded::new(time, key, cost, RecordedVerdict::Allow));
     }
     rows.sort_by_key(|row| row.at_ms);
     Ok(rows)
@@ -202,7 +203,7 @@ fn rows_max(call: &Call) -> Result<usize, Fault> {
     Ok(usize::try_from(page::limit(&call.query)?).unwrap_or(usize::MAX))
 }
 
-fn reader(call: &Call) -> Result<&Reader, Fault> {
+fn reader(call: &Call) -> Result<&StatisticsReader, Fault> {
     let none = || Fault::new(http::StatusCode::CONFLICT, "not_kept", NOT_COUNTED);
     call.shared.statistics.get().ok_or_else(none)
 }

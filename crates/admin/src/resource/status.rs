@@ -2,31 +2,31 @@
 
 use serde::Serialize;
 use serde_json::json;
-use tollgate_catalogue_sql::Entry;
+use tollgate_catalogue_sql::AuditEntry;
 use tollgate_serve::cluster;
 
 use crate::access::sessions;
 use crate::admin::Books;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::page::{self, AFTER};
 use crate::time;
 
 /// `GET /whoami`.
-pub(crate) fn whoami(call: &Call) -> Result<Answer, Fault> {
+pub(crate) fn whoami(call: &Call) -> Result<Reply, Fault> {
     let caller = &call.caller;
     let csrf = match &caller.session {
         Some(session) => Some(sessions::csrf(&call.office, session)?),
         None => None,
     };
-    Ok(Answer::json(
+    Ok(Reply::json(
         &json!({ "name": caller.name, "role": caller.role, "token": caller.token, "csrf": csrf }),
     ))
 }
 
 /// `GET /status`: where contracts come from, and how the server is.
-pub(crate) fn status(call: &Call) -> Answer {
+pub(crate) fn status(call: &Call) -> Reply {
     let state = &call.shared.state;
     let live = call.shared.catalogue();
     let catalogue = match &call.office.books {
@@ -43,7 +43,7 @@ pub(crate) fn status(call: &Call) -> Answer {
             json!({ "source": source, "read_only": true, "file": path })
         }
     };
-    Answer::json(&json!({
+    Reply::json(&json!({
         "version": env!("CARGO_PKG_VERSION"),
         "at": time::told(time::now_ns()),
         "ready": state.is_ready(),
@@ -55,18 +55,18 @@ pub(crate) fn status(call: &Call) -> Answer {
 }
 
 /// `GET /cluster`: who is in the cluster, and what it costs.
-pub(crate) fn cluster(call: &Call) -> Answer {
-    Answer::json(&cluster::view(&call.shared))
+pub(crate) fn cluster(call: &Call) -> Reply {
+    Reply::json(&cluster::view(&call.shared))
 }
 
 /// `GET /top`: what happens on this node now.
-pub(crate) fn top(call: &Call) -> Answer {
+pub(crate) fn top(call: &Call) -> Reply {
     let engine = &call.shared.engine;
-    Answer::json(&engine.meter().top(engine))
+    Reply::json(&engine.meter().top(engine))
 }
 
 /// `GET /audit`: what was tried, the newest first.
-pub(crate) async fn audit(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn audit(call: &Call) -> Result<Reply, Fault> {
     #[derive(Serialize)]
     struct Told {
         id: String,
@@ -77,7 +77,7 @@ pub(crate) async fn audit(call: &Call) -> Result<Answer, Fault> {
         object: String,
         outcome: String,
     }
-    let tell = |entry: Entry| Told {
+    let tell = |entry: AuditEntry| Told {
         id: entry.id,
         at: time::told(entry.at_ns),
         who: entry.who,

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tollgate_serve::cluster;
-use tollgate_serve::tail::{Filter, Line, Tail, WATCHERS_MAX, Watching};
+use tollgate_serve::tail::{DecisionFilter, Tail, TailLine, WATCHERS_MAX, Watching};
 
 use crate::admin::Office;
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::time::now_ns;
@@ -25,18 +25,18 @@ pub(crate) struct Looks(Mutex<Vec<Look>>);
 struct Look {
     watching: Watching,
     /// The newest at the end.
-    lines: VecDeque<Line>,
+    lines: VecDeque<TailLine>,
     since_ms: u64,
     asked: Instant,
 }
 
 /// `GET /tail`: decisions of this node, the newest first.
-pub(crate) fn tail(call: &Call) -> Result<Answer, Fault> {
+pub(crate) fn tail(call: &Call) -> Result<Reply, Fault> {
     let parameters = PARAMETERS.iter();
     let parameters =
         parameters.flat_map(|name| call.query.all(name).map(move |value| (name, value)));
     let engine = &call.shared.engine;
-    let filter = Filter::read(parameters, engine.node().contracts());
+    let filter = DecisionFilter::read(parameters, engine.node().contracts());
     let filter = filter.map_err(|error| Fault::malformed(error.to_string()))?;
     let node = cluster::view(&call.shared).me.map(|me| me.name);
     let told = call.office.looks.at(engine.tail(), filter, Look::told);
@@ -46,7 +46,7 @@ pub(crate) fn tail(call: &Call) -> Result<Answer, Fault> {
         ))
     })?;
     told["node"] = node.into();
-    Ok(Answer::json(&told))
+    Ok(Reply::json(&told))
 }
 
 /// Ends looks that nobody asks for any more, and keeps the others up to date.
@@ -62,7 +62,12 @@ pub(crate) async fn keep(office: Weak<Office>) {
 
 impl Looks {
     /// The look by a filter, which begins now where there is none; `None` where too many watch.
-    fn at<T>(&self, tail: &Arc<Tail>, filter: Filter, show: impl FnOnce(&Look) -> T) -> Option<T> {
+    fn at<T>(
+        &self,
+        tail: &Arc<Tail>,
+        filter: DecisionFilter,
+        show: impl FnOnce(&Look) -> T,
+    ) -> Option<T> {
         let mut looks = self.0.lock();
         let known = looks
             .iter()
@@ -111,7 +116,7 @@ impl Look {
     }
 
     fn told(&self) -> Value {
-        let lines: Vec<&Line> = self.lines.iter().rev().collect();
+        let lines: Vec<&TailLine> = self.lines.iter().rev().collect();
         json!({
             "items": lines,
             "since_ms": self.since_ms,

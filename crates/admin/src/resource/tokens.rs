@@ -3,22 +3,22 @@
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tollgate_catalogue_sql::{Role, Token};
+use tollgate_catalogue_sql::{AdminToken, Role};
 
-use crate::answer::Answer;
+use crate::answer::Reply;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::time;
 
 /// `GET /tokens`.
-pub(crate) async fn list(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn list(call: &Call) -> Result<Reply, Fault> {
     let tokens = call.database()?.tokens().await?;
     let items: Vec<Told<'_>> = tokens.iter().map(Told::of).collect();
-    Ok(Answer::json(&json!({ "items": items, "next": null })))
+    Ok(Reply::json(&json!({ "items": items, "next": null })))
 }
 
 /// `POST /tokens`.
-pub(crate) async fn create(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn create(call: &Call) -> Result<Reply, Fault> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Body {
@@ -40,7 +40,7 @@ pub(crate) async fn create(call: &Call) -> Result<Answer, Fault> {
     call.audit("create token", &made.token.id, role.name())
         .await;
     let told = json!({ "token": Told::of(&made.token), "secret": made.secret });
-    Ok(Answer::json(&told).with(StatusCode::CREATED))
+    Ok(Reply::json(&told).with(StatusCode::CREATED))
 }
 
 fn expiry(text: &str) -> Result<u64, Fault> {
@@ -54,7 +54,7 @@ fn expiry(text: &str) -> Result<u64, Fault> {
 }
 
 /// `DELETE /tokens/{id}`.
-pub(crate) async fn revoke(call: &Call) -> Result<Answer, Fault> {
+pub(crate) async fn revoke(call: &Call) -> Result<Reply, Fault> {
     let database = call.database()?;
     if !database.revoke_token(call.name()).await? {
         return Err(Fault::not_found(
@@ -63,7 +63,7 @@ pub(crate) async fn revoke(call: &Call) -> Result<Answer, Fault> {
     }
     call.office.access.forget();
     call.audit("revoke token", call.name(), "revoked").await;
-    Ok(Answer::json(&json!({ "id": call.name(), "revoked": true })))
+    Ok(Reply::json(&json!({ "id": call.name(), "revoked": true })))
 }
 
 /// A token as it is told.
@@ -80,7 +80,7 @@ struct Told<'a> {
 }
 
 impl<'a> Told<'a> {
-    fn of(token: &'a Token) -> Self {
+    fn of(token: &'a AdminToken) -> Self {
         Self {
             id: &token.id,
             name: &token.name,

@@ -6,7 +6,7 @@ use serde_json::json;
 use tollgate_parts::until;
 use tollgate_serve::settings::{ContractSource, Settings};
 
-use crate::kit::{PRESET, Refusal, Server, contract, on_both, postgres, sqlite};
+use crate::kit::{ApiRefusal, PRESET, Server, contract, on_both, postgres, sqlite};
 
 #[test]
 fn the_first_token_is_made_once_and_told_once() {
@@ -124,7 +124,7 @@ fn twenty_wrong_tokens_are_enough() {
         .refuses(401, "unauthorized");
 }
 
-pub(crate) fn login(server: &Server, secret: &str) -> tollgate_parts::Reply {
+pub(crate) fn login(server: &Server, secret: &str) -> tollgate_parts::HttpReply {
     let form = format!("token={}", secret.replace('%', "%25"));
     let ask = server.ask("POST", "").at("/console/login").by_nobody();
     ask.body("application/x-www-form-urlencoded", form).send()
@@ -144,7 +144,7 @@ fn right_tokens_are_never_too_many() {
 }
 
 /// The cookie that an answer sets.
-pub(crate) fn cookie(answer: &tollgate_parts::Reply) -> String {
+pub(crate) fn cookie(answer: &tollgate_parts::HttpReply) -> String {
     let set = answer.field("set-cookie").unwrap();
     assert!(set.contains("; HttpOnly; SameSite=Strict"), "{set}");
     set.split(';').next().unwrap().to_owned()

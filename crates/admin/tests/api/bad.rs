@@ -3,7 +3,7 @@
 use serde_json::json;
 use tollgate_admin::described;
 
-use crate::kit::{Refusal, Server, contract, on_both};
+use crate::kit::{ApiRefusal, Server, contract, on_both};
 
 /// Names that something might take for more than a name.
 const NAMES: [&str; 9] = [

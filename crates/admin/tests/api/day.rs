@@ -15,7 +15,7 @@ use tollgate_parts::{Stalls, until};
 use tollgate_serve::annex::{Delays, GatewayView};
 
 use crate::console::Person;
-use crate::kit::{Ask, PRESET, Server};
+use crate::kit::{ApiRequest, PRESET, Server};
 
 /// Somebody who asks again and again, until dropped.
 struct Load {
@@ -36,7 +36,7 @@ impl Load {
         let counted = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             while !counted.is_over.load(Relaxed) {
-                let ask = Ask::new(at, "POST", "").at("/v1/check").by_nobody();
+                let ask = ApiRequest::new(at, "POST", "").at("/v1/check").by_nobody();
                 let answer = ask.json(&json!({ "key": { "user": user } })).send().json();
                 let count = if answer["allowed"] == true {
                     &counted.allowed

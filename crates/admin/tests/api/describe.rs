@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use tollgate_admin::described;
 
-use crate::kit::{Refusal, Server};
+use crate::kit::{ApiRefusal, Server};
 
 const COMMITTED: &str = include_str!("../../../../docs/admin-openapi.json");
 

@@ -5,7 +5,7 @@ use std::thread;
 
 use serde_json::json;
 
-use crate::kit::{Refusal, Server, contract, on_both};
+use crate::kit::{ApiRefusal, Server, contract, on_both};
 
 #[test]
 fn a_thing_is_made_read_changed_and_deleted() {

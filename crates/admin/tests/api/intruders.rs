@@ -6,14 +6,14 @@ use std::path::Path;
 
 use ring::hmac;
 use serde_json::json;
-use tollgate_admin::Key;
+use tollgate_admin::SigningKey;
 use tollgate_http::{ClientAddress, Trust};
 use tollgate_kit::base64;
 use tollgate_parts::until;
 use tollgate_serve::settings::Settings;
 
 use crate::access::{cookie, login};
-use crate::kit::{PRESET, Refusal, Server, settings, sqlite};
+use crate::kit::{ApiRefusal, PRESET, Server, settings, sqlite};
 
 #[test]
 fn guesses_are_counted_by_the_client_behind_a_trusted_proxy() {
@@ -161,7 +161,7 @@ fn another_key_ends_sessions_and_links_and_a_key_that_others_may_read_is_refused
     let open = || server.ask("GET", "").at(link).by_nobody().send().status;
     assert_eq!((who(), open()), (200, 200));
     let file = folder.path().join("catalogue.db.key");
-    Key::draw().unwrap().replace(&file).unwrap();
+    SigningKey::draw().unwrap().replace(&file).unwrap();
     until("the key is read", || (who(), open()) == (401, 403));
     let mode = |mode| std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
     mode(0o644);

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use tollgate_parts::until;
 
-use crate::kit::{Ask, Refusal, Server, contract, on_both, postgres};
+use crate::kit::{ApiRefusal, ApiRequest, Server, contract, on_both, postgres};
 
 /// Takes a token of a key, as traffic does.
 fn check(server: &Server, key: &Value) -> Value {
     let body = json!({ "key": key });
-    Ask::new(server.at, "POST", "")
+    ApiRequest::new(server.at, "POST", "")
         .at("/v1/check")
         .by_nobody()
         .json(&body)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 
-use crate::kit::{Ask, PRESET, Server, contract, sqlite};
+use crate::kit::{ApiRequest, PRESET, Server, contract, sqlite};
 
 const CHILD: &str = "TOLLGATE_ADMIN_CHILD";
 const WRITES: u64 = 1000;
@@ -61,7 +61,7 @@ fn a_killed_server_keeps_what_it_answered() {
                     return;
                 }
                 let id = format!("c{number:04}");
-                let ask = Ask::new(at, "PUT", &format!("/contracts/{id}"))
+                let ask = ApiRequest::new(at, "PUT", &format!("/contracts/{id}"))
                     .json(&contract(&id, number + 1));
                 match ask.try_send() {
                     Some(answer) => assert_eq!(answer.status, 201, "{}", answer.body),

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tollgate_admin::{Admin, Config, Key};
+use tollgate_admin::{Admin, AdminConfig, SigningKey};
 use tollgate_contract::Contracts;
-use tollgate_parts::{Postgres, Reply, Wire};
+use tollgate_parts::{HttpReply, Postgres, Wire};
 use tollgate_serve::annex::{Annex, GatewayView};
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{CatalogueSettings, Keeping, Listener, Settings};
@@ -65,7 +65,7 @@ impl Server {
     pub(crate) fn two(at: &str) -> [Self; 2] {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("key");
-        Key::draw().unwrap().create(&key).unwrap();
+        SigningKey::draw().unwrap().create(&key).unwrap();
         let start = || {
             let mut settings = settings(at);
             let catalogue = settings.keeping.catalogue.as_mut().unwrap();
@@ -84,7 +84,7 @@ impl Server {
         };
         let told = Arc::new(Mutex::new(Vec::new()));
         let said = Arc::clone(&told);
-        let config = Config {
+        let config = AdminConfig {
             preset: preset.map(str::to_owned),
             tell: Box::new(move |secret| said.lock().unwrap().push(secret.to_owned())),
         };
@@ -108,23 +108,23 @@ impl Server {
         assert!(shared.annex.set(annex).is_ok());
     }
 
-    pub(crate) fn ask(&self, method: &str, path: &str) -> Ask {
-        Ask::new(self.at, method, path)
+    pub(crate) fn ask(&self, method: &str, path: &str) -> ApiRequest {
+        ApiRequest::new(self.at, method, path)
     }
 
     #[track_caller]
-    pub(crate) fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> HttpReply {
         self.ask("GET", path).send()
     }
 
     #[track_caller]
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> HttpReply {
         self.ask("POST", path).json(body).send()
     }
 
     /// Puts what must not be there yet.
     #[track_caller]
-    pub(crate) fn make(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) fn make(&self, path: &str, body: &Value) -> HttpReply {
         let answer = self.ask("PUT", path).json(body).send();
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer
@@ -190,7 +190,7 @@ pub(crate) fn contract(id: &str, limit: u64) -> Value {
 }
 
 /// One request.
-pub(crate) struct Ask {
+pub(crate) struct ApiRequest {
     at: SocketAddr,
     method: String,
     path: String,
@@ -200,7 +200,7 @@ pub(crate) struct Ask {
     body: Vec<u8>,
 }
 
-impl Ask {
+impl ApiRequest {
     pub(crate) fn new(at: SocketAddr, method: &str, path: &str) -> Self {
         Self {
             at,
@@ -245,12 +245,12 @@ impl Ask {
     }
 
     #[track_caller]
-    pub(crate) fn send(self) -> Reply {
+    pub(crate) fn send(self) -> HttpReply {
         self.try_send().expect("an answer")
     }
 
     /// `None` where the server goes away.
-    pub(crate) fn try_send(self) -> Option<Reply> {
+    pub(crate) fn try_send(self) -> Option<HttpReply> {
         let mut wire = Wire::try_to(self.at).ok()?;
         let mut head = format!(
             "{} {} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: {}\r\n",
@@ -271,19 +271,19 @@ impl Ask {
         let _ = wire.try_send(&self.body);
         let mut bytes = Vec::new();
         wire.stream.read_to_end(&mut bytes).ok()?;
-        Reply::parse(&bytes)
+        HttpReply::parse(&bytes)
     }
 }
 
 /// What a reply of the API says of an error.
-pub(crate) trait Refusal {
+pub(crate) trait ApiRefusal {
     /// The status and the code of a refusal, whose form is checked.
     fn refusal(&self) -> (u16, String);
     fn refuses(&self, status: u16, code: &str);
     fn message(&self) -> String;
 }
 
-impl Refusal for Reply {
+impl ApiRefusal for HttpReply {
     #[track_caller]
     fn refusal(&self) -> (u16, String) {
         let error = &self.json()["error"];

@@ -3,7 +3,7 @@
 use tollgate_admin::described;
 use tollgate_catalogue_sql::Role;
 
-use crate::kit::{Refusal, Server};
+use crate::kit::{ApiRefusal, Server};
 
 #[test]
 fn every_route_asks_for_its_role() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate_console::PAGE_BYTES_MAX;
-use tollgate_parts::{Reply, until};
+use tollgate_parts::{HttpReply, until};
 
 use crate::kit::{PRESET, Server, contract};
 
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
 
     /// A page, which is small.
     #[track_caller]
-    fn opens(&self, page: &str) -> Reply {
+    fn opens(&self, page: &str) -> HttpReply {
         let ask = self.server.ask("GET", "").at(page).by_nobody();
         let answer = ask
             .line("Cookie", &self.cookie)

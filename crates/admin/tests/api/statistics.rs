@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use tollgate_parts::until;
 
-use crate::kit::{Ask, Refusal, Server, contract, on_both};
+use crate::kit::{ApiRefusal, ApiRequest, Server, contract, on_both};
 
 fn check(server: &Server, user: &str) -> bool {
     let body = json!({ "key": { "user": user } });
-    let ask = Ask::new(server.at, "POST", "").at("/v1/check").by_nobody();
+    let ask = ApiRequest::new(server.at, "POST", "")
+        .at("/v1/check")
+        .by_nobody();
     ask.json(&body).send().json()["allowed"] == true
 }
 

@@ -5,7 +5,7 @@ use tollgate_parts::until;
 
 use crate::console::Person;
 use crate::day::pictures;
-use crate::kit::{PRESET, Refusal, Server};
+use crate::kit::{ApiRefusal, PRESET, Server};
 
 /// Asks whether somebody may, as clients do.
 fn check(server: &Server, user: &str) {

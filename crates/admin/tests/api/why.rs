@@ -7,7 +7,7 @@ use tollgate_serve::settings::{ContractSource, Settings};
 
 use crate::console::Person;
 use crate::day::pictures;
-use crate::kit::{Ask, PRESET, Server};
+use crate::kit::{ApiRequest, PRESET, Server};
 
 /// Keeps pictures of a page, none of which scrolls sideways.
 fn pictured(person: &Person, name: &str) {
@@ -26,7 +26,9 @@ fn pictured(person: &Person, name: &str) {
 }
 
 fn check(server: &Server, key: &Value) -> Value {
-    let ask = Ask::new(server.at, "POST", "").at("/v1/check").by_nobody();
+    let ask = ApiRequest::new(server.at, "POST", "")
+        .at("/v1/check")
+        .by_nobody();
     ask.json(&json!({ "key": key })).send().json()
 }
 

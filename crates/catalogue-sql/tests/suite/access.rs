@@ -1,6 +1,6 @@
 //! Who may do what, and several who come at once.
 
-use tollgate_catalogue_sql::{Entry, Error, Role, Source, digest_of};
+use tollgate_catalogue_sql::{AuditEntry, Error, Role, Source, digest_of};
 
 use super::open;
 
@@ -39,11 +39,11 @@ pub(crate) async fn tokens_are_known_by_their_secrets(source: &Source) {
     let valid = database.valid_tokens().await.unwrap();
     assert_eq!(valid.len(), 1, "{valid:?}");
     assert_eq!(valid[0].digest, digest_of("a-secret-from-the-environment"));
-    let tried = Entry {
+    let tried = AuditEntry {
         who: "mallory".into(),
         what: "log in".into(),
         outcome: "refused".into(),
-        ..Entry::default()
+        ..AuditEntry::default()
     };
     database.audit(&tried).await.unwrap();
     let audited = database.audited(None, 10).await.unwrap();

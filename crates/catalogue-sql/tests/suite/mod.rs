@@ -13,7 +13,7 @@ pub(crate) mod killed;
 pub(crate) mod lists;
 
 use tollgate_catalogue::{Edit, Kind, Refusal, Seen};
-use tollgate_catalogue_sql::{Config, Database, Error, Source, Written};
+use tollgate_catalogue_sql::{Config, Database, Error, Source, WriteResult};
 
 pub(crate) async fn open(source: &Source) -> Database {
     Database::open(&Config::new(source.clone())).await.unwrap()
@@ -59,7 +59,7 @@ pub(crate) async fn change(
     id: &str,
     version: u64,
     text: &str,
-) -> Result<Written, Error> {
+) -> Result<WriteResult, Error> {
     let edit = edit(kind, id, Seen::Version(version));
     database.put(&edit, text).await
 }
@@ -70,7 +70,7 @@ pub(crate) async fn delete(
     kind: Kind,
     id: &str,
     version: u64,
-) -> Result<Written, Error> {
+) -> Result<WriteResult, Error> {
     database
         .delete(&edit(kind, id, Seen::Version(version)))
         .await

@@ -29,7 +29,7 @@ pub struct Admission {
 }
 
 /// Is told of what a client admits by itself, under a lock.
-pub type Journal = Arc<dyn Fn(&Admission) + Send + Sync>;
+pub type AdmissionJournal = Arc<dyn Fn(&Admission) + Send + Sync>;
 
 /// How a client is set up.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ pub struct ClientConfig {
     /// The most keys of which something is kept. For one more, a lease that was not used lately is given back.
     pub keys_max: usize,
     /// Is told of what is admitted without asking, where anybody is.
-    pub journal: Option<Journal>,
+    pub journal: Option<AdmissionJournal>,
     /// Whom to believe, where nodes are spoken to over TLS.
     #[cfg(feature = "tls")]
     pub tls: Option<super::ClientTls>,

@@ -7,7 +7,7 @@ use tollgate_limit::{Instant, Span};
 use super::{NodeAnswer, Outcome, Path};
 
 /// A refusal of a node.
-pub(super) struct Kept {
+pub(super) struct KeptRefusal {
     /// What the request cost.
     pub(super) cost: u64,
     /// When it came.
@@ -18,7 +18,7 @@ pub(super) struct Kept {
     pub(super) answer: NodeAnswer,
 }
 
-impl Kept {
+impl KeptRefusal {
     /// The refusal as the node would say it now.
     pub(super) fn outcome(&self, now: Instant) -> Outcome {
         let gone = u128::from(now.nanos_since(self.at));

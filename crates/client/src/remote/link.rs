@@ -12,7 +12,7 @@ use super::tls::Secured;
 
 /// A connection.
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum NodeConnection {
     Tcp(TcpStream),
     #[cfg(feature = "tls")]
     Tls(Box<Secured>),
@@ -26,7 +26,7 @@ pub(super) struct Trust {
     pub(super) config: Option<std::sync::Arc<rustls::ClientConfig>>,
 }
 
-impl Link {
+impl NodeConnection {
     /// Connects to `host:port`, `tls://host:port` or `unix:/path` within a time.
     pub(super) fn open(address: &str, trust: &Trust, within: Duration) -> io::Result<Self> {
         if let Some(address) = address.strip_prefix("tls://") {
@@ -104,7 +104,7 @@ fn tcp(address: &str, within: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-impl Read for Link {
+impl Read for NodeConnection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(buffer),
@@ -115,7 +115,7 @@ impl Read for Link {
     }
 }
 
-impl Write for Link {
+impl Write for NodeConnection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.write(bytes),

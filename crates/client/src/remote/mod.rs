@@ -21,16 +21,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_clock::SteadyClock;
-use tollgate_lease::{By, Holding, JoinReceipt, Joined, Said};
+use tollgate_lease::{DecidedBy, Holding, JoinAnswer, JoinReceipt, Joined};
 use tollgate_limit::Span;
 use tollgate_node::Key;
 
-pub use config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
+pub use config::{Admission, AdmissionJournal, ClientConfig, ClientError, WhenAway};
 pub use nodes::{NodeAnswer, NodeAsk, NodeStand, NodeWrite};
 use pump::Pump;
-use replies::Words;
+use replies::CommandWords;
 use slots::Slots;
-use ticket::Waiting;
+use ticket::PendingDecision;
 #[cfg(feature = "tls")]
 pub use tls::ClientTls;
 
@@ -62,7 +62,7 @@ enum Took {
     /// From a node, by its receipt.
     Node(Box<str>),
     /// From the pool that leases of the key come from.
-    Pool { key: Words, cost: u64 },
+    Pool { key: CommandWords, cost: u64 },
 }
 
 /// How a decision was found.
@@ -159,7 +159,7 @@ impl Client {
         let print = self.slots.print(key);
         let (said, is_quiet) = self.slots.check(print, cost);
         match said {
-            Some(Said::Allow(took)) if is_quiet => Outcome::allowed(print, took),
+            Some(JoinAnswer::Allow(took)) if is_quiet => Outcome::allowed(print, took),
             said => self.check_slowly(key, print, cost, said),
         }
     }
@@ -171,11 +171,11 @@ impl Client {
         let said = self.slots.check_at_once(print, cost)?;
         self.pump.wake();
         Some(match said {
-            Said::Allow(took) => Outcome::allowed(print, took),
-            Said::Delay { receipt, wait } => Outcome::delayed(print, receipt, wait),
-            Said::Deny { retry_after } => Outcome::denied(Path::Denied, Some(retry_after)),
-            Said::Failed { is_allowed } => Outcome::failed(is_allowed),
-            Said::Ask | Said::Wait(_) => return None,
+            JoinAnswer::Allow(took) => Outcome::allowed(print, took),
+            JoinAnswer::Delay { receipt, wait } => Outcome::delayed(print, receipt, wait),
+            JoinAnswer::Deny { retry_after } => Outcome::denied(Path::Denied, Some(retry_after)),
+            JoinAnswer::Failed { is_allowed } => Outcome::failed(is_allowed),
+            JoinAnswer::Ask | JoinAnswer::Wait(_) => return None,
         })
     }
 
@@ -186,17 +186,27 @@ impl Client {
         let said = self.slots.decide(print, key, cost, Holding::try_check);
         self.pump.wake();
         match said {
-            Some(Said::Allow(took)) => Outcome::allowed(print, took),
-            Some(Said::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
-            Some(Said::Deny { retry_after }) => Outcome::denied(Path::Denied, Some(retry_after)),
-            Some(Said::Failed { is_allowed }) => Outcome::failed(is_allowed),
+            Some(JoinAnswer::Allow(took)) => Outcome::allowed(print, took),
+            Some(JoinAnswer::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
+            Some(JoinAnswer::Deny { retry_after }) => {
+                Outcome::denied(Path::Denied, Some(retry_after))
+            }
+            Some(JoinAnswer::Failed { is_allowed }) => Outcome::failed(is_allowed),
             // What is not lent cannot be decided here.
-            Some(Said::Ask | Said::Wait(_)) | None => Outcome::denied(Path::Denied, None),
+            Some(JoinAnswer::Ask | JoinAnswer::Wait(_)) | None => {
+                Outcome::denied(Path::Denied, None)
+            }
         }
     }
 
     #[cold]
-    fn check_slowly(&self, key: Key<'_>, print: u64, cost: u64, said: Option<Said>) -> Outcome {
+    fn check_slowly(
+        &self,
+        key: Key<'_>,
+        print: u64,
+        cost: u64,
+        said: Option<JoinAnswer>,
+    ) -> Outcome {
         match self.begin(key, print, cost, said) {
             Begun::Done(outcome) => outcome,
             Begun::Ask => {
@@ -207,7 +217,7 @@ impl Client {
                 None => self.slots.away(),
                 Some(joined) => match self.joined(print, joined) {
                     Some(outcome) => outcome,
-                    None => self.check_slowly(key, print, cost, Some(Said::Ask)),
+                    None => self.check_slowly(key, print, cost, Some(JoinAnswer::Ask)),
                 },
             },
         }
@@ -220,7 +230,7 @@ impl Client {
         let print = self.slots.print(key);
         let (said, is_quiet) = self.slots.check(print, cost);
         let mut begun = match said {
-            Some(Said::Allow(took)) if is_quiet => Begun::Done(Outcome::allowed(print, took)),
+            Some(JoinAnswer::Allow(took)) if is_quiet => Begun::Done(Outcome::allowed(print, took)),
             said => self.begin(key, print, cost, said),
         };
         loop {
@@ -233,7 +243,7 @@ impl Client {
                 Begun::Wait(number) => {
                     let slots = &self.slots;
                     let name = (print, number);
-                    let joined = Waiting { slots, name }.await;
+                    let joined = PendingDecision { slots, name }.await;
                     begun = self.joined(print, joined).map_or(Begun::Ask, Begun::Done);
                 }
             }
@@ -241,30 +251,30 @@ impl Client {
     }
 
     /// Decides, or says what has to be waited for.
-    fn begin(&self, key: Key<'_>, print: u64, cost: u64, said: Option<Said>) -> Begun {
+    fn begin(&self, key: Key<'_>, print: u64, cost: u64, said: Option<JoinAnswer>) -> Begun {
         let said = said.or_else(|| self.slots.decide(print, key, cost, Holding::check));
         self.pump.wake();
         Begun::Done(match said {
             // Nothing more is kept, or the key is not lent: a node decides.
-            None | Some(Said::Ask) => return Begun::Ask,
-            Some(Said::Wait(number)) => return Begun::Wait(number),
-            Some(Said::Allow(took)) => Outcome::allowed(print, took),
-            Some(Said::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
-            Some(Said::Deny { retry_after }) => match self.slots.refusal(print) {
+            None | Some(JoinAnswer::Ask) => return Begun::Ask,
+            Some(JoinAnswer::Wait(number)) => return Begun::Wait(number),
+            Some(JoinAnswer::Allow(took)) => Outcome::allowed(print, took),
+            Some(JoinAnswer::Delay { receipt, wait }) => Outcome::delayed(print, receipt, wait),
+            Some(JoinAnswer::Deny { retry_after }) => match self.slots.refusal(print) {
                 // What costs less may pass.
                 Some((refused, _)) if cost < refused => return Begun::Ask,
                 Some((_, kept)) => kept,
                 None => Outcome::denied(Path::Denied, Some(retry_after)),
             },
-            Some(Said::Failed { is_allowed }) => Outcome::failed(is_allowed),
+            Some(JoinAnswer::Failed { is_allowed }) => Outcome::failed(is_allowed),
         })
     }
 
     /// What became of a request that waited; `None` where a node has to decide.
     fn joined(&self, print: u64, joined: Joined) -> Option<Outcome> {
         Some(match joined.by? {
-            By::Nobody => Outcome::failed(joined.is_allowed),
-            By::Grantor | By::Lease if joined.is_allowed => {
+            DecidedBy::Nobody => Outcome::failed(joined.is_allowed),
+            DecidedBy::Grantor | DecidedBy::Lease if joined.is_allowed => {
                 let took = match joined.receipt {
                     Some(took) => Some(Took::Lease { print, took }),
                     None => self.slots.words(print).map(|key| Took::Pool {
@@ -278,7 +288,9 @@ impl Client {
                     ..Outcome::of(true, Path::Waited)
                 }
             }
-            By::Grantor | By::Lease => Outcome::denied(Path::Waited, Some(joined.retry_after)),
+            DecidedBy::Grantor | DecidedBy::Lease => {
+                Outcome::denied(Path::Waited, Some(joined.retry_after))
+            }
         })
     }
 
@@ -289,7 +301,7 @@ impl Client {
         {
             self.slots.with(print, key, |slot, now| {
                 slot.holding.handle_refusal(retry_after, now);
-                let kept = |node: &NodeAnswer| kept::Kept {
+                let kept = |node: &NodeAnswer| kept::KeptRefusal {
                     cost,
                     at: now,
                     until: now.saturating_add(retry_after),
@@ -344,7 +356,7 @@ impl Client {
     /// its policy, and the whole tokens in it. `None` where the key is not lent.
     pub fn tightest<'k>(&self, key: impl Into<Key<'k>>, cost: u64) -> Option<(u64, u64)> {
         let print = self.slots.print(key.into());
-        let tightest = |slot: &mut slot::Slot, now| slot.holding.tightest(cost, now);
+        let tightest = |slot: &mut slot::KeySlot, now| slot.holding.tightest(cost, now);
         self.slots.known(print, tightest).flatten()
     }
 

@@ -5,7 +5,7 @@
 use tollgate_limit::Span;
 use tollgate_node::Key;
 
-use super::replies::{Value, Words, command, words};
+use super::replies::{CommandWords, RespValue, command, words};
 use super::{Client, Outcome, Path, RemoteReceipt, Took};
 
 /// Something that a node is asked about a key.
@@ -112,7 +112,7 @@ impl Client {
     /// How policies stand at a node; `None` where nobody answers. For tasks.
     pub async fn peek_in_task(&self, ask: &NodeAsk<'_>) -> Option<Vec<NodeStand>> {
         let reply = self.pump.ask_in_task(ask.command(b"TOLLGATE.PEEK")).await?;
-        let Value::List(each) = &reply else {
+        let RespValue::List(each) = &reply else {
             self.pump.malformed();
             return None;
         };
@@ -144,7 +144,7 @@ impl Client {
     fn settlement(&self, receipt: &RemoteReceipt, actual: u64) -> Option<Vec<u8>> {
         match &receipt.0 {
             Took::Lease { print, took } => {
-                let settle = |slot: &mut super::slot::Slot, now| {
+                let settle = |slot: &mut super::slot::KeySlot, now| {
                     slot.holding.settle(took, actual, now);
                 };
                 self.slots.known(*print, settle);
@@ -154,7 +154,7 @@ impl Client {
             Took::Node(receipt) => {
                 let (mut bytes, cost) = (Vec::new(), actual.to_string());
                 let settle = [b"TOLLGATE.SETTLE", receipt.as_bytes(), cost.as_bytes()];
-                command(settle).write(&Words::default(), &mut bytes);
+                command(settle).write(&CommandWords::default(), &mut bytes);
                 Some(bytes)
             }
             Took::Pool { key, cost } => {
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    fn done(&self, reply: &Value) -> Option<bool> {
+    fn done(&self, reply: &RespValue) -> Option<bool> {
         let done = reply.number().map(|number| number == 1);
         if done.is_none() {
             self.pump.malformed();
@@ -182,11 +182,11 @@ impl Client {
     }
 
     /// A node's verdict; as configured where there is none.
-    pub(super) fn decided(&self, reply: Option<Value>) -> Outcome {
+    pub(super) fn decided(&self, reply: Option<RespValue>) -> Outcome {
         let Some(reply) = reply else {
             return self.slots.away();
         };
-        let Some(allowed) = reply.field("allowed").and_then(Value::number) else {
+        let Some(allowed) = reply.field("allowed").and_then(RespValue::number) else {
             self.pump.malformed();
             return self.slots.away();
         };
@@ -203,7 +203,7 @@ impl Client {
                 debt: count(&reply, "debt"),
                 reset_after: span(&reply, "reset_after_ms").unwrap_or(Span::ZERO),
                 violated: match reply.field("violated") {
-                    Some(Value::List(each)) => each.iter().filter_map(stand).collect(),
+                    Some(RespValue::List(each)) => each.iter().filter_map(stand).collect(),
                     _ => Vec::new(),
                 },
             })),
@@ -211,7 +211,7 @@ impl Client {
     }
 }
 
-fn stand(value: &Value) -> Option<NodeStand> {
+fn stand(value: &RespValue) -> Option<NodeStand> {
     Some(NodeStand {
         contract: text(value, "contract")?,
         policy: text(value, "policy")?,
@@ -225,22 +225,22 @@ fn stand(value: &Value) -> Option<NodeStand> {
     })
 }
 
-fn text(value: &Value, name: &str) -> Option<String> {
+fn text(value: &RespValue, name: &str) -> Option<String> {
     match value.field(name)? {
-        Value::Text(text) => String::from_utf8(text.clone()).ok(),
+        RespValue::Text(text) => String::from_utf8(text.clone()).ok(),
         _ => None,
     }
 }
 
-fn count(value: &Value, name: &str) -> u64 {
-    let number = value.field(name).and_then(Value::number);
+fn count(value: &RespValue, name: &str) -> u64 {
+    let number = value.field(name).and_then(RespValue::number);
     number
         .and_then(|number| u64::try_from(number).ok())
         .unwrap_or(0)
 }
 
-fn span(value: &Value, name: &str) -> Option<Span> {
-    let millis = value.field(name).and_then(Value::number)?;
+fn span(value: &RespValue, name: &str) -> Option<Span> {
+    let millis = value.field(name).and_then(RespValue::number)?;
     let millis = u128::try_from(millis).ok()?;
     Some(Span::from_nanos(millis.saturating_mul(1_000_000)))
 }

@@ -11,14 +11,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use tollgate_lease::{Message, decode, decode_reply, encode_inquiry};
+use tollgate_lease::{LeaseMessage, decode, decode_reply, encode_inquiry};
 
 use super::ClientCounts;
 use super::config::{ClientConfig, ClientError, placed};
-use super::link::{Link, Trust};
-use super::replies::{Replies, Value, Words, command};
+use super::link::{NodeConnection, Trust};
+use super::replies::{CommandWords, Replies, RespValue, command};
 use super::slots::Slots;
-use super::ticket::{Awaiting, Ticket};
+use super::ticket::{Awaiting, ReplyTicket};
 
 /// The threads of a client.
 pub(super) struct Pump {
@@ -49,13 +49,13 @@ struct Post {
 /// Something that a node is asked.
 struct Ask {
     command: Vec<u8>,
-    ticket: Arc<Ticket>,
+    ticket: Arc<ReplyTicket>,
     since: Instant,
 }
 
 enum Flight {
     Lease(u64),
-    Ask(Arc<Ticket>),
+    Ask(Arc<ReplyTicket>),
 }
 
 impl Pump {
@@ -92,20 +92,20 @@ impl Pump {
     }
 
     /// Has a node answer a command; `None` where nobody does in time.
-    pub(super) fn ask(&self, command: Vec<u8>) -> Option<Value> {
+    pub(super) fn ask(&self, command: Vec<u8>) -> Option<RespValue> {
         let ticket = self.post(command)?;
         ticket.wait(Instant::now() + self.post.config.timeout)
     }
 
     /// The same for tasks.
-    pub(super) async fn ask_in_task(&self, command: Vec<u8>) -> Option<Value> {
+    pub(super) async fn ask_in_task(&self, command: Vec<u8>) -> Option<RespValue> {
         Awaiting(self.post(command)?).await
     }
 
     /// Sends a command; `None` where too many wait already.
-    pub(super) fn post(&self, command: Vec<u8>) -> Option<Arc<Ticket>> {
+    pub(super) fn post(&self, command: Vec<u8>) -> Option<Arc<ReplyTicket>> {
         let post = &self.post;
-        let ticket = Arc::new(Ticket::default());
+        let ticket = Arc::new(ReplyTicket::default());
         {
             let mut asks = post.asks.lock();
             if asks.len() >= ASKS_MAX {
@@ -182,7 +182,7 @@ impl Post {
     fn run(self: Arc<Self>) {
         let (mut turn, mut rest) = (0, REST_MIN);
         let (mut last_look, mut open_at) = (Instant::now(), Instant::now());
-        let mut link: Option<(Link, JoinHandle<()>)> = None;
+        let mut link: Option<(NodeConnection, JoinHandle<()>)> = None;
         while !self.is_over.load(Relaxed) {
             if self.is_broken.load(Relaxed) || self.is_late() {
                 self.end(link.take());
@@ -246,7 +246,7 @@ impl Post {
         oldest.is_some_and(|waited| waited > self.config.timeout)
     }
 
-    fn end(&self, link: Option<(Link, JoinHandle<()>)>) {
+    fn end(&self, link: Option<(NodeConnection, JoinHandle<()>)>) {
         if let Some((stream, reader)) = link {
             stream.close();
             let _ = reader.join();
@@ -259,22 +259,22 @@ impl Post {
     }
 
     /// Connects to the next node, and listens.
-    fn open(self: &Arc<Self>, turn: usize) -> io::Result<(Link, JoinHandle<()>)> {
+    fn open(self: &Arc<Self>, turn: usize) -> io::Result<(NodeConnection, JoinHandle<()>)> {
         let nodes = &self.config.nodes;
         let node = nodes
             .get(turn % nodes.len().max(1))
             .map_or("", |node| placed(node).1);
-        let mut link = Link::open(node, &self.trust, self.config.timeout)?;
+        let mut link = NodeConnection::open(node, &self.trust, self.config.timeout)?;
         link.patience(Some(self.config.timeout))?;
         let mut hello = vec![&b"HELLO"[..], b"3"];
         if let Some(token) = &self.config.token {
             hello.extend([&b"AUTH"[..], b"client", token.as_bytes()]);
         }
         let mut bytes = Vec::new();
-        command(hello).write(&Words::default(), &mut bytes);
+        command(hello).write(&CommandWords::default(), &mut bytes);
         link.write_all(&bytes)?;
         let mut replies = Replies::new(link.again()?);
-        if let Value::Error(why) = replies.next()? {
+        if let RespValue::Error(why) = replies.next()? {
             return Err(io::Error::other(why));
         }
         link.patience(None)?;
@@ -289,7 +289,7 @@ impl Post {
     }
 
     /// Says everything there is to say.
-    fn say(&self, link: &mut Link) -> io::Result<()> {
+    fn say(&self, link: &mut NodeConnection) -> io::Result<()> {
         let mut out = Vec::new();
         let now = Instant::now();
         {
@@ -314,10 +314,10 @@ impl Post {
     }
 
     /// Hears answers until the connection ends.
-    fn listen(&self, mut replies: Replies<Link>) {
+    fn listen(&self, mut replies: Replies<NodeConnection>) {
         while let Ok(value) = replies.next() {
             match value {
-                Value::Push(items) => self.pushed(&items),
+                RespValue::Push(items) => self.pushed(&items),
                 value => {
                     let flight = self.flights.lock().pop_front();
                     let is_in_step = match flight {
@@ -340,9 +340,9 @@ impl Post {
     }
 
     /// Takes what is lent; false where this answers no question about a lease, so that later replies are others' too.
-    fn lent(&self, print: u64, value: &Value) -> bool {
+    fn lent(&self, print: u64, value: &RespValue) -> bool {
         let reply = match value {
-            Value::Text(bytes) => decode_reply(bytes).ok(),
+            RespValue::Text(bytes) => decode_reply(bytes).ok(),
             _ => None,
         };
         if let Some(reply) = reply {
@@ -352,15 +352,15 @@ impl Post {
         }
         // It is asked again when its time comes.
         self.malformed();
-        matches!(value, Value::Error(_))
+        matches!(value, RespValue::Error(_))
     }
 
-    fn pushed(&self, items: &[Value]) {
-        let [Value::Text(name), Value::Text(bytes)] = items else {
+    fn pushed(&self, items: &[RespValue]) {
+        let [RespValue::Text(name), RespValue::Text(bytes)] = items else {
             return self.malformed();
         };
         match decode(bytes) {
-            Ok(Message::Nudge(nudge)) if name == b"tollgate.nudge" => {
+            Ok(LeaseMessage::Nudge(nudge)) if name == b"tollgate.nudge" => {
                 self.heard.fetch_add(1, Relaxed);
                 self.slots.handle_nudge(nudge.key);
             }

@@ -8,14 +8,14 @@ use tollgate_node::Key;
 
 /// A key as commands say it: how many words, and their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct CommandWords {
     count: usize,
     bytes: Vec<u8>,
 }
 
 /// The words of a key.
-pub(super) fn words(key: Key<'_>) -> Words {
-    let mut words = Words::default();
+pub(super) fn words(key: Key<'_>) -> CommandWords {
+    let mut words = CommandWords::default();
     match key {
         Key::Word(word) => words.put(word.to_string().as_bytes()),
         Key::Text(text) => words.put(text),
@@ -29,7 +29,7 @@ pub(super) fn words(key: Key<'_>) -> Words {
     words
 }
 
-impl Words {
+impl CommandWords {
     pub(super) fn put(&mut self, word: &[u8]) {
         self.count += 1;
         self.bytes.extend(format!("${}\r\n", word.len()).as_bytes());
@@ -46,25 +46,25 @@ impl Words {
 }
 
 /// A command of these words.
-pub(super) fn command<'w>(all: impl IntoIterator<Item = &'w [u8]>) -> Words {
-    let mut words = Words::default();
+pub(super) fn command<'w>(all: impl IntoIterator<Item = &'w [u8]>) -> CommandWords {
+    let mut words = CommandWords::default();
     all.into_iter().for_each(|word| words.put(word));
     words
 }
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum RespValue {
     Nothing,
     Text(Vec<u8>),
     Error(String),
     Number(i64),
-    List(Vec<Value>),
+    List(Vec<RespValue>),
     /// It answers no command.
-    Push(Vec<Value>),
+    Push(Vec<RespValue>),
 }
 
-impl Value {
+impl RespValue {
     /// What a map, or a list of names and values, has under a name.
     pub(super) fn field(&self, name: &str) -> Option<&Self> {
         let Self::List(items) = self else {
@@ -97,26 +97,26 @@ impl<R: Read> Replies<R> {
     }
 
     /// The next reply.
-    pub(super) fn next(&mut self) -> io::Result<Value> {
+    pub(super) fn next(&mut self) -> io::Result<RespValue> {
         self.value(DEPTH_MAX)
     }
 
-    fn value(&mut self, depth: usize) -> io::Result<Value> {
+    fn value(&mut self, depth: usize) -> io::Result<RespValue> {
         let line = self.line()?;
         let (kind, rest) = line.split_first().ok_or_else(senseless)?;
         Ok(match kind {
-            b'+' | b',' | b'(' => Value::Text(rest.to_vec()),
-            b'-' => Value::Error(String::from_utf8_lossy(rest).into_owned()),
-            b':' => Value::Number(number(rest)?),
-            b'_' => Value::Nothing,
-            b'#' => Value::Number(i64::from(rest == b"t")),
+            b'+' | b',' | b'(' => RespValue::Text(rest.to_vec()),
+            b'-' => RespValue::Error(String::from_utf8_lossy(rest).into_owned()),
+            b':' => RespValue::Number(number(rest)?),
+            b'_' => RespValue::Nothing,
+            b'#' => RespValue::Number(i64::from(rest == b"t")),
             b'$' | b'=' => match usize::try_from(number(rest)?) {
-                Ok(length) => Value::Text(self.text(length)?),
-                Err(_) => Value::Nothing,
+                Ok(length) => RespValue::Text(self.text(length)?),
+                Err(_) => RespValue::Nothing,
             },
             b'*' | b'~' | b'>' | b'%' => {
                 let Ok(count) = usize::try_from(number(rest)?) else {
-                    return Ok(Value::Nothing);
+                    return Ok(RespValue::Nothing);
                 };
                 let count = if *kind == b'%' {
                     count.saturating_mul(2)
@@ -129,9 +129,9 @@ impl<R: Read> Replies<R> {
                 let items = (0..count).map(|_| self.value(depth - 1));
                 let items = items.collect::<io::Result<_>>()?;
                 if *kind == b'>' {
-                    Value::Push(items)
+                    RespValue::Push(items)
                 } else {
-                    Value::List(items)
+                    RespValue::List(items)
                 }
             }
             _ => return Err(senseless()),
@@ -188,15 +188,23 @@ mod tests {
     fn replies_are_read_as_they_were_written() {
         let bytes = b"+OK\r\n:7\r\n$2\r\nhi\r\n_\r\n%1\r\n$7\r\nallowed\r\n:1\r\n>2\r\n$1\r\na\r\n:3\r\n-ERR no\r\n";
         let mut replies = Replies::new(&bytes[..]);
-        let text = |text: &str| Value::Text(text.into());
-        let all: Vec<Value> = (0..7).map(|_| replies.next().unwrap()).collect();
+        let text = |text: &str| RespValue::Text(text.into());
+        let all: Vec<RespValue> = (0..7).map(|_| replies.next().unwrap()).collect();
         assert_eq!(
             all[..4],
-            [text("OK"), Value::Number(7), text("hi"), Value::Nothing]
+            [
+                text("OK"),
+                RespValue::Number(7),
+                text("hi"),
+                RespValue::Nothing
+            ]
         );
-        assert_eq!(all[4].field("allowed").and_then(Value::number), Some(1));
-        assert_eq!(all[5], Value::Push(vec![text("a"), Value::Number(3)]));
-        assert_eq!(all[6], Value::Error("ERR no".into()));
+        assert_eq!(all[4].field("allowed").and_then(RespValue::number), Some(1));
+        assert_eq!(
+            all[5],
+            RespValue::Push(vec![text("a"), RespValue::Number(3)])
+        );
+        assert_eq!(all[6], RespValue::Error("ERR no".into()));
         assert!(replies.next().is_err());
     }
 

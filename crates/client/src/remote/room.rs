@@ -6,31 +6,31 @@
 use tollgate_lease::{Inquiry, LesseeFigures};
 use tollgate_limit::Instant;
 
-use super::replies::Words;
-use super::slot::Slot;
-use super::slots::Inner;
+use super::replies::CommandWords;
+use super::slot::KeySlot;
+use super::slots::SlotTable;
 
 /// What a shard needs to make room.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct ShardRoom {
     /// The key that the hand points at.
     hand: u64,
     /// The largest number of a question about a key that is no more: a key that comes back goes on from there.
     pub(super) seq: u64,
     /// What keys that are no more have yet to say.
-    pub(super) leaving: Vec<(u64, Words, Inquiry)>,
+    pub(super) leaving: Vec<(u64, CommandWords, Inquiry)>,
     /// Leases given back to make room.
     pub(super) returned: u64,
 }
 
-impl Room {
+impl ShardRoom {
     /// A key is no more.
-    pub(super) fn forget(&mut self, slot: &Slot) {
+    pub(super) fn forget(&mut self, slot: &KeySlot) {
         self.seq = self.seq.max(slot.holding.seq());
     }
 }
 
-impl Inner {
+impl SlotTable {
     /// Gives a key up, with its lease; what it counted. `None` where all are waited for.
     pub(super) fn make_room(&mut self, now: Instant) -> Option<LesseeFigures> {
         let print = self.point()?;

@@ -6,16 +6,16 @@ use tollgate_lease::{Holding, TOKEN};
 use tollgate_limit::Instant;
 
 use super::Inspected;
-use super::kept::Kept;
-use super::replies::Words;
+use super::kept::KeptRefusal;
+use super::replies::CommandWords;
 
 /// One key.
-pub(super) struct Slot {
+pub(super) struct KeySlot {
     pub(super) holding: Holding,
     /// The key as commands say it.
-    pub(super) words: Words,
+    pub(super) words: CommandWords,
     /// The refusal of a node that is kept, where the key is not lent.
-    pub(super) refusal: Option<Box<Kept>>,
+    pub(super) refusal: Option<Box<KeptRefusal>>,
     pub(super) used: Instant,
     /// One, or two where it was asked for since room was last looked for.
     pub(super) uses: u8,
@@ -23,7 +23,7 @@ pub(super) struct Slot {
     pub(super) is_noted: bool,
 }
 
-impl Slot {
+impl KeySlot {
     /// Whether it has something to say and is not noted yet; it is from here on.
     #[inline]
     pub(super) fn speaks_up(&mut self) -> bool {

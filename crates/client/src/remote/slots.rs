@@ -10,16 +10,17 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tollgate_lease::{
-    By, Holding, Inquiry, Joined, Key as LeaseKey, LesseeFigures, OnFailure, Reply, Said, Setup,
+    BundleReply, DecidedBy, Holding, Inquiry, JoinAnswer, Joined, LesseeFigures, ModeKey,
+    OnFailure, Setup,
 };
 use tollgate_limit::Instant;
 use tollgate_node::Key;
 use tollgate_table::Seed;
 
-use super::config::{Admission, ClientConfig, ClientError, Journal, WhenAway};
-use super::replies::{Words, words};
-use super::room::Room;
-use super::slot::Slot;
+use super::config::{Admission, AdmissionJournal, ClientConfig, ClientError, WhenAway};
+use super::replies::{CommandWords, words};
+use super::room::ShardRoom;
+use super::slot::KeySlot;
 use super::{ClientCounts, Outcome, SteadyClock};
 
 /// All keys of a client.
@@ -37,23 +38,23 @@ pub(super) struct Slots {
 
 #[repr(align(128))]
 struct Shard {
-    inner: Mutex<Inner>,
+    inner: Mutex<SlotTable>,
     decided: Condvar,
 }
 
 #[derive(Default)]
-pub(super) struct Inner {
-    pub(super) by_print: BTreeMap<u64, Slot>,
+pub(super) struct SlotTable {
+    pub(super) by_print: BTreeMap<u64, KeySlot>,
     /// Keys that have something to say.
     talkative: Vec<u64>,
     joined: BTreeMap<(u64, u64), (Joined, Instant)>,
     /// Tasks that wait for one of these.
     wakers: BTreeMap<(u64, u64), Waker>,
     latest: Instant,
-    pub(super) room: Room,
+    pub(super) room: ShardRoom,
 }
 
-impl Inner {
+impl SlotTable {
     /// The time, which never runs backwards for a shard.
     #[inline]
     fn at(&mut self, now: Instant) -> Instant {
@@ -65,7 +66,7 @@ impl Inner {
         &mut self,
         print: u64,
         now: Instant,
-        act: impl FnOnce(&mut Slot, Instant) -> T,
+        act: impl FnOnce(&mut KeySlot, Instant) -> T,
     ) -> Option<T> {
         let slot = self.by_print.get_mut(&print)?;
         slot.used = now;
@@ -74,14 +75,14 @@ impl Inner {
     }
 
     /// Takes what was decided for those who wait, and notes a key that has something to say.
-    fn collect(&mut self, print: u64, now: Instant, journal: Option<&Journal>) -> bool {
+    fn collect(&mut self, print: u64, now: Instant, journal: Option<&AdmissionJournal>) -> bool {
         let Some(slot) = self.by_print.get_mut(&print) else {
             return false;
         };
         let mut is_decided = false;
         while let Some(joined) = slot.holding.poll_joined() {
             is_decided = true;
-            let is_ours = joined.is_allowed && joined.by == Some(By::Lease);
+            let is_ours = joined.is_allowed && joined.by == Some(DecidedBy::Lease);
             if let Some(journal) = journal.filter(|_| is_ours) {
                 let at = now.saturating_add(joined.wait);
                 let cost = joined.cost;
@@ -154,7 +155,7 @@ impl Slots {
 
     /// Decides about a key that is known; whether there is nothing to say to anybody.
     #[inline]
-    pub(super) fn check(&self, print: u64, cost: u64) -> (Option<Said>, bool) {
+    pub(super) fn check(&self, print: u64, cost: u64) -> (Option<JoinAnswer>, bool) {
         let mut inner = self.shard(print).inner.lock();
         let now = inner.at(self.clock.now());
         let Some(slot) = inner.by_print.get_mut(&print) else {
@@ -176,8 +177,8 @@ impl Slots {
         print: u64,
         key: Key<'_>,
         cost: u64,
-        check: fn(&mut Holding, u64, Instant) -> Said,
-    ) -> Option<Said> {
+        check: fn(&mut Holding, u64, Instant) -> JoinAnswer,
+    ) -> Option<JoinAnswer> {
         self.with(print, key, |slot, now| {
             let said = check(&mut slot.holding, cost, now);
             self.note(&said, cost, now);
@@ -186,7 +187,7 @@ impl Slots {
     }
 
     /// Decides about a key that is known, unless somebody would have to be waited for.
-    pub(super) fn check_at_once(&self, print: u64, cost: u64) -> Option<Said> {
+    pub(super) fn check_at_once(&self, print: u64, cost: u64) -> Option<JoinAnswer> {
         self.known(print, |slot, now| {
             let said = slot.holding.check_at_once(cost, now)?;
             self.note(&said, cost, now);
@@ -196,17 +197,20 @@ impl Slots {
 
     /// Tells whoever is told of what is admitted here.
     #[inline]
-    fn note(&self, said: &Said, cost: u64, at: Instant) {
+    fn note(&self, said: &JoinAnswer, cost: u64, at: Instant) {
         let Some(journal) = &self.config.journal else {
             return;
         };
         match said {
-            Said::Allow(_) => journal(&Admission { at, cost }),
-            Said::Delay { wait, .. } => {
+            JoinAnswer::Allow(_) => journal(&Admission { at, cost }),
+            JoinAnswer::Delay { wait, .. } => {
                 let at = at.saturating_add(*wait);
                 journal(&Admission { at, cost });
             }
-            Said::Deny { .. } | Said::Wait(_) | Said::Ask | Said::Failed { .. } => {}
+            JoinAnswer::Deny { .. }
+            | JoinAnswer::Wait(_)
+            | JoinAnswer::Ask
+            | JoinAnswer::Failed { .. } => {}
         }
     }
 
@@ -215,7 +219,7 @@ impl Slots {
         &self,
         print: u64,
         key: Key<'_>,
-        act: impl FnOnce(&mut Slot, Instant) -> T,
+        act: impl FnOnce(&mut KeySlot, Instant) -> T,
     ) -> Option<T> {
         let shard = self.shard(print);
         let mut inner = shard.inner.lock();
@@ -237,7 +241,7 @@ impl Slots {
     pub(super) fn known<T>(
         &self,
         print: u64,
-        act: impl FnOnce(&mut Slot, Instant) -> T,
+        act: impl FnOnce(&mut KeySlot, Instant) -> T,
     ) -> Option<T> {
         let shard = self.shard(print);
         let mut inner = shard.inner.lock();
@@ -248,7 +252,7 @@ impl Slots {
     }
 
     /// Lets a shard go, and wakes those whose requests are decided.
-    fn tell(&self, shard: &Shard, mut inner: MutexGuard<'_, Inner>, print: u64, now: Instant) {
+    fn tell(&self, shard: &Shard, mut inner: MutexGuard<'_, SlotTable>, print: u64, now: Instant) {
         let is_decided = inner.collect(print, now, self.config.journal.as_ref());
         drop(inner);
         if is_decided {
@@ -256,7 +260,7 @@ impl Slots {
         }
     }
 
-    fn made(&self, key: Key<'_>, print: u64, seq: u64, now: Instant) -> Slot {
+    fn made(&self, key: Key<'_>, print: u64, seq: u64, now: Instant) -> KeySlot {
         let nanos = u64::try_from(self.config.timeout.as_nanos()).unwrap_or(u64::MAX);
         let setup = Setup {
             timeout_ns: nanos,
@@ -265,9 +269,9 @@ impl Slots {
                 WhenAway::Allow => OnFailure::Allow,
             },
             seq,
-            ..Setup::new(self.who.0, self.who.1, LeaseKey(u128::from(print)))
+            ..Setup::new(self.who.0, self.who.1, ModeKey(u128::from(print)))
         };
-        Slot {
+        KeySlot {
             holding: Holding::new(setup, now),
             words: words(key),
             refusal: None,
@@ -312,7 +316,7 @@ impl Slots {
     /// The refusal of a key that is kept: what the request cost, and what a node would say of it now. `None` where the
     /// key is lent.
     pub(super) fn refusal(&self, print: u64) -> Option<(u64, Outcome)> {
-        let refusal = |slot: &mut Slot, now: Instant| {
+        let refusal = |slot: &mut KeySlot, now: Instant| {
             let kept = slot.refusal.as_ref();
             let kept = kept.filter(|_| slot.holding.peek(now).is_none())?;
             Some((kept.cost, kept.outcome(now)))
@@ -321,7 +325,7 @@ impl Slots {
     }
 
     /// The key of a print as commands say it.
-    pub(super) fn words(&self, print: u64) -> Option<Words> {
+    pub(super) fn words(&self, print: u64) -> Option<CommandWords> {
         self.known(print, |slot, _| slot.words.clone())
     }
 
@@ -331,7 +335,7 @@ impl Slots {
     }
 
     /// Does something with every key.
-    pub(super) fn each(&self, mut act: impl FnMut(&mut Slot, Instant)) {
+    pub(super) fn each(&self, mut act: impl FnMut(&mut KeySlot, Instant)) {
         for shard in &self.shards {
             let mut inner = shard.inner.lock();
             let now = inner.at(self.clock.now());
@@ -363,7 +367,7 @@ impl Slots {
             let is_old = |at: Instant| now.nanos_since(at) > FORGET_NS;
             inner.joined.retain(|_, (_, at)| !is_old(*at));
             let before = inner.by_print.len();
-            let Inner { by_print, room, .. } = &mut *inner;
+            let SlotTable { by_print, room, .. } = &mut *inner;
             by_print.retain(|_, slot| {
                 let stays = !is_old(slot.used) || slot.holding.is_busy(now);
                 if !stays {
@@ -377,7 +381,7 @@ impl Slots {
     }
 
     /// Hands over what keys have to say.
-    pub(super) fn drain(&self, mut say: impl FnMut(u64, &Words, Inquiry)) {
+    pub(super) fn drain(&self, mut say: impl FnMut(u64, &CommandWords, Inquiry)) {
         for shard in &self.shards {
             let mut inner = shard.inner.lock();
             for (print, words, inquiry) in std::mem::take(&mut inner.room.leaving) {
@@ -399,12 +403,12 @@ impl Slots {
     }
 
     /// Takes an answer about a key.
-    pub(super) fn handle_reply(&self, print: u64, reply: &Reply) {
+    pub(super) fn handle_reply(&self, print: u64, reply: &BundleReply) {
         self.known(print, |slot, now| slot.holding.handle_reply(reply, now));
     }
 
     /// A node wishes to hear of a key.
-    pub(super) fn handle_nudge(&self, key: LeaseKey) {
+    pub(super) fn handle_nudge(&self, key: ModeKey) {
         if let Ok(print) = u64::try_from(key.0) {
             self.known(print, |slot, now| slot.holding.handle_nudge(now));
         }

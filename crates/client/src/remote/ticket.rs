@@ -10,12 +10,12 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 use tollgate_lease::Joined;
 
-use super::replies::Value;
+use super::replies::RespValue;
 use super::slots::Slots;
 
 /// A reply that is waited for.
 #[derive(Default)]
-pub(super) struct Ticket {
+pub(super) struct ReplyTicket {
     heard: Mutex<Heard>,
     there: Condvar,
 }
@@ -29,12 +29,12 @@ enum Heard {
     Awaited(Waker),
     /// Nobody will answer, or nobody listens.
     Lost,
-    Reply(Value),
+    Reply(RespValue),
 }
 
-impl Ticket {
+impl ReplyTicket {
     /// Puts the reply there; none where nobody will answer.
-    pub(super) fn put(&self, value: Option<Value>) {
+    pub(super) fn put(&self, value: Option<RespValue>) {
         let mut heard = self.heard.lock();
         if matches!(*heard, Heard::Lost) {
             return;
@@ -53,7 +53,7 @@ impl Ticket {
     }
 
     /// Nobody listens any more; the reply, where there is one.
-    fn leave(&self) -> Option<Value> {
+    fn leave(&self) -> Option<RespValue> {
         match std::mem::replace(&mut *self.heard.lock(), Heard::Lost) {
             Heard::Reply(value) => Some(value),
             Heard::Nothing | Heard::Awaited(_) | Heard::Lost => None,
@@ -61,7 +61,7 @@ impl Ticket {
     }
 
     /// Waits for the reply until then.
-    pub(super) fn wait(&self, deadline: Instant) -> Option<Value> {
+    pub(super) fn wait(&self, deadline: Instant) -> Option<RespValue> {
         let mut heard = self.heard.lock();
         while matches!(*heard, Heard::Nothing) {
             if self.there.wait_until(&mut heard, deadline).timed_out() {
@@ -74,10 +74,10 @@ impl Ticket {
 }
 
 /// The reply for a task. One that is dropped no longer listens.
-pub(super) struct Awaiting(pub(super) Arc<Ticket>);
+pub(super) struct Awaiting(pub(super) Arc<ReplyTicket>);
 
 impl Future for Awaiting {
-    type Output = Option<Value>;
+    type Output = Option<RespValue>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut heard = self.0.heard.lock();
@@ -98,12 +98,12 @@ impl Drop for Awaiting {
 
 /// The decision about a request that waits for leases, by the print of its key and its number, for a task. One that is
 /// dropped no longer listens.
-pub(super) struct Waiting<'s> {
+pub(super) struct PendingDecision<'s> {
     pub(super) slots: &'s Slots,
     pub(super) name: (u64, u64),
 }
 
-impl Future for Waiting<'_> {
+impl Future for PendingDecision<'_> {
     type Output = Joined;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Joined> {
@@ -111,7 +111,7 @@ impl Future for Waiting<'_> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingDecision<'_> {
     fn drop(&mut self) {
         self.slots.leave(self.name);
     }

@@ -9,10 +9,12 @@ use tollgate_limit::Span;
 
 use super::Cluster;
 use crate::event::{Event, Refused};
-use crate::frame::{DATAGRAM_OVERHEAD, Frames, Kind, MESSAGE_BYTES_MAX, PayloadHead, fold, frame};
-use crate::peer::Peer;
+use crate::frame::{
+    DATAGRAM_OVERHEAD, FrameKind, Frames, MESSAGE_BYTES_MAX, PayloadHead, fold, frame,
+};
+use crate::peer::ClusterPeer;
 use crate::probe;
-use crate::replay::Seen;
+use crate::replay::ReplayCheck;
 use crate::roll;
 use crate::swim::Swim;
 
@@ -33,9 +35,9 @@ impl Cluster {
         let (head, frames) = PayloadHead::read(payload).ok_or(Refused::Malformed)?;
         self.check_clock(boot, head.sent_ms)?;
         match self.replays.mark(boot, counter, self.clock.mono()) {
-            Seen::New => {}
-            Seen::Before => return Err(Refused::Replayed),
-            Seen::Crowded => return Err(Refused::Crowded),
+            ReplayCheck::New => {}
+            ReplayCheck::Before => return Err(Refused::Replayed),
+            ReplayCheck::Crowded => return Err(Refused::Crowded),
         }
         if head.to != 0 && head.to != fold(me) {
             return Err(Refused::Misdirected);
@@ -45,7 +47,7 @@ impl Cluster {
         let mut worst = Ok(());
         for frame in Frames::new(frames) {
             let (number, body) = frame?;
-            let Some(kind) = Kind::of(number) else {
+            let Some(kind) = FrameKind::of(number) else {
                 self.tally.unknown += 1;
                 continue;
             };
@@ -102,35 +104,35 @@ impl Cluster {
     fn take_frame(
         &mut self,
         boot: u64,
-        kind: Kind,
+        kind: FrameKind,
         body: &[u8],
         is_addressed: bool,
     ) -> Result<(), Refused> {
         // What names nobody may be a capture for somebody else: only what any node may hear is taken.
-        if !is_addressed && !matches!(kind, Kind::Hello | Kind::Probe) {
+        if !is_addressed && !matches!(kind, FrameKind::Hello | FrameKind::Probe) {
             return Err(Refused::Misdirected);
         }
         match kind {
-            Kind::Probe => self.take_probe(boot, body),
-            Kind::Gossip => {
+            FrameKind::Probe => self.take_probe(boot, body),
+            FrameKind::Gossip => {
                 let from = self.visible(boot)?;
                 self.take_gossip(from, body)
             }
-            Kind::Ping => self.take_ping(boot, body),
-            Kind::Pong => self.take_pong(boot, body),
-            Kind::Hello => self.take_hello(boot, body),
-            Kind::Welcome => self.take_welcome(boot, body),
-            Kind::Rival => self.take_rival(body),
-            Kind::Taken => self.take_taken(boot, body),
-            Kind::Bye => self.take_bye(boot, body),
-            Kind::Forward
-            | Kind::Answer
-            | Kind::Snapshot
-            | Kind::HandOver
-            | Kind::Ask
-            | Kind::Introduce
-            | Kind::Missing
-            | Kind::Forget => Err(Refused::Malformed),
+            FrameKind::Ping => self.take_ping(boot, body),
+            FrameKind::Pong => self.take_pong(boot, body),
+            FrameKind::Hello => self.take_hello(boot, body),
+            FrameKind::Welcome => self.take_welcome(boot, body),
+            FrameKind::Rival => self.take_rival(body),
+            FrameKind::Taken => self.take_taken(boot, body),
+            FrameKind::Bye => self.take_bye(boot, body),
+            FrameKind::Forward
+            | FrameKind::Answer
+            | FrameKind::Snapshot
+            | FrameKind::HandOver
+            | FrameKind::Ask
+            | FrameKind::Introduce
+            | FrameKind::Missing
+            | FrameKind::Forget => Err(Refused::Malformed),
         }
     }
 
@@ -175,7 +177,7 @@ impl Cluster {
     fn take_ping(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
         let token: [u8; 8] = body.try_into().map_err(|_| Refused::Malformed)?;
         let link = self.links.get_mut(&boot).ok_or(Refused::Stranger)?;
-        link.push_control(frame(Kind::Pong, &[&token]));
+        link.push_control(frame(FrameKind::Pong, &[&token]));
         self.post.mark(boot);
         Ok(())
     }
@@ -189,7 +191,7 @@ impl Cluster {
     }
 
     fn take_bye(&mut self, boot: u64, body: &[u8]) -> Result<(), Refused> {
-        let peer = Peer::read_short(&mut Reader(body)).ok_or(Refused::Malformed)?;
+        let peer = ClusterPeer::read_short(&mut Reader(body)).ok_or(Refused::Malformed)?;
         if peer.boot != boot {
             return Err(Refused::Liar);
         }
@@ -236,33 +238,33 @@ impl Cluster {
         }
         for frame in Frames::new(message) {
             let (number, body) = frame?;
-            match Kind::of(number) {
-                Some(Kind::Gossip) => self.take_gossip(from, body)?,
-                Some(Kind::Missing) => self.take_missing(body)?,
-                Some(Kind::Forget) => {
+            match FrameKind::of(number) {
+                Some(FrameKind::Gossip) => self.take_gossip(from, body)?,
+                Some(FrameKind::Missing) => self.take_missing(body)?,
+                Some(FrameKind::Forget) => {
                     let name = std::str::from_utf8(body).map_err(|_| Refused::Malformed)?;
                     self.strike(name);
                 }
                 Some(
-                    kind @ (Kind::Forward
-                    | Kind::Answer
-                    | Kind::Snapshot
-                    | Kind::HandOver
-                    | Kind::Ask
-                    | Kind::Introduce),
+                    kind @ (FrameKind::Forward
+                    | FrameKind::Answer
+                    | FrameKind::Snapshot
+                    | FrameKind::HandOver
+                    | FrameKind::Ask
+                    | FrameKind::Introduce),
                 ) => {
                     let body = body.to_vec();
                     self.tell(Event::Message { from, kind, body });
                 }
                 Some(
-                    Kind::Probe
-                    | Kind::Ping
-                    | Kind::Pong
-                    | Kind::Hello
-                    | Kind::Welcome
-                    | Kind::Rival
-                    | Kind::Taken
-                    | Kind::Bye,
+                    FrameKind::Probe
+                    | FrameKind::Ping
+                    | FrameKind::Pong
+                    | FrameKind::Hello
+                    | FrameKind::Welcome
+                    | FrameKind::Rival
+                    | FrameKind::Taken
+                    | FrameKind::Bye,
                 )
                 | None => self.tally.unknown += 1,
             }

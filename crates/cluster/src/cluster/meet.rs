@@ -11,12 +11,12 @@ use tollgate_kit::Reader;
 use super::Cluster;
 use crate::config::ClusterConfig;
 use crate::event::{Event, Refused};
-use crate::frame::{Kind, fold, frame};
-use crate::peer::Peer;
+use crate::frame::{FrameKind, fold, frame};
+use crate::peer::ClusterPeer;
 
 /// When to look for whom; times are nanoseconds since the start.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct PeerSearch {
     seek_at: u64,
     backoff_ns: u64,
     /// When to say that nobody was found.
@@ -29,7 +29,7 @@ pub(super) struct Search {
     rival_at: u64,
 }
 
-impl Search {
+impl PeerSearch {
     pub(super) fn new(config: &ClusterConfig) -> Self {
         let has_seeds = config.seeds.iter().any(|seed| *seed != config.advertise);
         let alone = u64::try_from(config.pace.alone.as_nanos()).unwrap_or(u64::MAX);
@@ -96,7 +96,7 @@ impl Cluster {
         addresses.dedup();
         addresses.retain(|address| *address != self.config.advertise);
         for address in addresses {
-            self.send_loose(address, 0, self.introduction(Kind::Hello));
+            self.send_loose(address, 0, self.introduction(FrameKind::Hello));
         }
         // A little early or late, so that nodes which start together do not ask together for ever.
         let backoff = self.search.backoff_ns;
@@ -116,7 +116,7 @@ impl Cluster {
         let chosen = self.dice.below(seeds.len() as u64);
         if let Some(seed) = usize::try_from(chosen).ok().filter(|at| *at < seeds.len()) {
             let seed = seeds.swap_remove(seed);
-            self.send_loose(seed, 0, self.introduction(Kind::Hello));
+            self.send_loose(seed, 0, self.introduction(FrameKind::Hello));
         }
     }
 
@@ -148,7 +148,7 @@ impl Cluster {
             if let Some(link) = self.links.get_mut(&boot) {
                 link.pinged = mono.max(1);
                 link.delay.ask(token, mono);
-                link.push_control(frame(Kind::Ping, &[&token.to_le_bytes()]));
+                link.push_control(frame(FrameKind::Ping, &[&token.to_le_bytes()]));
                 self.post.mark(boot);
             }
         }
@@ -164,7 +164,7 @@ impl Cluster {
         self.send_loose(
             peer.address,
             fold(peer.boot),
-            self.introduction(Kind::Welcome),
+            self.introduction(FrameKind::Welcome),
         );
         let known = self.swim.remembered_of(peer.id);
         let known = known.filter(|known| {
@@ -189,7 +189,7 @@ impl Cluster {
 
     /// A third node tells of somebody with our identity.
     pub(super) fn take_rival(&mut self, body: &[u8]) -> Result<(), Refused> {
-        let rival = Peer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
+        let rival = ClusterPeer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
         if rival.id == self.swim.me().id {
             self.note_rival(&rival);
         }
@@ -219,7 +219,7 @@ impl Cluster {
     ///
     /// The older process keeps it and tells the younger. Either outbids the other's generation, or its own messages
     /// would be taken for those of a replaced boot.
-    pub(super) fn note_rival(&mut self, rival: &Peer) {
+    pub(super) fn note_rival(&mut self, rival: &ClusterPeer) {
         let mono = self.clock.mono();
         let me = self.swim.me().clone();
         if rival.boot == me.boot || mono < self.search.rival_at {
@@ -227,9 +227,9 @@ impl Cluster {
         }
         self.search.rival_at = mono.saturating_add(RIVAL_NS);
         let kind = if me.is_older_than(rival) {
-            Kind::Taken
+            FrameKind::Taken
         } else {
-            Kind::Hello
+            FrameKind::Hello
         };
         if rival.address != me.address {
             self.send_loose(rival.address, fold(rival.boot), self.introduction(kind));
@@ -245,14 +245,14 @@ impl Cluster {
     }
 
     /// Tells a node of another with its identity.
-    pub(super) fn tell_rival(&mut self, to: &Peer, rival: &Peer) {
+    pub(super) fn tell_rival(&mut self, to: &ClusterPeer, rival: &ClusterPeer) {
         let mut body = Vec::new();
         rival.put(&mut body);
-        self.send_loose(to.address, fold(to.boot), frame(Kind::Rival, &[&body]));
+        self.send_loose(to.address, fold(to.boot), frame(FrameKind::Rival, &[&body]));
     }
 
     /// Who we are, as a frame.
-    pub(super) fn introduction(&self, kind: Kind) -> Vec<u8> {
+    pub(super) fn introduction(&self, kind: FrameKind) -> Vec<u8> {
         let mut body = Vec::new();
         self.swim.me().put(&mut body);
         frame(kind, &[&body])
@@ -262,7 +262,7 @@ impl Cluster {
     pub(super) fn say_bye(&mut self) {
         let mut body = Vec::new();
         self.swim.me().put_short(&mut body);
-        let bye = frame(Kind::Bye, &[&body]);
+        let bye = frame(FrameKind::Bye, &[&body]);
         for (boot, link) in &mut self.links {
             link.push_control(bye.clone());
             self.post.mark(*boot);
@@ -271,8 +271,8 @@ impl Cluster {
 }
 
 /// A peer that speaks for itself.
-fn introduced(boot: u64, body: &[u8]) -> Result<Peer, Refused> {
-    let peer = Peer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
+fn introduced(boot: u64, body: &[u8]) -> Result<ClusterPeer, Refused> {
+    let peer = ClusterPeer::read(&mut Reader(body)).ok_or(Refused::Malformed)?;
     if peer.boot == boot {
         Ok(peer)
     } else {

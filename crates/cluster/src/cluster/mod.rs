@@ -14,19 +14,19 @@ use tollgate_gossip::{NodeId, Writer};
 use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
-use self::meet::Search;
-use self::outbound::Post;
-use crate::clock::Clock;
+use self::meet::PeerSearch;
+use self::outbound::SendQueue;
+use crate::clock::ClusterClock;
 use crate::config::ClusterConfig;
 use crate::event::{Event, Refused, StreamFull, Transmit};
-use crate::frame::Kind;
+use crate::frame::FrameKind;
 use crate::fresh::grade;
-use crate::link::Link;
+use crate::link::PeerLink;
 use crate::member::{Member, MemberState};
-use crate::peer::Peer;
+use crate::peer::ClusterPeer;
 use crate::replay::Replays;
 use crate::roll::Roll;
-use crate::status::{Freshness, PeerStatus, Refusals, Status, Traffic};
+use crate::status::{ClusterStatus, Freshness, LinkTraffic, PeerStatus, Refusals};
 use crate::swim::Swim;
 
 /// One node's part in the cluster.
@@ -37,19 +37,19 @@ use crate::swim::Swim;
 /// node that starts takes one for the other.
 pub struct Cluster {
     config: ClusterConfig,
-    clock: Clock,
+    clock: ClusterClock,
     dice: Dice,
     swim: Swim,
     /// Every live member that others see, by number.
     members: Vec<Member>,
     /// Every live peer, by its boot.
-    links: BTreeMap<u64, Link>,
+    links: BTreeMap<u64, PeerLink>,
     roll: Roll,
     /// The boots of those that others see.
     by_node: BTreeMap<NodeId, u64>,
     replays: Replays,
-    post: Post,
-    search: Search,
+    post: SendQueue,
+    search: PeerSearch,
     events: VecDeque<Event>,
     tally: Tally,
     /// It has left, or its identity is another's.
@@ -59,7 +59,7 @@ pub struct Cluster {
 /// Sums of the whole node.
 #[derive(Default)]
 struct Tally {
-    traffic: Traffic,
+    traffic: LinkTraffic,
     refusals: Refusals,
     unknown: u64,
     rejoins: u64,
@@ -87,14 +87,14 @@ impl Cluster {
             .mtu
             .clamp(ClusterConfig::MTU_MIN, ClusterConfig::MTU_MAX);
         config.seeds.truncate(SEEDS_MAX);
-        let clock = Clock::new(now);
+        let clock = ClusterClock::new(now);
         let mut dice = Dice::new(config.seed);
-        let me = Peer::new(&config, clock.day_ms());
+        let me = ClusterPeer::new(&config, clock.day_ms());
         let members = vec![me.member(MemberState::Alive)];
         let roll = Roll::new(&me, std::mem::take(&mut config.missing));
         let swim = Swim::new(me, config.pace, dice.roll());
-        let search = Search::new(&config);
-        let post = Post::new(config.bytes_per_second_max);
+        let search = PeerSearch::new(&config);
+        let post = SendQueue::new(config.bytes_per_second_max);
         Self {
             config,
             clock,
@@ -169,7 +169,7 @@ impl Cluster {
         let members: Vec<NodeId> = self.by_node.keys().copied().collect();
         for node in members {
             // Without room for it that member goes on naming the node, and can be told again.
-            let _ = self.queue_message(node, Kind::Forget, name.as_bytes());
+            let _ = self.queue_message(node, FrameKind::Forget, name.as_bytes());
         }
         true
     }
@@ -235,7 +235,7 @@ impl Cluster {
     pub fn send_message(
         &mut self,
         to: NodeId,
-        kind: Kind,
+        kind: FrameKind,
         body: &[u8],
         now: Instant,
     ) -> Result<(), StreamFull> {
@@ -245,7 +245,7 @@ impl Cluster {
 
     /// How many bytes the stream of a peer has room for; zero for strangers.
     pub fn stream_room(&self, to: NodeId) -> usize {
-        self.link_of(to).map_or(0, Link::stream_room)
+        self.link_of(to).map_or(0, PeerLink::stream_room)
     }
 
     /// Stops handing out messages for a peer's stream while its connection takes no more, or goes on with it.
@@ -311,10 +311,10 @@ impl Cluster {
     }
 
     /// How the cluster is doing.
-    pub fn status(&self, now: Instant) -> Status {
+    pub fn status(&self, now: Instant) -> ClusterStatus {
         let me = self.swim.me();
         let peers = self.members.iter().filter(|member| member.boot != me.boot);
-        Status {
+        ClusterStatus {
             node: me.node,
             writer: me.writer,
             generation: me.generation,
@@ -349,7 +349,7 @@ impl Cluster {
         })
     }
 
-    fn link_of(&self, node: NodeId) -> Option<&Link> {
+    fn link_of(&self, node: NodeId) -> Option<&PeerLink> {
         self.by_node
             .get(&node)
             .and_then(|boot| self.links.get(boot))

@@ -14,13 +14,13 @@ use super::inbound::IP_UDP_BYTES;
 use crate::cap::Cap;
 use crate::event::{StreamFull, Transmit, Via};
 use crate::frame::{
-    DATAGRAM_OVERHEAD, HEAD_LEN, Kind, MESSAGE_BYTES_MAX, PayloadHead, fold, frame,
+    DATAGRAM_OVERHEAD, FrameKind, HEAD_LEN, MESSAGE_BYTES_MAX, PayloadHead, fold, frame,
 };
-use crate::peer::{NOWHERE, Peer};
+use crate::peer::{ClusterPeer, NOWHERE};
 
 /// Whose turn it is to be sent to.
 #[derive(Debug)]
-pub(super) struct Post {
+pub(super) struct SendQueue {
     /// For whoever is no member: address, boot if known, frame.
     loose: VecDeque<(SocketAddr, u32, Vec<u8>)>,
     /// Boots for which something may wait.
@@ -34,7 +34,7 @@ pub(super) struct Post {
     is_capped: bool,
 }
 
-impl Post {
+impl SendQueue {
     pub(super) fn new(bytes_per_second_max: Option<u64>) -> Self {
         Self {
             loose: VecDeque::new(),
@@ -82,7 +82,7 @@ impl Cluster {
         let Some(link) = self.links.get_mut(&boot) else {
             return;
         };
-        let framed = frame(Kind::Gossip, &[&tag.to_le_bytes(), bytes]);
+        let framed = frame(FrameKind::Gossip, &[&tag.to_le_bytes(), bytes]);
         let dropped = if framed.len() <= room {
             link.push_gossip(framed)
         } else if framed.len() <= MESSAGE_BYTES_MAX && link.push_stream(framed) {
@@ -98,7 +98,7 @@ impl Cluster {
     pub(super) fn queue_message(
         &mut self,
         to: NodeId,
-        kind: Kind,
+        kind: FrameKind,
         body: &[u8],
     ) -> Result<(), StreamFull> {
         let boot = self.by_node.get(&to).copied().ok_or(StreamFull)?;
@@ -111,8 +111,8 @@ impl Cluster {
     }
 
     /// Queues a packet of the membership protocol.
-    pub(super) fn queue_probe(&mut self, to: &Peer, packet: &[u8]) {
-        let framed = frame(Kind::Probe, &[packet]);
+    pub(super) fn queue_probe(&mut self, to: &ClusterPeer, packet: &[u8]) {
+        let framed = frame(FrameKind::Probe, &[packet]);
         if let Some(link) = self.links.get_mut(&to.boot) {
             link.push_control(framed);
             self.post.mark(to.boot);

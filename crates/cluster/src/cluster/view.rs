@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Cluster;
 use crate::event::Event;
-use crate::frame::Kind;
-use crate::link::Link;
+use crate::frame::FrameKind;
+use crate::link::PeerLink;
 use crate::member::{Member, MemberState};
 use crate::number::next_free;
-use crate::peer::Peer;
+use crate::peer::ClusterPeer;
 use crate::swim::News;
 
 use tollgate_gossip::{NodeId, Writer};
@@ -100,7 +100,7 @@ impl Cluster {
     /// Brings members and links to what the protocol knows.
     fn refresh(&mut self) {
         let me = self.swim.me().clone();
-        let mut active: Vec<(Peer, MemberState)> = self
+        let mut active: Vec<(ClusterPeer, MemberState)> = self
             .swim
             .active()
             .map(|(peer, state)| (peer.clone(), state))
@@ -143,7 +143,7 @@ impl Cluster {
     }
 
     /// Who came and who went since the roll was last called.
-    fn call_roll(&mut self, me: &Peer, active: &[(Peer, MemberState)]) -> Vec<Event> {
+    fn call_roll(&mut self, me: &ClusterPeer, active: &[(ClusterPeer, MemberState)]) -> Vec<Event> {
         let (links, clock) = (&self.links, &self.clock);
         let heard = |boot| {
             let heard = links.get(&boot).and_then(|link| link.gaps.heard());
@@ -161,19 +161,19 @@ impl Cluster {
                 let news = came.and_then(|came| self.roll.news_for(came.started));
                 if let Some(news) = news {
                     // Without room for it the newcomer does without: it is told by others as well.
-                    let _ = self.queue_message(*node, Kind::Missing, &news);
+                    let _ = self.queue_message(*node, FrameKind::Missing, &news);
                 }
             }
             self.tell(change);
         }
     }
 
-    fn fit_links(&mut self, active: &[(Peer, MemberState)]) {
+    fn fit_links(&mut self, active: &[(ClusterPeer, MemberState)]) {
         let boots: BTreeSet<u64> = active.iter().map(|(peer, _)| peer.boot).collect();
         self.links.retain(|boot, _| boots.contains(boot));
         for (peer, state) in active {
             let link = self.links.entry(peer.boot);
-            let link = link.or_insert_with(|| Link::new(peer.node, peer.address));
+            let link = link.or_insert_with(|| PeerLink::new(peer.node, peer.address));
             link.node = peer.node;
             link.address = peer.address;
             link.version = (peer.generation, peer.bump);
@@ -184,7 +184,7 @@ impl Cluster {
 
 /// Every member once, by number. A number that two have is the smaller id's, an address that two have is the later
 /// boot's.
-fn visible(me: &Peer, active: &[(Peer, MemberState)]) -> Vec<Member> {
+fn visible(me: &ClusterPeer, active: &[(ClusterPeer, MemberState)]) -> Vec<Member> {
     let mut latest = BTreeMap::from([(me.address, (u64::MAX, me.boot))]);
     for (peer, _) in active {
         let start = (peer.started, peer.boot);

@@ -11,11 +11,11 @@ pub(super) struct Framed<'a> {
     pub(super) unit: fn(f64) -> String,
     pub(super) drawn: Html,
     pub(super) legend: Html,
-    pub(super) table: Table<'a>,
+    pub(super) table: ChartTable<'a>,
 }
 
 /// The numbers: a column of times, and one for each thing that is drawn.
-pub(super) struct Table<'a> {
+pub(super) struct ChartTable<'a> {
     pub(super) columns: &'a [&'static str],
     pub(super) rows: Vec<Vec<String>>,
 }
@@ -49,7 +49,7 @@ pub(super) fn framed(chart: Framed<'_>) -> Html {
         .into()
 }
 
-fn behind(axis: &Axis, table: Table<'_>) -> Element {
+fn behind(axis: &Axis, table: ChartTable<'_>) -> Element {
     let step = i64::try_from(axis.step_ms).unwrap_or(i64::MAX);
     let head = table
         .columns

@@ -1,7 +1,7 @@
 //! How long decisions take: a band from the median to the 99th percentile.
 
 use super::axis::{Axis, area, line};
-use super::frame::{Framed, Table, framed};
+use super::frame::{ChartTable, Framed, framed};
 use crate::html::{Html, el};
 use crate::moment::Moment;
 use crate::number;
@@ -60,7 +60,7 @@ pub fn latency(view: &Latency) -> Html {
         unit: number::latency,
         drawn,
         legend: Html::default(),
-        table: Table {
+        table: ChartTable {
             columns: &["Median", "99th percentile"],
             rows: view
                 .points

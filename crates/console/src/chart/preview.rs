@@ -1,7 +1,7 @@
 //! What a change would have done to traffic that was: before and after on the same axes.
 
 use super::axis::Axis;
-use super::frame::{Framed, Table, framed};
+use super::frame::{ChartTable, Framed, framed};
 use super::traffic::{Traffic, layers, legend};
 use crate::html::{Html, el};
 use crate::number;
@@ -58,7 +58,7 @@ pub fn preview(tried: &Tried) -> Html {
             unit: number::short,
             drawn: layers(&axis, traffic),
             legend: legend(traffic.total()).into(),
-            table: Table {
+            table: ChartTable {
                 columns: &["Allowed", "Delayed", "Denied"],
                 rows: traffic
                     .points

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, area, columns, coordinate, line};
 use super::bar::Meaning;
-use super::frame::{Framed, Table, framed};
+use super::frame::{ChartTable, Framed, framed};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
@@ -135,7 +135,7 @@ pub fn traffic(title: &str, traffic: &Traffic) -> Html {
         unit: number::short,
         drawn: layers(&axis, traffic),
         legend: legend(traffic.total()).into(),
-        table: Table {
+        table: ChartTable {
             columns: &["Allowed", "Delayed", "Denied"],
             rows: traffic
                 .points

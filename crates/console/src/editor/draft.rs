@@ -9,7 +9,7 @@ use super::policy::PolicyDraft;
 
 /// What is edited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum DraftKind {
     /// A contract.
     #[default]
     Contract,
@@ -17,7 +17,7 @@ pub enum Kind {
     Plan,
 }
 
-impl Kind {
+impl DraftKind {
     /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft {
     /// Which of the two.
-    pub kind: Kind,
+    pub kind: DraftKind,
     /// Its id.
     pub id: String,
     /// Single words: the plan, the coordination and so on.
@@ -54,7 +54,7 @@ pub struct Draft {
 
 impl Draft {
     /// A new one, with a policy to begin with.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: DraftKind) -> Self {
         let first = PolicyDraft::default()
             .with("name", "burst")
             .with("limit", 20)
@@ -67,7 +67,7 @@ impl Draft {
     }
 
     /// What a form says; a button that adds or takes away a policy has done so.
-    pub fn from_fields(kind: Kind, fields: &Fields) -> Self {
+    pub fn from_fields(kind: DraftKind, fields: &Fields) -> Self {
         let matches = (0..=ENTRIES_MAX).map(|i| {
             let part = |name: &str| fields.get(&format!("match.{i}.{name}")).to_owned();
             (part("name"), part("value"))
@@ -92,7 +92,7 @@ impl Draft {
     }
 
     /// What a document says; nothing for one that a form cannot say whole.
-    pub fn from_document(kind: Kind, document: &Value) -> Option<Self> {
+    pub fn from_document(kind: DraftKind, document: &Value) -> Option<Self> {
         let text = |name: &str| {
             document
                 .get(name)

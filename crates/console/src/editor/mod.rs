@@ -14,7 +14,7 @@ mod view;
 mod yaml;
 
 pub use assignment::{AssignmentDraft, assignment_form};
-pub use draft::{Draft, Kind};
+pub use draft::{Draft, DraftKind};
 pub use fields::Fields;
 pub use policy::{PolicyDraft, chip};
 pub use view::{Editor, editor};

@@ -8,7 +8,7 @@ use tollgate_contract::{Contracts, FieldShape, PolicyField};
 use tollgate_limit::PolicyConfig;
 
 use super::fields::Fields;
-use crate::part::{Chip, Mode};
+use crate::part::{BindingMode, Chip};
 
 /// A policy as typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,9 +130,11 @@ pub fn chip(policy: &Value) -> Chip {
         name: text("name"),
         text: words,
         mode: match (policy.get("mode").and_then(Value::as_str), percent) {
-            (Some("shadow"), _) | (_, Some(0)) => Mode::Shadow,
-            (_, Some(percent @ 1..=99)) => Mode::Percent(u8::try_from(percent).unwrap_or(99)),
-            _ => Mode::Enforce,
+            (Some("shadow"), _) | (_, Some(0)) => BindingMode::Shadow,
+            (_, Some(percent @ 1..=99)) => {
+                BindingMode::Percent(u8::try_from(percent).unwrap_or(99))
+            }
+            _ => BindingMode::Enforce,
         },
     }
 }
@@ -159,9 +161,9 @@ mod tests {
         assert_eq!(said(json!({})), "");
         assert_eq!(
             chip(&json!({ "enforce_percent": 10 })).mode,
-            Mode::Percent(10)
+            BindingMode::Percent(10)
         );
-        assert_eq!(chip(&json!({ "mode": "shadow" })).mode, Mode::Shadow);
+        assert_eq!(chip(&json!({ "mode": "shadow" })).mode, BindingMode::Shadow);
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! The form in which contracts and plans are edited: as a sentence, or as text.
 
-use super::draft::{Draft, Kind};
+use super::draft::{Draft, DraftKind};
 use super::sentence::{algorithms, coordinations, policy};
-use crate::frame::{Frame, Right, hidden};
+use crate::frame::{PageFrame, Right, hidden};
 use crate::html::{Element, Html, el};
-use crate::part::{Message, button, field, messages, reason, select};
+use crate::part::{FormError, button, field, messages, reason, select};
 use crate::url::Url;
 
 /// What is being edited.
 #[derive(Clone, Debug, Default)]
 pub struct Editor {
     /// Which of the two.
-    pub kind: Kind,
+    pub kind: DraftKind,
     /// Its id.
     pub id: String,
     /// The version that was seen; 0 for a new one.
@@ -23,7 +23,7 @@ pub struct Editor {
     /// Whether the text is shown first.
     pub is_text: bool,
     /// What is wrong with it; `None` where it was not checked yet.
-    pub messages: Option<Vec<Message>>,
+    pub messages: Option<Vec<FormError>>,
     /// The reason that was typed.
     pub reason: String,
     /// The plans there are.
@@ -31,15 +31,15 @@ pub struct Editor {
 }
 
 /// The form with both of its faces.
-pub fn editor(frame: &Frame, view: &Editor) -> Html {
+pub fn editor(frame: &PageFrame, view: &Editor) -> Html {
     let shows_text = view.is_text || view.draft.is_none();
     let face = match &view.draft {
         Some(draft) if !shows_text => sentence(view, draft),
         _ => text(view),
     };
     let path = match view.kind {
-        Kind::Contract => "/console/contract",
-        Kind::Plan => "/console/plan",
+        DraftKind::Contract => "/console/contract",
+        DraftKind::Plan => "/console/plan",
     };
     let form = frame
         .form(&Url::to(path))
@@ -69,10 +69,10 @@ pub fn editor(frame: &Frame, view: &Editor) -> Html {
 }
 
 /// Where what was typed is sent while one types.
-fn check_url(kind: Kind) -> Url {
+fn check_url(kind: DraftKind) -> Url {
     Url::to(match kind {
-        Kind::Contract => "/console/contract/check",
-        Kind::Plan => "/console/plan/check",
+        DraftKind::Contract => "/console/contract/check",
+        DraftKind::Plan => "/console/plan/check",
     })
 }
 
@@ -135,8 +135,8 @@ fn sentence(view: &Editor, draft: &Draft) -> Html {
                 .with(words(view, draft)),
         ),
         match view.kind {
-            Kind::Contract => binds(draft).into(),
-            Kind::Plan => Html::default(),
+            DraftKind::Contract => binds(draft).into(),
+            DraftKind::Plan => Html::default(),
         },
         Html::join(policies),
         el("div")
@@ -173,8 +173,8 @@ fn words(view: &Editor, draft: &Draft) -> Html {
         .chain(view.plans.iter().map(|plan| (&**plan, &**plan)))
         .collect();
     match view.kind {
-        Kind::Plan => select(Some("Follows"), "follows", draft.word("follows"), &plans).into(),
-        Kind::Contract => {
+        DraftKind::Plan => select(Some("Follows"), "follows", draft.word("follows"), &plans).into(),
+        DraftKind::Contract => {
             let agreements: Vec<(&str, &str)> = [("", "alone (default)")]
                 .into_iter()
                 .chain(coordinations())
@@ -259,8 +259,8 @@ fn gap(name: &str, label: &str, value: &str, hint: &str) -> Element {
 
 fn save(view: &Editor) -> Element {
     let try_url = Url::to(match view.kind {
-        Kind::Contract => "/console/contract/try",
-        Kind::Plan => "/console/plan/try",
+        DraftKind::Contract => "/console/contract/try",
+        DraftKind::Plan => "/console/plan/try",
     });
     let verb = if view.version == 0 { "Create" } else { "Save" };
     el("div").class("save").with(reason(&view.reason)).with(

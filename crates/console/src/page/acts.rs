@@ -2,12 +2,12 @@
 
 use super::bans::lift;
 use super::why::Why;
-use crate::frame::{Frame, Right, hidden};
+use crate::frame::{PageFrame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::part::{Action, action, field, panel, select};
 use crate::url::Url;
 
-pub(super) fn actions(frame: &Frame, view: &Why) -> Html {
+pub(super) fn actions(frame: &PageFrame, view: &Why) -> Html {
     let one = |path: &'static str, it: Action<'_>, fields: Html| {
         let key = hidden("key", &view.key).into();
         action(frame, &Url::to(path), it, Html::join([key, fields]))
@@ -90,7 +90,7 @@ fn until() -> Element {
         )
 }
 
-pub(super) fn link(frame: &Frame, view: &Why) -> Html {
+pub(super) fn link(frame: &PageFrame, view: &Why) -> Html {
     if view.assigned.identities.is_empty() {
         return Html::default();
     }

@@ -4,7 +4,7 @@ use super::acts::whose;
 use super::things::link;
 use super::why::{Unfollowed, Why};
 use crate::editor::assignment_form;
-use crate::frame::{Frame, Right, hidden};
+use crate::frame::{PageFrame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::part::{Action, Column, action, cell, empty, name, panel, table};
@@ -33,7 +33,7 @@ pub struct AssignmentRow {
     pub note: String,
 }
 
-pub(super) fn assignments(frame: &Frame, view: &Why) -> Element {
+pub(super) fn assignments(frame: &PageFrame, view: &Why) -> Element {
     let columns = [
         Column("Whose", false),
         Column("Plan", false),
@@ -127,7 +127,7 @@ fn unfollowed(view: &Unfollowed) -> Element {
         .with(next)
 }
 
-fn row(frame: &Frame, view: &Why, row: &AssignmentRow) -> Element {
+fn row(frame: &PageFrame, view: &Why, row: &AssignmentRow) -> Element {
     let fields = Html::join([
         hidden("id", &row.id),
         hidden("key", &view.key),

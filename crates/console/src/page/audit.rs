@@ -1,6 +1,6 @@
 //! Who did what, and what was refused.
 
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::part::{Column, button, cell, empty, field, head, live, more, name, object, table};
@@ -41,7 +41,7 @@ pub struct Audit {
 }
 
 /// The page.
-pub fn audit(frame: &Frame, view: &Audit) -> String {
+pub fn audit(frame: &PageFrame, view: &Audit) -> String {
     let page = Section::Audit
         .url()
         .query("who", &view.who)
@@ -71,7 +71,7 @@ pub fn audit(frame: &Frame, view: &Audit) -> String {
     frame.page(Some(Section::Audit), "Audit", body)
 }
 
-fn rows(frame: &Frame, view: &Audit) -> Element {
+fn rows(frame: &PageFrame, view: &Audit) -> Element {
     if view.rows.is_empty() {
         return empty(
             "Nothing was tried.",

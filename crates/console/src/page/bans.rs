@@ -1,7 +1,7 @@
 //! Whoever is denied whatever is left: all bans, with the way to lift each.
 
 use super::why::{as_part, to};
-use crate::frame::{Frame, Right, hidden};
+use crate::frame::{PageFrame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::part::{Action, Column, action, cell, empty, head, live, more, name, search, table};
@@ -39,7 +39,7 @@ pub struct Bans {
 }
 
 /// The page.
-pub fn bans(frame: &Frame, view: &Bans) -> String {
+pub fn bans(frame: &PageFrame, view: &Bans) -> String {
     let page = Section::Bans.url().query("q", &view.query);
     let next = view
         .next
@@ -60,7 +60,7 @@ pub fn bans(frame: &Frame, view: &Bans) -> String {
     frame.page(Some(Section::Bans), "Bans", body)
 }
 
-fn rows(frame: &Frame, view: &Bans) -> Element {
+fn rows(frame: &PageFrame, view: &Bans) -> Element {
     if view.rows.is_empty() {
         let next = el("a")
             .url("href", &Section::Identities.url())
@@ -79,7 +79,7 @@ fn rows(frame: &Frame, view: &Bans) -> Element {
     el("div").class("panel").with(table("Bans", &columns, rows))
 }
 
-fn row(frame: &Frame, row: &BanRow) -> Element {
+fn row(frame: &PageFrame, row: &BanRow) -> Element {
     let until = match row.until {
         Some(until) if until <= frame.now => Html::from("over"),
         Some(until) => until.ago(frame.now).into(),
@@ -102,7 +102,7 @@ fn row(frame: &Frame, row: &BanRow) -> Element {
 }
 
 /// The way to lift a ban.
-pub(super) fn lift(frame: &Frame, row: &BanRow) -> Html {
+pub(super) fn lift(frame: &PageFrame, row: &BanRow) -> Html {
     let fields = Html::join([
         hidden("id", &row.id),
         hidden("key", as_part(&row.identity)),

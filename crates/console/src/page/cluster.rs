@@ -2,9 +2,9 @@
 //! count together.
 
 use super::gateways::{self, GatewayRow};
-use super::overview::State;
+use super::overview::HealthLevel;
 use crate::chart::{Bar, Meaning, bar};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::{Column, cell, empty, head, live, name, number_cell, panel, table};
@@ -45,7 +45,7 @@ pub struct NodeRow {
 
 /// A policy that nodes count together, as its mode shows it on this node.
 #[derive(Clone, Debug, Default)]
-pub struct Counted {
+pub struct CountedPolicy {
     /// The contract.
     pub contract: String,
     /// The policy.
@@ -58,7 +58,7 @@ pub struct Counted {
 
 /// The page.
 #[derive(Clone, Debug, Default)]
-pub struct Cluster {
+pub struct ClusterPage {
     /// The nodes.
     pub nodes: Vec<NodeRow>,
     /// Who should be there and is not, in one sentence with what it means.
@@ -66,13 +66,13 @@ pub struct Cluster {
     /// Which nodes do not see each other, in one sentence with what it means.
     pub partition: Option<String>,
     /// Policies that nodes count together.
-    pub counted: Vec<Counted>,
+    pub counted: Vec<CountedPolicy>,
     /// Gateways.
     pub gateways: Vec<GatewayRow>,
 }
 
 /// The page.
-pub fn cluster(frame: &Frame, view: &Cluster) -> String {
+pub fn cluster(frame: &PageFrame, view: &ClusterPage) -> String {
     let page = Section::Cluster.url();
     let seen = view
         .nodes
@@ -103,7 +103,7 @@ pub fn cluster(frame: &Frame, view: &Cluster) -> String {
     frame.page(Some(Section::Cluster), "Cluster", body)
 }
 
-fn nodes(view: &Cluster) -> Element {
+fn nodes(view: &ClusterPage) -> Element {
     if view.nodes.len() < 2 {
         return panel("Nodes").with(empty(
             "This node is alone.",
@@ -167,10 +167,13 @@ fn nodes(view: &Cluster) -> Element {
 
 fn freshness(freshness: &Freshness) -> Element {
     let (state, words) = match freshness {
-        Freshness::Itself => (State::Good, "this node".to_owned()),
-        Freshness::Fresh(millis) => (State::Good, format!("{} ago", number::span(*millis))),
-        Freshness::Late(millis) => (State::Warn, format!("silent for {}", number::span(*millis))),
-        Freshness::Missing(words) => (State::Bad, words.clone()),
+        Freshness::Itself => (HealthLevel::Good, "this node".to_owned()),
+        Freshness::Fresh(millis) => (HealthLevel::Good, format!("{} ago", number::span(*millis))),
+        Freshness::Late(millis) => (
+            HealthLevel::Warn,
+            format!("silent for {}", number::span(*millis)),
+        ),
+        Freshness::Missing(words) => (HealthLevel::Bad, words.clone()),
     };
     el("span")
         .class("nowrap")
@@ -179,7 +182,7 @@ fn freshness(freshness: &Freshness) -> Element {
         .text(words)
 }
 
-fn counted(policy: &Counted) -> Element {
+fn counted(policy: &CountedPolicy) -> Element {
     let title = el("h2")
         .with(name(&policy.contract))
         .text(" / ")

@@ -2,7 +2,7 @@
 
 use super::spent::{Spent, spent};
 use crate::chart::Tally;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::empty;
@@ -23,7 +23,7 @@ pub struct Customer {
 }
 
 /// The page; without navigation, without forms.
-pub fn customer(frame: &Frame, view: &Customer) -> String {
+pub fn customer(frame: &PageFrame, view: &Customer) -> String {
     let plan = view.plan.as_ref().map(|plan| {
         el("p")
             .class("note")
@@ -80,7 +80,7 @@ pub struct Closed {
 }
 
 /// The page behind such a link: what to do, and no way further.
-pub fn closed(frame: &Frame, view: &Closed) -> String {
+pub fn closed(frame: &PageFrame, view: &Closed) -> String {
     let body = el("div")
         .class("customer")
         .with(el("h1").text("This link opens nothing"))

@@ -2,7 +2,7 @@
 
 use super::why::to;
 use crate::chart::Tally;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
@@ -39,7 +39,7 @@ pub struct Identities {
 }
 
 /// The page.
-pub fn identities(frame: &Frame, view: &Identities) -> String {
+pub fn identities(frame: &PageFrame, view: &Identities) -> String {
     let page = Section::Identities.url().query("q", &view.query);
     let next = view
         .next
@@ -73,7 +73,7 @@ const fn span(query: &str) -> &'static str {
     if query.is_empty() { "day" } else { "week" }
 }
 
-fn rows(frame: &Frame, view: &Identities) -> Element {
+fn rows(frame: &PageFrame, view: &Identities) -> Element {
     if view.rows.is_empty() {
         return nobody(&view.query);
     }

@@ -1,6 +1,6 @@
 //! Signing in with a token.
 
-use crate::frame::{Frame, barrier, hidden};
+use crate::frame::{PageFrame, barrier, hidden};
 use crate::html::{Html, el};
 use crate::part::button;
 use crate::url::Url;
@@ -15,7 +15,7 @@ pub struct Login {
 }
 
 /// The page.
-pub fn login(frame: &Frame, view: &Login) -> String {
+pub fn login(frame: &PageFrame, view: &Login) -> String {
     let complaint = view
         .complaint
         .as_ref()

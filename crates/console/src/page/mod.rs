@@ -23,20 +23,21 @@ mod why;
 pub use assignments::AssignmentRow;
 pub use audit::{Audit, AuditRow, audit};
 pub use bans::{BanRow, Bans, bans};
-pub use cluster::{Cluster, Counted, Freshness, NodeRow, cluster};
+pub use cluster::{ClusterPage, CountedPolicy, Freshness, NodeRow, cluster};
 pub use customer::{Closed, Customer, closed, customer};
 pub use gateways::{Delays, GatewayRow};
 pub use identities::{Identities, IdentityRow, identities};
 pub use login::{Login, login};
-pub use overview::{Health, Load, Overview, State, overview};
-pub use problem::{Conflict, Problem, problem};
-pub use settings::{NewSecret, Settings, TokenRow, settings};
+pub use overview::{ContractLoad, Health, HealthLevel, Overview, overview};
+pub use problem::{Conflict, ProblemPage, problem};
+pub use settings::{NewSecret, SettingsPage, TokenRow, settings};
 pub use spent::{KeyState, Spent};
 pub use tail::{Tail, TailRow, tail};
 pub use thing::{Reach, RolloutStep, Thing, thing};
 pub use things::{Binding, Followers, More, ThingRow, Things, things};
-pub use top::{By, Top, TopRow, Window, top};
+pub use top::{By, Top, TopRow, TopWindow, top};
 pub use usage::{Usage, UsageRow, usage};
 pub use why::{
-    Assigned, DecisionRow, Missed, Outcome, Seen, Unfollowed, UsedRow, Way, Why, as_part, why,
+    Assigned, DecisionRow, Missed, PredictedAnswer, RecentKey, Unfollowed, UsedRow, Way, Why,
+    as_part, why,
 };

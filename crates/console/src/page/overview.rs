@@ -1,16 +1,16 @@
 //! How everything is, in two seconds: is anything wrong, what is refused, for whom.
 
 use crate::chart::{Latency, Tally, Traffic, latency, traffic};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::number;
-use crate::part::{Change, Column, cell, changes, empty, live, name, number_cell, panel, table};
+use crate::part::{ChangeRow, Column, cell, changes, empty, live, name, number_cell, panel, table};
 use crate::section::Section;
 use crate::url::Url;
 
 /// How well something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum HealthLevel {
     /// All is well.
     #[default]
     Good,
@@ -20,7 +20,7 @@ pub enum State {
     Bad,
 }
 
-impl State {
+impl HealthLevel {
     pub(crate) fn sign(self) -> Element {
         let (class, path) = match self {
             Self::Good => ("state good", "M2.5 6.5L5 9L9.5 3.5"),
@@ -49,18 +49,18 @@ impl State {
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// How well all of it is.
-    pub state: State,
+    pub state: HealthLevel,
     /// One sentence.
     pub sentence: String,
     /// What to do, where something is wrong.
     pub advice: Option<String>,
     /// Parts and how they are: `nodes`, `5 of 5`.
-    pub parts: Vec<(String, String, State)>,
+    pub parts: Vec<(String, String, HealthLevel)>,
 }
 
 /// What one contract has to do.
 #[derive(Clone, Debug, Default)]
-pub struct Load {
+pub struct ContractLoad {
     /// Which.
     pub contract: String,
     /// Requests in the time shown.
@@ -81,13 +81,13 @@ pub struct Overview {
     /// Times of decisions.
     pub latency: Latency,
     /// The contracts that refuse most.
-    pub denying: Vec<Load>,
+    pub denying: Vec<ContractLoad>,
     /// The newest changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangeRow>,
 }
 
 /// The page.
-pub fn overview(frame: &Frame, view: &Overview) -> String {
+pub fn overview(frame: &PageFrame, view: &Overview) -> String {
     let page = Section::Overview.url();
     let body = Html::join([
         Html::from(live("health", &page).with(health(&view.health))),
@@ -116,7 +116,7 @@ pub fn overview(frame: &Frame, view: &Overview) -> String {
 }
 
 fn health(health: &Health) -> Element {
-    let part = |(name, text, state): &(String, String, State)| {
+    let part = |(name, text, state): &(String, String, HealthLevel)| {
         el("li")
             .with(state.sign())
             .with(" ")
@@ -209,7 +209,7 @@ fn denying(view: &Overview) -> Element {
             "Every request of this hour passed.",
         ));
     }
-    let row = |load: &Load| {
+    let row = |load: &ContractLoad| {
         el("tr")
             .with(cell(
                 el("a")
@@ -236,7 +236,7 @@ fn denying(view: &Overview) -> Element {
     ))
 }
 
-fn recent(frame: &Frame, view: &Overview) -> Element {
+fn recent(frame: &PageFrame, view: &Overview) -> Element {
     let panel = panel("Recent changes");
     if view.changes.is_empty() {
         let next = Html::join([

@@ -1,15 +1,15 @@
 //! What went wrong, and what to do about it.
 
-use crate::frame::{Frame, hidden};
+use crate::frame::{PageFrame, hidden};
 use crate::html::{Element, Html, el};
-use crate::part::{Change, Difference, differences, head, name, object, panel};
+use crate::part::{ChangeRow, Difference, differences, head, name, object, panel};
 use crate::url::Url;
 
 /// Two editors at once: what the other one did, and what was not saved.
 #[derive(Clone, Debug, Default)]
 pub struct Conflict {
     /// The change that was first.
-    pub theirs: Change,
+    pub theirs: ChangeRow,
     /// What was typed, against the version that was seen.
     pub mine: Vec<Difference>,
     /// The document that was typed, so that nothing is lost.
@@ -18,7 +18,7 @@ pub struct Conflict {
 
 /// A page in the place of another.
 #[derive(Clone, Debug, Default)]
-pub struct Problem {
+pub struct ProblemPage {
     /// The status, as 404.
     pub status: u16,
     /// What happened.
@@ -32,7 +32,7 @@ pub struct Problem {
 }
 
 /// The page.
-pub fn problem(frame: &Frame, view: &Problem) -> String {
+pub fn problem(frame: &PageFrame, view: &ProblemPage) -> String {
     let title = match view.status {
         401 => "Sign in first",
         403 => "Not allowed",
@@ -81,7 +81,7 @@ pub fn problem(frame: &Frame, view: &Problem) -> String {
 }
 
 /// What was typed, to be mended and sent to the same place again.
-fn again_form(frame: &Frame, view: &Problem) -> Option<Element> {
+fn again_form(frame: &PageFrame, view: &ProblemPage) -> Option<Element> {
     let is_typed = view.typed.iter().any(|(name, _)| !is_carried(name));
     let one = |(name, value): &(String, String)| {
         let control = el("input").attr("name", name).attr("value", value);
@@ -108,7 +108,7 @@ fn is_carried(name: &str) -> bool {
     matches!(name, "key" | "identity" | "id" | "version" | "to") || name.contains('.')
 }
 
-fn both(frame: &Frame, conflict: &Conflict) -> Element {
+fn both(frame: &PageFrame, conflict: &Conflict) -> Element {
     let theirs = &conflict.theirs;
     el("div")
         .class("pair")

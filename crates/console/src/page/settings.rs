@@ -1,7 +1,7 @@
 //! Tokens and what they may do.
 
 use super::acts::copy;
-use crate::frame::{Frame, Right, Role, hidden};
+use crate::frame::{PageFrame, Right, TokenRole, hidden};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::part::{
@@ -18,7 +18,7 @@ pub struct TokenRow {
     /// Its name.
     pub name: String,
     /// What it may do.
-    pub role: Role,
+    pub role: TokenRole,
     /// When it was made.
     pub created: Moment,
     /// When it ends.
@@ -40,7 +40,7 @@ pub struct NewSecret {
 
 /// The page.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct SettingsPage {
     /// The tokens.
     pub tokens: Vec<TokenRow>,
     /// One that was just made.
@@ -48,7 +48,7 @@ pub struct Settings {
 }
 
 /// The page.
-pub fn settings(frame: &Frame, view: &Settings) -> String {
+pub fn settings(frame: &PageFrame, view: &SettingsPage) -> String {
     let body = Html::join([
         Html::from(head(
             "Settings",
@@ -63,7 +63,7 @@ pub fn settings(frame: &Frame, view: &Settings) -> String {
     frame.page(Some(Section::Settings), "Settings", body)
 }
 
-fn made(view: &Settings) -> Option<Element> {
+fn made(view: &SettingsPage) -> Option<Element> {
     let made = view.made.as_ref()?;
     Some(
         el("section")
@@ -83,7 +83,7 @@ fn made(view: &Settings) -> Option<Element> {
     )
 }
 
-fn tokens(frame: &Frame, view: &Settings) -> Element {
+fn tokens(frame: &PageFrame, view: &SettingsPage) -> Element {
     if view.tokens.is_empty() {
         return empty(
             "No token is shown.",
@@ -143,8 +143,8 @@ fn tokens(frame: &Frame, view: &Settings) -> Element {
     table("Tokens", &columns, view.tokens.iter().map(row).collect())
 }
 
-fn new(frame: &Frame) -> Element {
-    let roles = Role::ALL.map(|role| (role.name(), role.name()));
+fn new(frame: &PageFrame) -> Element {
+    let roles = TokenRole::ALL.map(|role| (role.name(), role.name()));
     panel("New token").with(
         frame
             .form(&Url::to("/console/settings/token"))
@@ -157,15 +157,17 @@ fn new(frame: &Frame) -> Element {
 }
 
 fn roles() -> Element {
-    let row = |role: Role| {
+    let row = |role: TokenRole| {
         let may = match role {
-            Role::Viewer => "Looks at everything but tokens.",
-            Role::Operator => "Helps customers: other plans, refunds, resets, bans.",
-            Role::Admin => "Changes contracts and plans, makes tokens and takes them back, too.",
+            TokenRole::Viewer => "Looks at everything but tokens.",
+            TokenRole::Operator => "Helps customers: other plans, refunds, resets, bans.",
+            TokenRole::Admin => {
+                "Changes contracts and plans, makes tokens and takes them back, too."
+            }
         };
         el("div")
             .with(el("dt").text(role.name()))
             .with(el("dd").text(may))
     };
-    panel("Roles").with(el("dl").class("facts").each(Role::ALL.map(row)))
+    panel("Roles").with(el("dl").class("facts").each(TokenRole::ALL.map(row)))
 }

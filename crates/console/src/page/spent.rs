@@ -2,11 +2,11 @@
 
 use super::things::link as link_to;
 use crate::chart::{Meaning, share_bar};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
-use crate::part::{Mode, verdict};
+use crate::part::{BindingMode, verdict};
 
 /// What is spent of one policy.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Spent {
     /// When all of it is back; `None` where nothing is spent.
     pub full: Option<Moment>,
     /// How it binds.
-    pub mode: Mode,
+    pub mode: BindingMode,
     /// What it would answer, where that is known.
     pub meaning: Meaning,
 }
@@ -38,7 +38,7 @@ pub struct KeyState {
     pub policies: Vec<Spent>,
 }
 
-pub(super) fn states(frame: &Frame, states: &[KeyState]) -> Html {
+pub(super) fn states(frame: &PageFrame, states: &[KeyState]) -> Html {
     let state = |state: &KeyState| {
         let plan = state.plan.as_ref().map(|plan| {
             el("span")
@@ -72,8 +72,8 @@ pub(super) fn spent(policies: &[Spent], now: Moment) -> Element {
             Some(full) if full > now => format!("full in {}", full.until(now)),
             _ => "full".to_owned(),
         };
-        let mode =
-            (spent.mode != Mode::Enforce).then(|| el("i").class("mode").text(spent.mode.text()));
+        let mode = (spent.mode != BindingMode::Enforce)
+            .then(|| el("i").class("mode").text(spent.mode.text()));
         let refuses = matches!(spent.meaning, Meaning::Denied | Meaning::Delayed);
         let answer = refuses.then(|| verdict(spent.meaning));
         el("li")

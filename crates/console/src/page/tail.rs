@@ -1,7 +1,7 @@
 //! Decisions as they are made.
 
 use crate::chart::Meaning;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
@@ -54,7 +54,7 @@ pub struct Tail {
 }
 
 /// The page.
-pub fn tail(frame: &Frame, view: &Tail) -> String {
+pub fn tail(frame: &PageFrame, view: &Tail) -> String {
     let contracts: Vec<(&str, &str)> = [("", "All")]
         .into_iter()
         .chain(view.contracts.iter().map(|id| (id.as_str(), id.as_str())))

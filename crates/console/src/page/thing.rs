@@ -2,13 +2,13 @@
 
 use super::things::{link, words};
 use crate::chart::{Traffic, Tried, preview, traffic};
-use crate::editor::{Editor, Kind, editor};
-use crate::frame::{Frame, Right, hidden};
+use crate::editor::{DraftKind, Editor, editor};
+use crate::frame::{PageFrame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::{
-    Action, Change, Difference, Mode, action, differences, facts, head, history, labelled, live,
-    name, panel,
+    Action, BindingMode, ChangeRow, Difference, action, differences, facts, head, history,
+    labelled, live, name, panel,
 };
 use crate::url::Url;
 
@@ -18,7 +18,7 @@ pub struct RolloutStep {
     /// The policy.
     pub policy: String,
     /// How it binds.
-    pub mode: Mode,
+    pub mode: BindingMode,
 }
 
 /// Whom a change of a plan reaches.
@@ -56,11 +56,11 @@ pub struct Thing {
     /// Whom a change reaches, of a plan.
     pub reach: Option<Reach>,
     /// Its changes, newest first.
-    pub history: Vec<Change>,
+    pub history: Vec<ChangeRow>,
 }
 
 /// The page.
-pub fn thing(frame: &Frame, view: &Thing) -> String {
+pub fn thing(frame: &PageFrame, view: &Thing) -> String {
     let words = words(view.editor.kind);
     // What a file says has no version.
     let is_new = view.editor.version == 0 && frame.read_only.is_none();
@@ -138,16 +138,16 @@ fn reach(reach: &Reach) -> Element {
     ]))
 }
 
-fn delete(frame: &Frame, view: &Thing) -> Html {
+fn delete(frame: &PageFrame, view: &Thing) -> Html {
     let id = &view.id;
     let (what, verb) = match view.editor.kind {
-        Kind::Contract => (
+        DraftKind::Contract => (
             format!(
                 "Requests that only {id} bound will pass without a limit. Its history is kept, and it can be made again."
             ),
             "Delete the contract",
         ),
-        Kind::Plan => (
+        DraftKind::Plan => (
             format!("Nobody may be on {id} any more, or it is refused. Its history is kept."),
             "Delete the plan",
         ),
@@ -166,7 +166,7 @@ fn delete(frame: &Frame, view: &Thing) -> Html {
     )
 }
 
-fn rollout(frame: &Frame, view: &Thing) -> Html {
+fn rollout(frame: &PageFrame, view: &Thing) -> Html {
     if view.rollout.is_empty() {
         return Html::default();
     }
@@ -190,7 +190,7 @@ fn rollout(frame: &Frame, view: &Thing) -> Html {
 
 /// Shadow, a percentage, all: where the policy stands, and the way to each step. Buttons send what is typed in the
 /// editor along, so that it is there again.
-fn steps(frame: &Frame, view: &Thing, step: &RolloutStep) -> Element {
+fn steps(frame: &PageFrame, view: &Thing, step: &RolloutStep) -> Element {
     let now = percent(step.mode);
     let mut stops = vec![0, 10, 50, 100];
     if !stops.contains(&now) {
@@ -215,11 +215,11 @@ fn steps(frame: &Frame, view: &Thing, step: &RolloutStep) -> Element {
         .each(stops.into_iter().map(button))
 }
 
-const fn percent(mode: Mode) -> u8 {
+const fn percent(mode: BindingMode) -> u8 {
     match mode {
-        Mode::Shadow => 0,
-        Mode::Percent(percent) => percent,
-        Mode::Enforce => 100,
+        BindingMode::Shadow => 0,
+        BindingMode::Percent(percent) => percent,
+        BindingMode::Enforce => 100,
     }
 }
 
@@ -236,11 +236,11 @@ fn step_button(view: &Thing, policy: &str, percent: u8) -> Element {
 /// Asks before a step is taken.
 fn confirm(view: &Thing, step: &RolloutStep) -> Element {
     let what = match step.mode {
-        Mode::Shadow => "It counts and refuses nothing.".to_owned(),
+        BindingMode::Shadow => "It counts and refuses nothing.".to_owned(),
         mode => format!(
             "It refuses for {} from then on, on every node.",
             match mode {
-                Mode::Percent(_) => mode.text(),
+                BindingMode::Percent(_) => mode.text(),
                 _ => "all keys".to_owned(),
             }
         ),

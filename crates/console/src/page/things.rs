@@ -2,13 +2,14 @@
 //! them.
 
 use crate::chart::Tally;
-use crate::editor::Kind;
-use crate::frame::{Frame, Right};
+use crate::editor::DraftKind;
+use crate::frame::{PageFrame, Right};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
 use crate::part::{
-    Chip, Column, Mode, cell, chips, empty, head, live, more, name, number_cell, search, table,
+    BindingMode, Chip, Column, cell, chips, empty, head, live, more, name, number_cell, search,
+    table,
 };
 use crate::section::Section;
 use crate::url::Url;
@@ -53,7 +54,7 @@ pub struct Binding {
     /// How nodes agree about it.
     pub coordination: String,
     /// The mode of all of it.
-    pub mode: Mode,
+    pub mode: BindingMode,
     /// Requests of the last hour.
     pub tally: Tally,
 }
@@ -71,7 +72,7 @@ pub struct Followers {
 #[derive(Clone, Debug, Default)]
 pub struct Things {
     /// Which of the two.
-    pub kind: Kind,
+    pub kind: DraftKind,
     /// What was searched for.
     pub query: String,
     /// Those found.
@@ -81,7 +82,7 @@ pub struct Things {
 }
 
 /// What contracts and plans are called, and where they are.
-pub(super) struct Words {
+pub(super) struct SectionWords {
     pub(super) section: Section,
     /// One of them.
     pub(super) one: &'static str,
@@ -94,14 +95,14 @@ pub(super) struct Words {
     note: &'static str,
 }
 
-pub(super) const fn words(kind: Kind) -> &'static Words {
+pub(super) const fn words(kind: DraftKind) -> &'static SectionWords {
     match kind {
-        Kind::Contract => &CONTRACTS,
-        Kind::Plan => &PLANS,
+        DraftKind::Contract => &CONTRACTS,
+        DraftKind::Plan => &PLANS,
     }
 }
 
-const CONTRACTS: Words = Words {
+const CONTRACTS: SectionWords = SectionWords {
     section: Section::Contracts,
     one: "contract",
     new: "New contract",
@@ -111,7 +112,7 @@ const CONTRACTS: Words = Words {
     search: "Search contracts",
     note: "Every one that binds a request must admit it.",
 };
-const PLANS: Words = Words {
+const PLANS: SectionWords = SectionWords {
     section: Section::Plans,
     one: "plan",
     new: "New plan",
@@ -123,7 +124,7 @@ const PLANS: Words = Words {
 };
 
 /// The page.
-pub fn things(frame: &Frame, view: &Things) -> String {
+pub fn things(frame: &PageFrame, view: &Things) -> String {
     let words = words(view.kind);
     let new = frame.may(Right::Edit).then(|| {
         el("a")
@@ -147,12 +148,12 @@ pub fn things(frame: &Frame, view: &Things) -> String {
     frame.page(Some(words.section), words.section.title(), body)
 }
 
-fn rows(frame: &Frame, view: &Things) -> Element {
+fn rows(frame: &PageFrame, view: &Things) -> Element {
     if view.rows.is_empty() {
         return none(frame, view);
     }
     let columns: &[Column] = match view.kind {
-        Kind::Contract => &[
+        DraftKind::Contract => &[
             Column("Contract", false),
             Column("Binds", false),
             Column("Policies", false),
@@ -161,7 +162,7 @@ fn rows(frame: &Frame, view: &Things) -> Element {
             Column("Denied", true),
             Column("Changed", false),
         ],
-        Kind::Plan => &[
+        DraftKind::Plan => &[
             Column("Plan", false),
             Column("Follows", false),
             Column("Policies", false),
@@ -178,7 +179,7 @@ fn rows(frame: &Frame, view: &Things) -> Element {
     ))
 }
 
-fn row(frame: &Frame, kind: Kind, row: &ThingRow) -> Element {
+fn row(frame: &PageFrame, kind: DraftKind, row: &ThingRow) -> Element {
     let first = el("tr").with(cell(link(words(kind).path, &row.id)));
     let filled = match &row.more {
         More::Contract(binding) => first
@@ -210,8 +211,8 @@ pub(super) fn link(path: &'static str, id: &str) -> Element {
 }
 
 /// Nothing was found, or there is nothing yet.
-fn none(frame: &Frame, view: &Things) -> Element {
-    let Words { one, path, .. } = words(view.kind);
+fn none(frame: &PageFrame, view: &Things) -> Element {
+    let SectionWords { one, path, .. } = words(view.kind);
     if !view.query.is_empty() {
         return empty(
             &format!("The name of no {one} begins with “{}”.", view.query),

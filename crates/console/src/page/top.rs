@@ -2,7 +2,7 @@
 
 use super::why::to;
 use crate::chart::{Bar, Meaning, Tally, bar};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::{Column, cell, empty, head, live, name, number_cell, table};
@@ -23,7 +23,7 @@ pub enum By {
 
 /// How long ago it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Window {
+pub enum TopWindow {
     /// A minute.
     #[default]
     Minute,
@@ -55,7 +55,7 @@ impl By {
     }
 }
 
-impl Window {
+impl TopWindow {
     const ALL: [(Self, &'static str); 3] = [
         (Self::Minute, "minute"),
         (Self::Hour, "hour"),
@@ -100,21 +100,21 @@ pub struct Top {
     /// What it is sorted by.
     pub by: By,
     /// How long.
-    pub window: Window,
+    pub window: TopWindow,
     /// The first of the list.
     pub rows: Vec<TopRow>,
 }
 
 /// The page.
-pub fn top(frame: &Frame, view: &Top) -> String {
-    let page = |by: By, window: Window| {
+pub fn top(frame: &PageFrame, view: &Top) -> String {
+    let page = |by: By, window: TopWindow| {
         Section::Top
             .url()
             .query("by", by.name())
             .query("window", window.name())
     };
     let sorts = By::ALL.map(|(by, _, words)| tab(words, &page(by, view.window), by == view.by));
-    let windows = Window::ALL
+    let windows = TopWindow::ALL
         .map(|(window, words)| tab(words, &page(view.by, window), window == view.window));
     let tabs = el("div")
         .class("tabs")

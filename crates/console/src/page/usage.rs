@@ -3,7 +3,7 @@
 use super::top::{By, tab};
 use super::why::to;
 use crate::chart::{Bar, Meaning, Tally, Traffic, bar, traffic};
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::number;
 use crate::part::{
@@ -53,7 +53,7 @@ pub struct Usage {
 }
 
 /// The page.
-pub fn usage(frame: &Frame, view: &Usage) -> String {
+pub fn usage(frame: &PageFrame, view: &Usage) -> String {
     let of = |url: Url, (from, until): (&str, &str), by: Option<By>| {
         let url = url.query("q", &view.identity).query("from", from);
         let url = url.query("until", until);

@@ -7,7 +7,7 @@ use super::spent::{KeyState, states};
 use super::things::link as link_to;
 use crate::chart::{Meaning, Tally};
 use crate::editor::AssignmentDraft;
-use crate::frame::Frame;
+use crate::frame::PageFrame;
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::number;
@@ -19,7 +19,7 @@ use crate::url::Url;
 
 /// What a request would be answered now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct PredictedAnswer {
     /// The answer; [`Meaning::Accent`] where it passes as no contract binds it.
     pub meaning: Meaning,
     /// Why, in one sentence; names stand between backticks.
@@ -50,7 +50,7 @@ pub struct Missed {
 
 /// A key that was asked about lately and has all these entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct RecentKey {
     /// The key.
     pub key: String,
     /// When it came last.
@@ -98,7 +98,7 @@ pub struct Why {
     /// What is wrong with the question.
     pub complaint: Option<String>,
     /// What a request would be answered.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<PredictedAnswer>,
     /// What would change that.
     pub ways: Vec<Way>,
     /// Bans that cover it.
@@ -108,7 +108,7 @@ pub struct Why {
     /// Contracts that nearly bind it, the nearest first.
     pub misses: Vec<Missed>,
     /// Keys with more entries that came lately.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<RecentKey>,
     /// The newest decisions.
     pub decisions: Vec<DecisionRow>,
     /// What was used; `None` where nobody counts.
@@ -158,7 +158,7 @@ pub fn as_part(identity: &str) -> String {
 }
 
 /// The page.
-pub fn why(frame: &Frame, view: &Why) -> String {
+pub fn why(frame: &PageFrame, view: &Why) -> String {
     let here = to(&view.key).query("cost", &view.cost);
     let is_asked = !view.key.is_empty();
     let title = if is_asked {
@@ -240,7 +240,7 @@ fn said(text: &str) -> Element {
 }
 
 /// Why and until when, in one sentence.
-fn sentence(frame: &Frame, outcome: &Outcome) -> Element {
+fn sentence(frame: &PageFrame, outcome: &PredictedAnswer) -> Element {
     let until = outcome.until.map(|until| {
         let is_near = until < frame.now.plus(NEAR_MS);
         let shown = if is_near {
@@ -325,11 +325,11 @@ fn misses(misses: &[Missed]) -> Html {
 }
 
 /// Keys with more entries that came lately.
-fn seen(frame: &Frame, seen: &[Seen]) -> Html {
+fn seen(frame: &PageFrame, seen: &[RecentKey]) -> Html {
     if seen.is_empty() {
         return Html::default();
     }
-    let row = |seen: &Seen| {
+    let row = |seen: &RecentKey| {
         el("tr")
             .with(cell(
                 el("a").url("href", &to(&seen.key)).with(name(&seen.key)),

@@ -3,7 +3,7 @@
 //! Without a script the form unfolds; the script shows it as a dialog.
 
 use super::form::{button, reason};
-use crate::frame::{Frame, Right};
+use crate::frame::{PageFrame, Right};
 use crate::html::{Html, el};
 use crate::url::Url;
 
@@ -23,7 +23,7 @@ pub struct Action<'a> {
 }
 
 /// The action as a form that is opened first. `fields` are those beside the reason.
-pub fn action(frame: &Frame, to: &Url, action: Action<'_>, fields: impl Into<Html>) -> Html {
+pub fn action(frame: &PageFrame, to: &Url, action: Action<'_>, fields: impl Into<Html>) -> Html {
     if !frame.may(action.needs) {
         return Html::default();
     }

@@ -2,14 +2,14 @@
 
 use super::action::{Action, action};
 use super::list::{Column, cell, empty, name, table};
-use crate::frame::{Frame, Right, hidden};
+use crate::frame::{PageFrame, Right, hidden};
 use crate::html::{Element, Html, el};
 use crate::moment::Moment;
 use crate::url::Url;
 
 /// One change of a contract, a plan or an assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangeRow {
     /// Its number among all changes.
     pub revision: u64,
     /// `contract`, `plan` or `assignment`.
@@ -67,7 +67,7 @@ pub fn differences(list: &[Difference]) -> Html {
 }
 
 /// The history of one thing, newest first, each with the way back.
-pub fn history(frame: &Frame, rollback: &Url, present: u64, changes: &[Change]) -> Html {
+pub fn history(frame: &PageFrame, rollback: &Url, present: u64, changes: &[ChangeRow]) -> Html {
     if changes.is_empty() {
         return empty(
             "No changes yet.",
@@ -75,7 +75,7 @@ pub fn history(frame: &Frame, rollback: &Url, present: u64, changes: &[Change]) 
         )
         .into();
     }
-    let item = |change: &Change| {
+    let item = |change: &ChangeRow| {
         let back = (change.version < present && change.version > 0).then(|| {
             let fields = Html::join([hidden("version", present), hidden("to", change.version)]);
             let what = format!(
@@ -124,8 +124,8 @@ pub fn history(frame: &Frame, rollback: &Url, present: u64, changes: &[Change]) 
 }
 
 /// Changes of many things as a table.
-pub(crate) fn changes(frame: &Frame, list: &[Change]) -> Element {
-    let row = |change: &Change| {
+pub(crate) fn changes(frame: &PageFrame, list: &[ChangeRow]) -> Element {
+    let row = |change: &ChangeRow| {
         let to = object(&change.kind, &change.id);
         let what = match to {
             Some(url) => el("a").url("href", &url).with(name(&change.id)),

@@ -7,7 +7,7 @@ use crate::url::Url;
 
 /// What is wrong with what was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct FormError {
     /// Which field, as `policy.0.limit`; empty for the whole.
     pub field: String,
     /// What is wrong, and what to write.
@@ -15,14 +15,14 @@ pub struct Message {
 }
 
 /// What is wrong, as a list; the sentence that all is well, where nothing is.
-pub fn messages(list: &[Message]) -> Html {
+pub fn messages(list: &[FormError]) -> Html {
     if list.is_empty() {
         return el("p")
             .class("fine")
             .text("Nothing to complain about.")
             .into();
     }
-    let item = |message: &Message| {
+    let item = |message: &FormError| {
         let place = (!message.field.is_empty()).then(|| el("code").text(&message.field));
         el("li")
             .attr("data-field", &message.field)

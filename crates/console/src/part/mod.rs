@@ -7,9 +7,9 @@ mod list;
 mod policy;
 
 pub use action::{Action, action};
-pub use change::{Change, Difference, differences, history};
-pub use form::{Message, messages};
-pub use policy::{Chip, Mode, chips};
+pub use change::{ChangeRow, Difference, differences, history};
+pub use form::{FormError, messages};
+pub use policy::{BindingMode, Chip, chips};
 
 pub(crate) use change::{changes, object};
 pub(crate) use form::{button, field, labelled, reason, search, select};

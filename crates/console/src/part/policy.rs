@@ -4,7 +4,7 @@ use crate::html::{Element, Html, el};
 
 /// How a policy binds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum BindingMode {
     /// It refuses.
     #[default]
     Enforce,
@@ -14,7 +14,7 @@ pub enum Mode {
     Percent(u8),
 }
 
-impl Mode {
+impl BindingMode {
     /// In words.
     pub fn text(self) -> String {
         match self {
@@ -33,13 +33,13 @@ pub struct Chip {
     /// Its limit, as `20 / s · burst 40`.
     pub text: String,
     /// How it binds.
-    pub mode: Mode,
+    pub mode: BindingMode,
 }
 
 /// Chips beside each other.
 pub fn chips(list: &[Chip]) -> Html {
     let chip = |chip: &Chip| -> Element {
-        let mode = (chip.mode != Mode::Enforce).then(|| el("i").text(chip.mode.text()));
+        let mode = (chip.mode != BindingMode::Enforce).then(|| el("i").text(chip.mode.text()));
         el("li")
             .with(el("bdi").text(&chip.name))
             .with(" ")

@@ -2,24 +2,24 @@
 
 use super::limits::contract_document;
 use super::people::customer_view;
-use super::{DAY, HOUR, MINUTE, NOW, Words, change, traffic_of};
+use super::{DAY, HOUR, MINUTE, NOW, TextMapping, change, traffic_of};
 use tollgate_console::chart::{Latency, Quantiles, Tally};
 use tollgate_console::editor::yaml;
 use tollgate_console::page::{
-    Audit, AuditRow, Closed, Cluster, Conflict, Counted, Freshness, GatewayRow, Health, Load,
-    Login, NewSecret, NodeRow, Overview, Problem, Settings, State, TokenRow, audit, closed,
-    cluster, customer, login, overview, problem, settings,
+    Audit, AuditRow, Closed, ClusterPage, Conflict, ContractLoad, CountedPolicy, Freshness,
+    GatewayRow, Health, HealthLevel, Login, NewSecret, NodeRow, Overview, ProblemPage,
+    SettingsPage, TokenRow, audit, closed, cluster, customer, login, overview, problem, settings,
 };
-use tollgate_console::{Frame, Role};
+use tollgate_console::{PageFrame, TokenRole};
 
-pub(crate) fn house(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> {
-    let lost = Problem {
+pub(crate) fn house(t: TextMapping<'_>, frame: &PageFrame) -> Vec<(&'static str, String)> {
+    let lost = ProblemPage {
         status: 404,
         sentence: t("There is no contract free-usres."),
         advice: t("Did you mean free-users?"),
-        ..Problem::default()
+        ..ProblemPage::default()
     };
-    let mistyped = Problem {
+    let mistyped = ProblemPage {
         status: 422,
         sentence: t(
             "“31.12.2026” is no time: write `until` in UTC, as 2026-12-31T23:00 or 2026-12-31",
@@ -29,13 +29,13 @@ pub(crate) fn house(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> 
             ("until".to_owned(), t("31.12.2026")),
             ("reason".to_owned(), t("too loud")),
         ],
-        ..Problem::default()
+        ..ProblemPage::default()
     };
     vec![
         ("overview", overview(frame, &overview_view(t))),
         ("overview-empty", overview(frame, &Overview::default())),
         ("cluster", cluster(frame, &cluster_view(t))),
-        ("cluster-alone", cluster(frame, &Cluster::default())),
+        ("cluster-alone", cluster(frame, &ClusterPage::default())),
         ("audit", audit(frame, &audit_view(t))),
         ("settings", settings(frame, &settings_view(t))),
         ("problem-404", problem(frame, &lost)),
@@ -44,16 +44,16 @@ pub(crate) fn house(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> 
     ]
 }
 
-pub(crate) fn strangers(t: Words<'_>, stranger: &Frame) -> Vec<(&'static str, String)> {
+pub(crate) fn strangers(t: TextMapping<'_>, stranger: &PageFrame) -> Vec<(&'static str, String)> {
     let refused = Login {
         complaint: Some(t("This token is not known, or it was taken back.")),
         next: t("/console/contracts"),
     };
-    let ended = Problem {
+    let ended = ProblemPage {
         status: 401,
         sentence: t("The session has ended."),
         advice: t("Sign in again; what you typed is still in the form behind."),
-        ..Problem::default()
+        ..ProblemPage::default()
     };
     let over = Closed {
         sentence: t("The time of this link is up."),
@@ -83,8 +83,8 @@ pub(crate) fn latency_of() -> Latency {
     }
 }
 
-pub(crate) fn overview_view(t: Words<'_>) -> Overview {
-    let load = |contract: &str, allowed, denied, rate| Load {
+pub(crate) fn overview_view(t: TextMapping<'_>) -> Overview {
+    let load = |contract: &str, allowed, denied, rate| ContractLoad {
         contract: t(contract),
         tally: Tally {
             allowed,
@@ -95,15 +95,15 @@ pub(crate) fn overview_view(t: Words<'_>) -> Overview {
     };
     Overview {
         health: Health {
-            state: State::Warn,
+            state: HealthLevel::Warn,
             sentence: t("node-d has not been heard of for 14 s."),
             advice: Some(t(
                 "Its keys under owner are decided by heirs; look at the machine.",
             )),
             parts: vec![
-                (t("nodes"), t("4 of 5"), State::Warn),
-                (t("store"), t("PostgreSQL, 0.8 ms"), State::Good),
-                (t("catalogue"), t("1 s behind"), State::Good),
+                (t("nodes"), t("4 of 5"), HealthLevel::Warn),
+                (t("store"), t("PostgreSQL, 0.8 ms"), HealthLevel::Good),
+                (t("catalogue"), t("1 s behind"), HealthLevel::Good),
             ],
         },
         rate: 2_055.0,
@@ -123,7 +123,7 @@ pub(crate) fn overview_view(t: Words<'_>) -> Overview {
     }
 }
 
-pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
+pub(crate) fn cluster_view(t: TextMapping<'_>) -> ClusterPage {
     let node = |name: &str, freshness, rate, sent, received| NodeRow {
         name: t(name),
         address: t("10.0.0.4:7946"),
@@ -133,7 +133,7 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
         received,
         version: t("0.1.0"),
     };
-    Cluster {
+    ClusterPage {
         nodes: vec![
             node("node-a", Freshness::Itself, 41_200.0, 0.0, 0.0),
             node(
@@ -172,14 +172,14 @@ pub(crate) fn cluster_view(t: Words<'_>) -> Cluster {
     }
 }
 
-fn counted_view(t: Words<'_>) -> Counted {
+fn counted_view(t: TextMapping<'_>) -> CountedPolicy {
     let figures = [
         ("rate", "125 000"),
         ("usable", "43 000"),
         ("borrowed", "18 000"),
         ("counts: asks", "1.2 M"),
     ];
-    Counted {
+    CountedPolicy {
         contract: t("whole-api"),
         policy: t("ceiling"),
         mode: t("supply"),
@@ -187,7 +187,7 @@ fn counted_view(t: Words<'_>) -> Counted {
     }
 }
 
-pub(crate) fn audit_view(t: Words<'_>) -> Audit {
+pub(crate) fn audit_view(t: TextMapping<'_>) -> Audit {
     let row = |i: i64, who: &str, action: &str, kind: &str, object: &str, outcome: &str| AuditRow {
         at: NOW.plus(-i * 7 * MINUTE),
         who: t(who),
@@ -233,7 +233,7 @@ pub(crate) fn audit_view(t: Words<'_>) -> Audit {
     }
 }
 
-pub(crate) fn settings_view(t: Words<'_>) -> Settings {
+pub(crate) fn settings_view(t: TextMapping<'_>) -> SettingsPage {
     let token = |id: &str, name: &str, role, used: i64, expires: i64, revoked: bool| TokenRow {
         id: t(id),
         name: t(name),
@@ -243,12 +243,19 @@ pub(crate) fn settings_view(t: Words<'_>) -> Settings {
         used: (used > 0).then(|| NOW.plus(-used)),
         revoked: revoked.then(|| NOW.plus(-2 * DAY)),
     };
-    Settings {
+    SettingsPage {
         tokens: vec![
-            token("1", "mira@on-call", Role::Admin, 12_000, 0, false),
-            token("2", "deploy", Role::Operator, 40 * MINUTE, 30 * DAY, false),
-            token("3", "grafana", Role::Viewer, 0, -DAY, false),
-            token("4", "old-laptop", Role::Operator, 90 * DAY, 0, true),
+            token("1", "mira@on-call", TokenRole::Admin, 12_000, 0, false),
+            token(
+                "2",
+                "deploy",
+                TokenRole::Operator,
+                40 * MINUTE,
+                30 * DAY,
+                false,
+            ),
+            token("3", "grafana", TokenRole::Viewer, 0, -DAY, false),
+            token("4", "old-laptop", TokenRole::Operator, 90 * DAY, 0, true),
         ],
         made: Some(NewSecret {
             name: t("deploy"),
@@ -257,9 +264,9 @@ pub(crate) fn settings_view(t: Words<'_>) -> Settings {
     }
 }
 
-pub(crate) fn conflict_view(t: Words<'_>) -> Problem {
+pub(crate) fn conflict_view(t: TextMapping<'_>) -> ProblemPage {
     let theirs = change(t, 1284, "contract", "free-users", 8);
-    Problem {
+    ProblemPage {
         status: 409,
         sentence: t("You edited version 7 of free-users; version 8 was saved meanwhile."),
         advice: t("Compare both, then edit version 8."),
@@ -268,7 +275,7 @@ pub(crate) fn conflict_view(t: Words<'_>) -> Problem {
             theirs,
             text: t(&yaml(&contract_document())),
         }),
-        ..Problem::default()
+        ..ProblemPage::default()
     }
 }
 

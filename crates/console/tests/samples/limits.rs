@@ -1,20 +1,20 @@
 //! Contracts and plans.
 
-use super::{DAY, HOUR, MINUTE, NOW, Words, change, chip, traffic_of};
+use super::{DAY, HOUR, MINUTE, NOW, TextMapping, change, chip, traffic_of};
 use serde_json::{Value, json};
 use tollgate_console::chart::{Tally, Traffic, Tried};
-use tollgate_console::editor::{Draft, Editor, Kind, PolicyDraft, yaml};
+use tollgate_console::editor::{Draft, DraftKind, Editor, PolicyDraft, yaml};
 use tollgate_console::page::{
     Binding, Followers, More, Reach, RolloutStep, Thing, ThingRow, Things, thing, things,
 };
-use tollgate_console::part::{Chip, Message, Mode};
-use tollgate_console::{Frame, Notice, Role, Who};
+use tollgate_console::part::{BindingMode, Chip, FormError};
+use tollgate_console::{Notice, PageFrame, TokenRole, Who};
 
-pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> {
-    let reader = Frame {
+pub(crate) fn limits(t: TextMapping<'_>, frame: &PageFrame) -> Vec<(&'static str, String)> {
+    let reader = PageFrame {
         who: Some(Who {
             name: t("vera"),
-            role: Role::Viewer,
+            role: TokenRole::Viewer,
         }),
         read_only: Some(t(
             "Contracts come from the file /etc/tollgate/contracts.yaml; change it there.",
@@ -25,7 +25,7 @@ pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
         }),
         ..frame.clone()
     };
-    let wrong = Frame {
+    let wrong = PageFrame {
         notice: Some(Notice {
             is_good: false,
             text: t("Nothing was saved."),
@@ -33,7 +33,7 @@ pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
         ..frame.clone()
     };
     let new = Editor {
-        draft: Some(Draft::new(Kind::Contract)),
+        draft: Some(Draft::new(DraftKind::Contract)),
         plans: vec![t("free")],
         ..Editor::default()
     };
@@ -57,7 +57,7 @@ pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
                 &Thing {
                     asked: Some(RolloutStep {
                         policy: t("burst"),
-                        mode: Mode::Percent(10),
+                        mode: BindingMode::Percent(10),
                     }),
                     ..contract_view(t)
                 },
@@ -80,7 +80,7 @@ pub(crate) fn limits(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
     ]
 }
 
-pub(crate) fn contracts_view(t: Words<'_>) -> Things {
+pub(crate) fn contracts_view(t: TextMapping<'_>) -> Things {
     let row = |id: &str, key: &[&str], policies: Vec<Chip>, (coordination, denied): (&str, u64)| {
         ThingRow {
             id: t(id),
@@ -91,7 +91,7 @@ pub(crate) fn contracts_view(t: Words<'_>) -> Things {
                 matches: key.iter().map(|_| (t("plan"), t("free"))).collect(),
                 key: key.iter().map(|name| t(name)).collect(),
                 coordination: t(coordination),
-                mode: Mode::Enforce,
+                mode: BindingMode::Enforce,
                 tally: Tally {
                     allowed: 120_000,
                     delayed: 0,
@@ -101,28 +101,28 @@ pub(crate) fn contracts_view(t: Words<'_>) -> Things {
         }
     };
     let three = vec![
-        chip(t, "burst", "20 / s · burst 40", Mode::Enforce),
-        chip(t, "hourly", "1 000 / h", Mode::Enforce),
-        chip(t, "monthly", "100 000 / month", Mode::Percent(10)),
+        chip(t, "burst", "20 / s · burst 40", BindingMode::Enforce),
+        chip(t, "hourly", "1 000 / h", BindingMode::Enforce),
+        chip(t, "monthly", "100 000 / month", BindingMode::Percent(10)),
     ];
-    let burst = vec![chip(t, "burst", "200 / s", Mode::Enforce)];
+    let burst = vec![chip(t, "burst", "200 / s", BindingMode::Enforce)];
     let mut pro = row("pro-users", &["user"], burst, ("owner", 44));
     pro.plan = Some(t("pro"));
     let search = ThingRow {
         id: t("partners/search"),
-        policies: vec![chip(t, "fair", "1 000 / m", Mode::Shadow)],
+        policies: vec![chip(t, "fair", "1 000 / m", BindingMode::Shadow)],
         more: More::Contract(Binding {
             matches: vec![(t("plan"), t("free"))],
             key: vec![t("tenant"), t("route")],
             coordination: t("store"),
-            mode: Mode::Shadow,
+            mode: BindingMode::Shadow,
             tally: Tally::default(),
         }),
         ..ThingRow::default()
     };
-    let ceiling = vec![chip(t, "ceiling", "125 000 / s", Mode::Enforce)];
+    let ceiling = vec![chip(t, "ceiling", "125 000 / s", BindingMode::Enforce)];
     Things {
-        kind: Kind::Contract,
+        kind: DraftKind::Contract,
         query: String::new(),
         rows: vec![
             row("free-users", &["user"], three, ("gossip", 5_200)),
@@ -146,8 +146,9 @@ pub(crate) fn contract_document() -> Value {
     })
 }
 
-pub(crate) fn hostile_draft(t: Words<'_>) -> Draft {
-    let mut draft = Draft::from_document(Kind::Contract, &contract_document()).unwrap_or_default();
+pub(crate) fn hostile_draft(t: TextMapping<'_>) -> Draft {
+    let mut draft =
+        Draft::from_document(DraftKind::Contract, &contract_document()).unwrap_or_default();
     draft.id = t(&draft.id);
     for (name, value) in &mut draft.matches {
         (*name, *value) = (t(name), t(value));
@@ -169,7 +170,7 @@ pub(crate) fn hostile_draft(t: Words<'_>) -> Draft {
     draft
 }
 
-pub(crate) fn contract_view(t: Words<'_>) -> Thing {
+pub(crate) fn contract_view(t: TextMapping<'_>) -> Thing {
     let before = traffic_of(1, Some(130.0));
     let mut after = before.clone();
     for point in &mut after.points {
@@ -184,13 +185,13 @@ pub(crate) fn contract_view(t: Words<'_>) -> Thing {
     Thing {
         id: t("free-users"),
         editor: Editor {
-            kind: Kind::Contract,
+            kind: DraftKind::Contract,
             id: t("free-users"),
             version: 8,
             draft: Some(hostile_draft(t)),
             text: t(&yaml(&contract_document())),
             is_text: false,
-            messages: Some(vec![Message {
+            messages: Some(vec![FormError {
                 field: t("policy.0.max_wait"),
                 text: t(
                     "a wait of 250ms is shorter than one token takes; write at least 20ms or leave it out",
@@ -207,9 +208,9 @@ pub(crate) fn contract_view(t: Words<'_>) -> Thing {
         }),
         traffic: Some(before),
         rollout: vec![
-            step("burst", Mode::Enforce),
-            step("hourly", Mode::Shadow),
-            step("monthly", Mode::Percent(25)),
+            step("burst", BindingMode::Enforce),
+            step("hourly", BindingMode::Shadow),
+            step("monthly", BindingMode::Percent(25)),
         ],
         asked: None,
         shadowed: Some(812),
@@ -221,7 +222,7 @@ pub(crate) fn contract_view(t: Words<'_>) -> Thing {
     }
 }
 
-pub(crate) fn text_view(t: Words<'_>) -> Thing {
+pub(crate) fn text_view(t: TextMapping<'_>) -> Thing {
     let mut view = contract_view(t);
     view.editor.draft = None;
     view.editor.messages = Some(Vec::new());
@@ -230,7 +231,7 @@ pub(crate) fn text_view(t: Words<'_>) -> Thing {
     view
 }
 
-pub(crate) fn plans_view(t: Words<'_>) -> Things {
+pub(crate) fn plans_view(t: TextMapping<'_>) -> Things {
     let row = |id: &str, policies: Vec<Chip>, (contracts, assignments): (u64, u64)| ThingRow {
         id: t(id),
         plan: None,
@@ -242,15 +243,15 @@ pub(crate) fn plans_view(t: Words<'_>) -> Things {
         }),
     };
     let free = vec![
-        chip(t, "burst", "20 / s", Mode::Enforce),
-        chip(t, "daily", "1 000 / day", Mode::Enforce),
+        chip(t, "burst", "20 / s", BindingMode::Enforce),
+        chip(t, "daily", "1 000 / day", BindingMode::Enforce),
     ];
     let pro = vec![
-        chip(t, "burst", "200 / s", Mode::Enforce),
-        chip(t, "daily", "50 000 / day", Mode::Enforce),
+        chip(t, "burst", "200 / s", BindingMode::Enforce),
+        chip(t, "daily", "50 000 / day", BindingMode::Enforce),
     ];
     Things {
-        kind: Kind::Plan,
+        kind: DraftKind::Plan,
         query: String::new(),
         rows: vec![
             row("free", free, (2, 333_333)),
@@ -264,16 +265,16 @@ pub(crate) fn plans_view(t: Words<'_>) -> Things {
     }
 }
 
-pub(crate) fn plan_view(t: Words<'_>) -> Thing {
+pub(crate) fn plan_view(t: TextMapping<'_>) -> Thing {
     let document =
         json!({ "id": "pro", "follows": "free", "policies": [{ "name": "burst", "limit": 200 }] });
     Thing {
         id: t("pro"),
         editor: Editor {
-            kind: Kind::Plan,
+            kind: DraftKind::Plan,
             id: t("pro"),
             version: 3,
-            draft: Draft::from_document(Kind::Plan, &document),
+            draft: Draft::from_document(DraftKind::Plan, &document),
             text: t(&yaml(&document)),
             plans: vec![t("free")],
             ..Editor::default()

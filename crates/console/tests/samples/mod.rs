@@ -8,8 +8,8 @@ mod limits;
 mod people;
 
 use tollgate_console::chart::{Tally, Traffic};
-use tollgate_console::part::{Change, Chip, Difference, Mode};
-use tollgate_console::{Frame, Moment, Role, Theme, Who};
+use tollgate_console::part::{BindingMode, ChangeRow, Chip, Difference};
+use tollgate_console::{Moment, PageFrame, Theme, TokenRole, Who};
 use tollgate_kit::Dice;
 
 use house::{house, strangers};
@@ -22,13 +22,13 @@ pub(crate) const HOUR: i64 = 60 * MINUTE;
 pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// What becomes of every text.
-pub(crate) type Words<'a> = &'a dyn Fn(&str) -> String;
+pub(crate) type TextMapping<'a> = &'a dyn Fn(&str) -> String;
 
-pub(crate) fn frame(t: Words<'_>, theme: Theme) -> Frame {
-    Frame {
+pub(crate) fn frame(t: TextMapping<'_>, theme: Theme) -> PageFrame {
+    PageFrame {
         who: Some(Who {
             name: t("mira@on-call"),
-            role: Role::Admin,
+            role: TokenRole::Admin,
         }),
         csrf: t("c5f1e0"),
         theme,
@@ -43,9 +43,9 @@ pub(crate) fn frame(t: Words<'_>, theme: Theme) -> Frame {
 }
 
 /// Every page by name.
-pub(crate) fn pages(t: Words<'_>, theme: Theme) -> Vec<(&'static str, String)> {
+pub(crate) fn pages(t: TextMapping<'_>, theme: Theme) -> Vec<(&'static str, String)> {
     let frame = frame(t, theme);
-    let stranger = Frame {
+    let stranger = PageFrame {
         who: None,
         ..frame.clone()
     };
@@ -81,9 +81,15 @@ pub(crate) fn traffic_of(scale: u64, limit: Option<f64>) -> Traffic {
     }
 }
 
-pub(crate) fn change(t: Words<'_>, revision: u64, kind: &str, id: &str, version: u64) -> Change {
+pub(crate) fn change(
+    t: TextMapping<'_>,
+    revision: u64,
+    kind: &str,
+    id: &str,
+    version: u64,
+) -> ChangeRow {
     let ago = i64::try_from(1285 - revision).unwrap_or(1);
-    Change {
+    ChangeRow {
         revision,
         // Kinds are the program's words.
         kind: kind.to_owned(),
@@ -116,7 +122,7 @@ pub(crate) fn change(t: Words<'_>, revision: u64, kind: &str, id: &str, version:
     }
 }
 
-pub(crate) fn chip(t: Words<'_>, name: &str, text: &str, mode: Mode) -> Chip {
+pub(crate) fn chip(t: TextMapping<'_>, name: &str, text: &str, mode: BindingMode) -> Chip {
     Chip {
         name: t(name),
         text: t(text),

@@ -1,19 +1,20 @@
 //! Identities, and what they used.
 
-use super::{DAY, MINUTE, NOW, Words, traffic_of};
+use super::{DAY, MINUTE, NOW, TextMapping, traffic_of};
 use serde_json::json;
-use tollgate_console::Frame;
+use tollgate_console::PageFrame;
 use tollgate_console::Url;
 use tollgate_console::chart::{Meaning, Tally, Traffic};
 use tollgate_console::editor::AssignmentDraft;
 use tollgate_console::page::{
     Assigned, AssignmentRow, BanRow, Bans, By, Customer, DecisionRow, Identities, IdentityRow,
-    KeyState, Missed, Outcome, Seen, Spent, Tail, TailRow, Top, TopRow, Unfollowed, Usage,
-    UsageRow, UsedRow, Way, Why, Window, as_part, bans, identities, tail, top, usage, why,
+    KeyState, Missed, PredictedAnswer, RecentKey, Spent, Tail, TailRow, Top, TopRow, TopWindow,
+    Unfollowed, Usage, UsageRow, UsedRow, Way, Why, as_part, bans, identities, tail, top, usage,
+    why,
 };
-use tollgate_console::part::Mode;
+use tollgate_console::part::BindingMode;
 
-pub(crate) fn people(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)> {
+pub(crate) fn people(t: TextMapping<'_>, frame: &PageFrame) -> Vec<(&'static str, String)> {
     let nobody = Identities {
         query: t("user=nobody"),
         ..Identities::default()
@@ -54,7 +55,7 @@ pub(crate) fn people(t: Words<'_>, frame: &Frame) -> Vec<(&'static str, String)>
     ]
 }
 
-pub(crate) fn identities_view(t: Words<'_>) -> Identities {
+pub(crate) fn identities_view(t: TextMapping<'_>) -> Identities {
     let row = |identity: &str, plan: Option<&str>, until, tally, note: &str| IdentityRow {
         identity: t(identity),
         key: t(&as_part(identity)),
@@ -95,7 +96,7 @@ pub(crate) fn identities_view(t: Words<'_>) -> Identities {
 }
 
 pub(crate) fn spent(
-    t: Words<'_>,
+    t: TextMapping<'_>,
     policy: &str,
     text: &str,
     numbers: (u64, u64),
@@ -107,12 +108,12 @@ pub(crate) fn spent(
         spent: numbers.0,
         limit: numbers.1,
         full: (full > 0).then(|| NOW.plus(full)),
-        mode: Mode::Enforce,
+        mode: BindingMode::Enforce,
         meaning: Meaning::Plain,
     }
 }
 
-pub(crate) fn why_view(t: Words<'_>) -> Why {
+pub(crate) fn why_view(t: TextMapping<'_>) -> Why {
     let decision = |i: i64, meaning, detail: &str| DecisionRow {
         at: NOW.plus(-i * 700),
         contract: t("free-users"),
@@ -125,7 +126,7 @@ pub(crate) fn why_view(t: Words<'_>) -> Why {
     Why {
         key: t("tenant=acme,plan=free"),
         cost: t("1"),
-        outcome: Some(Outcome {
+        outcome: Some(PredictedAnswer {
             meaning: Meaning::Denied,
             summary: t(
                 "denied by `hourly` of `free-users`: 1000 of 1000 used, and owes 7; passes in 23 min 12 s",
@@ -173,13 +174,13 @@ pub(crate) fn why_view(t: Words<'_>) -> Why {
     }
 }
 
-fn states(t: Words<'_>) -> Vec<KeyState> {
+fn states(t: TextMapping<'_>) -> Vec<KeyState> {
     let hourly = Spent {
         meaning: Meaning::Denied,
         ..spent(t, "hourly", "1 000 / h", (1007, 1000), 23 * MINUTE + 12_000)
     };
     let monthly = Spent {
-        mode: Mode::Percent(10),
+        mode: BindingMode::Percent(10),
         ..spent(t, "monthly", "100 000 / month", (41_220, 100_000), 15 * DAY)
     };
     vec![
@@ -200,7 +201,7 @@ fn states(t: Words<'_>) -> Vec<KeyState> {
     ]
 }
 
-fn assigned(t: Words<'_>) -> Assigned {
+fn assigned(t: TextMapping<'_>) -> Assigned {
     Assigned {
         identities: vec![t("tenant=acme"), t("plan=free")],
         rows: vec![AssignmentRow {
@@ -222,10 +223,10 @@ fn assigned(t: Words<'_>) -> Assigned {
 }
 
 /// A key that no contract binds with this entry alone, and an assignment that changes nothing.
-pub(crate) fn unbound_view(t: Words<'_>) -> Why {
+pub(crate) fn unbound_view(t: TextMapping<'_>) -> Why {
     Why {
         key: t("user=7"),
-        outcome: Some(Outcome {
+        outcome: Some(PredictedAnswer {
             meaning: Meaning::Allowed,
             summary: t(
                 "passes: no contract binds this key; the nearest is `free-users`, for which it lacks `plan: free`",
@@ -244,7 +245,7 @@ pub(crate) fn unbound_view(t: Words<'_>) -> Why {
                 key: None,
             },
         ],
-        seen: vec![Seen {
+        seen: vec![RecentKey {
             key: t("user=7,plan=free"),
             at: NOW.plus(-MINUTE),
             meaning: Meaning::Denied,
@@ -262,7 +263,7 @@ pub(crate) fn unbound_view(t: Words<'_>) -> Why {
     }
 }
 
-pub(crate) fn ban_row(t: Words<'_>) -> BanRow {
+pub(crate) fn ban_row(t: TextMapping<'_>) -> BanRow {
     BanRow {
         id: t("user=mallory"),
         version: 1,
@@ -274,7 +275,7 @@ pub(crate) fn ban_row(t: Words<'_>) -> BanRow {
     }
 }
 
-pub(crate) fn bans_view(t: Words<'_>) -> Bans {
+pub(crate) fn bans_view(t: TextMapping<'_>) -> Bans {
     let others = [(Some(NOW.plus(-MINUTE)), None), (None, Some(t("uploads")))];
     let others = others.map(|(until, contract)| BanRow {
         until,
@@ -288,10 +289,10 @@ pub(crate) fn bans_view(t: Words<'_>) -> Bans {
     }
 }
 
-pub(crate) fn banned_view(t: Words<'_>) -> Why {
+pub(crate) fn banned_view(t: TextMapping<'_>) -> Why {
     Why {
         key: t("user=mallory"),
-        outcome: Some(Outcome {
+        outcome: Some(PredictedAnswer {
             meaning: Meaning::Denied,
             summary: t("denied: `user=mallory` is banned without an end: scrapes"),
             until: None,
@@ -306,7 +307,7 @@ pub(crate) fn banned_view(t: Words<'_>) -> Why {
     }
 }
 
-pub(crate) fn top_view(t: Words<'_>) -> Top {
+pub(crate) fn top_view(t: TextMapping<'_>) -> Top {
     let rows = (1..=12_u64).map(|i| TopRow {
         key: t(&format!("user={},plan=free", 7919 * i % 1000)),
         identity: t(&format!("user={}", 7919 * i % 1000)),
@@ -320,12 +321,12 @@ pub(crate) fn top_view(t: Words<'_>) -> Top {
     });
     Top {
         by: By::Denied,
-        window: Window::Hour,
+        window: TopWindow::Hour,
         rows: rows.collect(),
     }
 }
 
-pub(crate) fn tail_view(t: Words<'_>) -> Tail {
+pub(crate) fn tail_view(t: TextMapping<'_>) -> Tail {
     let rows = (0..9_u64).map(|i| TailRow {
         at: NOW.plus(-300 * i64::try_from(i).unwrap_or_default()),
         meaning: [Meaning::Allowed, Meaning::Denied, Meaning::Delayed]
@@ -348,7 +349,7 @@ pub(crate) fn tail_view(t: Words<'_>) -> Tail {
     }
 }
 
-pub(crate) fn usage_view(t: Words<'_>) -> Usage {
+pub(crate) fn usage_view(t: TextMapping<'_>) -> Usage {
     let rows = (0..14).map(|i| UsageRow {
         day: NOW.plus(-i * DAY).day(),
         identity: t("tenant=acme"),
@@ -375,7 +376,7 @@ pub(crate) fn usage_view(t: Words<'_>) -> Usage {
     }
 }
 
-pub(crate) fn customer_view(t: Words<'_>) -> Customer {
+pub(crate) fn customer_view(t: TextMapping<'_>) -> Customer {
     Customer {
         name: t("Acme, Inc."),
         plan: Some(t("Pro")),

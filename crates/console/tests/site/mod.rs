@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use tollgate_console::assets::{Asset, CONTENT_SECURITY_POLICY};
 use tollgate_console::editor::Fields;
 use tollgate_console::page::{self, Overview};
-use tollgate_console::part::{Message, messages};
-use tollgate_console::{Frame, Theme};
+use tollgate_console::part::{FormError, messages};
+use tollgate_console::{PageFrame, Theme};
 
 use crate::samples;
 
-pub(crate) struct Site {
+pub(crate) struct ConsoleSite {
     pub(crate) base: String,
     shared: Arc<Shared>,
 }
@@ -33,7 +33,7 @@ struct Request {
     body: Fields,
 }
 
-impl Site {
+impl ConsoleSite {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let base = format!("http://{}", listener.local_addr().expect("its address"));
@@ -134,7 +134,7 @@ fn answer(request: &Request, shared: &Shared) -> (&'static str, &'static str, St
     if request.method == "POST" {
         if request.path.ends_with("/check") {
             let typed = request.body.get("policy.0.limit");
-            let complaint = Message {
+            let complaint = FormError {
                 field: "policy.0.limit".to_owned(),
                 text: format!("{typed} is no number"),
             };
@@ -174,7 +174,7 @@ fn answer(request: &Request, shared: &Shared) -> (&'static str, &'static str, St
 /// The overview with other numbers each time.
 fn moving(shared: &Shared, theme: Theme) -> String {
     let turn = shared.turns.fetch_add(1, Ordering::Relaxed) + 2;
-    let frame = Frame {
+    let frame = PageFrame {
         ..samples::frame(&str::to_owned, theme)
     };
     let view = Overview {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::{Algorithm, Period, Policy, PolicyConfig};
 
-use super::parts::Parts;
+use super::parts::DescriptorTexts;
 use super::raw::{RawDescriptor, RawDescriptors, RawDomain, RawRateLimit};
-use super::tree::{Child, EnvoyDomain, EnvoyDomains, Level, Limit, Rule};
+use super::tree::{DescriptorNode, EnvoyDomain, EnvoyDomains, Level, Rule, RuleLimit};
 use super::wildcard::Wildcard;
 use crate::CONTRACTS_MAX;
 use crate::error::{ContractErrors, ErrorKind};
@@ -14,9 +14,12 @@ use crate::nearest::hint;
 use crate::problems::{Problem, Problems};
 use crate::scalar;
 use crate::snippet::{Place, quote};
-use crate::text::{Node, Text};
+use crate::text::{Text, YamlNode};
 
-pub(super) fn check(raw: &[RawDomain], parts: &Parts<'_>) -> Result<EnvoyDomains, ContractErrors> {
+pub(super) fn check(
+    raw: &[RawDomain],
+    parts: &DescriptorTexts<'_>,
+) -> Result<EnvoyDomains, ContractErrors> {
     let mut checker = Checker::of(parts);
     let domains: Vec<_> = raw.iter().map(|domain| checker.domain(domain)).collect();
     if raw.is_empty() {
@@ -40,7 +43,7 @@ pub(super) fn check(raw: &[RawDomain], parts: &Parts<'_>) -> Result<EnvoyDomains
 }
 
 struct Checker<'p> {
-    parts: &'p Parts<'p>,
+    parts: &'p DescriptorTexts<'p>,
     problems: Problems,
     /// Lines of the rules so far, by id.
     ids: BTreeMap<String, u32>,
@@ -57,7 +60,7 @@ struct Path {
 }
 
 impl<'p> Checker<'p> {
-    fn of(parts: &'p Parts<'p>) -> Self {
+    fn of(parts: &'p DescriptorTexts<'p>) -> Self {
         Self {
             parts,
             problems: Problems::default(),
@@ -119,7 +122,7 @@ impl<'p> Checker<'p> {
         true
     }
 
-    fn child(&mut self, raw: &RawDescriptor, path: &Path, rules: &mut Vec<Rule>) -> Child {
+    fn child(&mut self, raw: &RawDescriptor, path: &Path, rules: &mut Vec<Rule>) -> DescriptorNode {
         let key = self
             .problems
             .keep(scalar::name(&raw.key, "the key"))
@@ -140,7 +143,7 @@ impl<'p> Checker<'p> {
             rules.len() - 1
         });
         let below = self.level(&raw.descriptors, path, rules);
-        Child {
+        DescriptorNode {
             key: key.into(),
             value: value.into(),
             rule,
@@ -150,7 +153,7 @@ impl<'p> Checker<'p> {
 
     fn rule(
         &mut self,
-        limit: &Node<RawRateLimit>,
+        limit: &YamlNode<RawRateLimit>,
         raw: &RawDescriptor,
         path: &Path,
     ) -> Option<Rule> {
@@ -215,7 +218,7 @@ impl<'p> Checker<'p> {
         }
     }
 
-    fn limit(&mut self, limit: &Node<RawRateLimit>, shadow: bool) -> Option<Limit> {
+    fn limit(&mut self, limit: &YamlNode<RawRateLimit>, shadow: bool) -> Option<RuleLimit> {
         let unit = self.required(limit.value.unit.as_ref(), limit.place, "unit");
         let seconds = unit.and_then(|text| self.problems.keep(unit_seconds(text)));
         let count = self.required(
@@ -237,7 +240,7 @@ impl<'p> Checker<'p> {
             .map_err(|error| Problem::new(ErrorKind::BadValue, limit.place, error.to_string()));
         let policy = self.problems.keep(policy)?;
         self.contracts += 1;
-        Some(Limit { policy, contract })
+        Some(RuleLimit { policy, contract })
     }
 
     fn required<'t>(
@@ -271,8 +274,8 @@ impl Path {
 }
 
 /// Sorts the children for look-up and remembers the file's order of its wildcards.
-fn leveled(children: Vec<Child>) -> Level {
-    let mut numbered: Vec<(usize, Child)> = children.into_iter().enumerate().collect();
+fn leveled(children: Vec<DescriptorNode>) -> Level {
+    let mut numbered: Vec<(usize, DescriptorNode)> = children.into_iter().enumerate().collect();
     numbered.sort_by(|(_, a), (_, b)| (&a.key, &a.value).cmp(&(&b.key, &b.value)));
     let mut wildcards: Vec<(usize, (Wildcard, usize))> = Vec::new();
     for (at, (number, child)) in numbered.iter().enumerate() {

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use crate::error::ContractErrors;
 
 /// The text of one file, or of several.
-pub(super) struct Parts<'a> {
+pub(super) struct DescriptorTexts<'a> {
     pub(super) text: Cow<'a, str>,
     /// The line before the first of each file, and its name; none where the text is that of one file.
     files: Vec<(u32, &'a str)>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> DescriptorTexts<'a> {
     pub(super) const fn one(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::CONTRACTS_MAX;
-use crate::text::{Few, Node, Text};
+use crate::text::{Few, Text, YamlNode};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ pub(super) struct RawDescriptor {
     #[serde(default)]
     pub(super) value: Option<Text>,
     #[serde(default)]
-    pub(super) rate_limit: Option<Node<RawRateLimit>>,
+    pub(super) rate_limit: Option<YamlNode<RawRateLimit>>,
     #[serde(default)]
     pub(super) descriptors: RawDescriptors,
     #[serde(default)]

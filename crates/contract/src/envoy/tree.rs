@@ -7,7 +7,7 @@ use tollgate_limit::{Policy, PolicySet};
 use super::raw::Data;
 use super::wildcard::Wildcard;
 use crate::contract::{Contract, NamedPolicy};
-use crate::entries::{Descriptor, Identity};
+use crate::entries::{CounterIdentity, Descriptor};
 
 /// The domains of a descriptor file, in its order.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +29,13 @@ pub struct EnvoyDomain {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Level {
     /// Sorted by key and value; the value of a bare key is empty.
-    pub(super) children: Vec<Child>,
+    pub(super) children: Vec<DescriptorNode>,
     /// Positions of the children with a star in their value, in file order.
     pub(super) wildcards: Vec<(Wildcard, usize)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Child {
+pub(super) struct DescriptorNode {
     pub(super) key: Box<str>,
     pub(super) value: Box<str>,
     /// Position of its rule in the domain.
@@ -49,7 +49,7 @@ pub(super) struct Rule {
     pub(super) id: String,
     pub(super) name: Option<String>,
     /// `None` is unlimited.
-    pub(super) limit: Option<Limit>,
+    pub(super) limit: Option<RuleLimit>,
     pub(super) shadow: bool,
     pub(super) quota: bool,
     pub(super) replaces: Vec<String>,
@@ -62,7 +62,7 @@ pub(super) struct Rule {
 
 /// The policy of a rule, and its position among the contracts of all domains.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Limit {
+pub(super) struct RuleLimit {
     pub(super) policy: Policy,
     pub(super) contract: usize,
 }
@@ -155,7 +155,7 @@ impl EnvoyDomain {
 }
 
 impl Level {
-    fn child(&self, key: &str, value: &str) -> Option<&Child> {
+    fn child(&self, key: &str, value: &str) -> Option<&DescriptorNode> {
         let exact = if value.is_empty() {
             None
         } else {
@@ -166,14 +166,14 @@ impl Level {
             .or_else(|| self.exact(key, ""))
     }
 
-    fn exact(&self, key: &str, value: &str) -> Option<&Child> {
+    fn exact(&self, key: &str, value: &str) -> Option<&DescriptorNode> {
         let found = self
             .children
             .binary_search_by(|child| (&*child.key, &*child.value).cmp(&(key, value)));
         found.ok().and_then(|at| self.children.get(at))
     }
 
-    fn wildcard(&self, key: &str, value: &str) -> Option<&Child> {
+    fn wildcard(&self, key: &str, value: &str) -> Option<&DescriptorNode> {
         self.wildcards.iter().find_map(|(wildcard, at)| {
             let child = self.children.get(*at)?;
             (&*child.key == key && wildcard.matches(value)).then_some(child)
@@ -260,8 +260,8 @@ impl<'a> EnvoyRule<'a> {
     }
 
     /// The values that identify the counter, one for each entry.
-    pub fn identity(&self) -> Identity<'a> {
-        Identity::by_place(&self.rule.shared, self.entries)
+    pub fn identity(&self) -> CounterIdentity<'a> {
+        CounterIdentity::by_place(&self.rule.shared, self.entries)
     }
 
     /// The counter as a sequence of keys and values; with `share_threshold` the pattern stands for the value.

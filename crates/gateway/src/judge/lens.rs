@@ -10,10 +10,10 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use tollgate_contract::{Contract, Contracts, Coordination};
-use tollgate_mqtt::{BadFilter, Filter, Filters};
+use tollgate_mqtt::{BadFilter, Filters, TopicFilter};
 use tollgate_node::Node;
 
-use super::Message;
+use super::JudgedMessage;
 
 /// Why contracts cannot be kept by a gateway.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Lens {
     }
 
     /// The entries of a message; where a name comes twice, the first is counted by.
-    pub(super) fn entries<'a>(&'a self, message: &Message<'a>) -> Vec<(&'a str, &'a str)> {
+    pub(super) fn entries<'a>(&'a self, message: &JudgedMessage<'a>) -> Vec<(&'a str, &'a str)> {
         let (sender, topic) = (message.sender, message.topic);
         let mut entries = vec![(TOPIC, topic), (CLIENT, &*sender.client), (IP, &*sender.ip)];
         entries.extend(sender.user.as_deref().map(|user| (USER, user)));
@@ -131,12 +131,12 @@ impl Lens {
 }
 
 /// The topic filters that a contract asks for.
-fn filters_of(contract: &Contract) -> impl Iterator<Item = Result<Filter, JudgeError>> {
+fn filters_of(contract: &Contract) -> impl Iterator<Item = Result<TopicFilter, JudgeError>> {
     let wanted = contract.matches.iter().filter(|(key, _)| key == TOPIC);
     let wild = wanted.filter(|(_, value)| value != ANY && value.contains(['+', '#']));
     wild.map(|(_, text)| {
         let (contract, filter) = (contract.id.clone(), text.clone());
-        match Filter::parse(text) {
+        match TopicFilter::parse(text) {
             Ok(filter) if filter.share().is_none() => Ok(filter),
             Ok(_) => Err(JudgeError::Shared { contract, filter }),
             Err(error) => Err(JudgeError::Filter {

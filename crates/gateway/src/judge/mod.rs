@@ -13,11 +13,11 @@ use tokio::runtime::Handle;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_mqtt::PublishHead;
 use tollgate_node::{Key, Node, Receipt};
-use tollgate_serve::engine::{Act, Ask, Op, Outcome, Step, Turn, Waiting};
+use tollgate_serve::engine::{Act, EngineRequest, Op, OpOutcome, StartedOp, Turn, WaitingOps};
 use tollgate_serve::meter::Door;
 use tollgate_serve::shared::Shared as Server;
 
-use crate::meter::{Count, Meter};
+use crate::meter::{Count, GatewayMeter};
 use lens::Lens;
 
 pub(crate) use lens::idle;
@@ -25,13 +25,13 @@ pub use lens::{Idle, JudgeError, check};
 
 /// Who sends, as the broker let it in.
 #[derive(Clone, Debug)]
-pub(crate) struct Sender {
+pub(crate) struct MessageSender {
     pub(crate) client: String,
     pub(crate) user: Option<String>,
     pub(crate) ip: String,
 }
 
-impl Sender {
+impl MessageSender {
     pub(crate) fn new(client: &str, user: Option<&str>, ip: IpAddr) -> Self {
         Self {
             client: client.to_owned(),
@@ -44,8 +44,8 @@ impl Sender {
 
 /// A message that is asked about.
 #[derive(Clone, Copy)]
-pub(crate) struct Message<'a> {
-    pub(crate) sender: &'a Sender,
+pub(crate) struct JudgedMessage<'a> {
+    pub(crate) sender: &'a MessageSender,
     pub(crate) topic: &'a str,
     pub(crate) head: &'a PublishHead<'a>,
     /// When it came, where that is known; it is decided as of then.
@@ -53,29 +53,29 @@ pub(crate) struct Message<'a> {
 }
 
 /// What is decided about a message.
-pub(crate) enum Ruling {
+pub(crate) enum MessageRuling {
     /// It passes.
     Pass,
     /// It passes at a time that is to be waited for.
-    Wait(Instant, Held),
+    Wait(Instant, HeldCharge),
     /// It does not pass.
     Refuse,
 }
 
 /// What a message that waits was charged; given back where it never passes.
-pub(crate) struct Held {
+pub(crate) struct HeldCharge {
     server: Arc<Server>,
     receipt: Receipt,
 }
 
-impl Held {
+impl HeldCharge {
     /// The message has passed.
     pub(crate) fn keep(mut self) {
         self.receipt = Receipt::Nothing;
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldCharge {
     fn drop(&mut self) {
         let receipt = std::mem::replace(&mut self.receipt, Receipt::Nothing);
         if matches!(receipt, Receipt::Nothing) {
@@ -83,10 +83,10 @@ impl Drop for Held {
         }
         let started = self.server.engine.turn().start(&Op::GiveBack(&receipt));
         // Where everything ends no other node can be asked: it stays charged.
-        if let (Step::Later(mut ticket), Ok(runtime)) = (started, Handle::try_current()) {
+        if let (StartedOp::Later(mut ticket), Ok(runtime)) = (started, Handle::try_current()) {
             let server = Arc::clone(&self.server);
             runtime.spawn(async move {
-                let mut waiting = Waiting::of(&server.engine.turn());
+                let mut waiting = WaitingOps::of(&server.engine.turn());
                 waiting.wait(&server.engine, vec![&mut ticket]).await;
             });
         }
@@ -94,7 +94,7 @@ impl Drop for Held {
 }
 
 /// Decides about messages.
-pub(crate) struct Judge {
+pub(crate) struct MessageJudge {
     server: Arc<Server>,
     /// How the contracts in force see messages.
     lens: ArcSwap<Lens>,
@@ -107,7 +107,7 @@ enum Decided {
     Refuse,
 }
 
-impl Judge {
+impl MessageJudge {
     pub(crate) fn new(server: Arc<Server>) -> Self {
         Self {
             server,
@@ -118,10 +118,10 @@ impl Judge {
     /// Decides about one message; one that would wait longer than that is refused.
     pub(crate) async fn rule(
         &self,
-        message: Message<'_>,
+        message: JudgedMessage<'_>,
         wait_max: Duration,
-        meter: &Meter,
-    ) -> Ruling {
+        meter: &GatewayMeter,
+    ) -> MessageRuling {
         let began = time::Instant::now();
         let engine = &self.server.engine;
         // Whoever decides elsewhere, or together with others, has a time of its own.
@@ -130,7 +130,7 @@ impl Judge {
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(AGE_NANOS_MAX));
         let came = message.came.filter(|_| knows_earlier);
         let came = came.map(|came| came.clamp(earliest, now));
-        let message = Message { came, ..message };
+        let message = JudgedMessage { came, ..message };
         let turn = match came {
             None => engine.turn(),
             Some(came) => {
@@ -142,13 +142,13 @@ impl Judge {
         let decided = self.decide(turn, message, wait_max, meter).await;
         engine.meter().served(Door::Mqtt, 1, began.elapsed());
         match decided {
-            Decided::Pass => Ruling::Pass,
-            Decided::Refuse => Ruling::Refuse,
+            Decided::Pass => MessageRuling::Pass,
+            Decided::Refuse => MessageRuling::Refuse,
             // The wait was over before anybody got to see it.
-            Decided::Wait(due, _) if due <= engine.now() => Ruling::Pass,
+            Decided::Wait(due, _) if due <= engine.now() => MessageRuling::Pass,
             Decided::Wait(due, receipt) => {
                 let server = Arc::clone(&self.server);
-                Ruling::Wait(due, Held { server, receipt })
+                MessageRuling::Wait(due, HeldCharge { server, receipt })
             }
         }
     }
@@ -156,9 +156,9 @@ impl Judge {
     async fn decide(
         &self,
         turn: Turn<'_>,
-        message: Message<'_>,
+        message: JudgedMessage<'_>,
         wait_max: Duration,
-        meter: &Meter,
+        meter: &GatewayMeter,
     ) -> Decided {
         let lens = self.lens(turn.snapshot(), meter);
         let entries = lens.entries(&message);
@@ -171,9 +171,9 @@ impl Judge {
             return Decided::Refuse;
         }
         let act = Act::CheckWithin(Span::from_nanos(wait_max.as_nanos()));
-        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        let ask = EngineRequest::new(Key::Entries(&entries), Cost::ONE);
         let (turn, outcome) = turn.decide(&Op::Key(act, ask)).await;
-        let Ok(answer) = outcome.and_then(Outcome::answer) else {
+        let Ok(answer) = outcome.and_then(OpOutcome::answer) else {
             meter.denied(None);
             return Decided::Refuse;
         };
@@ -195,7 +195,7 @@ impl Judge {
     }
 
     /// How the contracts of a node see messages; made anew when others are in force.
-    fn lens(&self, node: &Arc<Node>, meter: &Meter) -> Guard<Arc<Lens>> {
+    fn lens(&self, node: &Arc<Node>, meter: &GatewayMeter) -> Guard<Arc<Lens>> {
         let lens = self.lens.load();
         if lens.is_of(node) {
             return lens;
@@ -222,7 +222,7 @@ fn decided_at(came: Instant, receipt: &Receipt) -> Instant {
 }
 
 /// Whether what strangers chose of a message's entries has more bytes than a key may have.
-fn is_long(message: &Message<'_>, entries: &[(&str, &str)], most: usize) -> bool {
+fn is_long(message: &JudgedMessage<'_>, entries: &[(&str, &str)], most: usize) -> bool {
     let chosen = entries.iter().filter(|(name, value)| {
         // The filters that match are ours.
         *name != "topic" || std::ptr::eq(*value, message.topic)

@@ -19,15 +19,15 @@ fn passes(contract: &str, messages: &[(&str, Option<&str>, &str, &[u8])], expect
     check(&contracts).unwrap();
     let settings = Settings::default();
     let engine = Engine::new(contracts, settings.node, &Secrets::draw().unwrap());
-    let judge = Judge::new(Arc::new(Server::new(engine, settings)));
-    let meter = Meter::new();
+    let judge = MessageJudge::new(Arc::new(Server::new(engine, settings)));
+    let meter = GatewayMeter::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
     let found: Vec<_> = messages
         .iter()
         .map(|(client, user, topic, properties)| {
-            let sender = Sender::new(client, *user, Ipv4Addr::LOCALHOST.into());
+            let sender = MessageSender::new(client, *user, Ipv4Addr::LOCALHOST.into());
             let mut bytes = vec![0x30, 0, 0, 1, b'x'];
             bytes.push(u8::try_from(properties.len()).unwrap());
             bytes.extend(*properties);
@@ -35,14 +35,14 @@ fn passes(contract: &str, messages: &[(&str, Option<&str>, &str, &[u8])], expect
             let header = Header::read(&bytes).unwrap().unwrap();
             let head = PublishHead::read(header, &bytes, Version::V5);
             let head = head.unwrap().unwrap();
-            let message = Message {
+            let message = JudgedMessage {
                 sender: &sender,
                 topic,
                 head: &head,
                 came: None,
             };
             let ruling = runtime.block_on(judge.rule(message, Duration::ZERO, &meter));
-            matches!(ruling, Ruling::Pass)
+            matches!(ruling, MessageRuling::Pass)
         })
         .collect();
     assert_eq!(found, expected, "{contract}");

@@ -29,18 +29,18 @@ fn carried(stream: &[u8], cut: usize) -> Result<Vec<u8>, Malformed> {
         there.extend(piece);
         loop {
             let done = match uplink.next(&there)? {
-                Step::More => break,
-                Step::Pass(count) => {
+                UplinkStep::More => break,
+                UplinkStep::Pass(count) => {
                     out.extend(&there[..count]);
                     count
                 }
-                Step::Skip(count) | Step::Released(count, _) => count,
-                Step::Publish(head) if head.id % 2 == 1 => {
-                    assert!(matches!(uplink.refuse(&head)?, Reply::Taken(_)));
+                UplinkStep::Skip(count) | UplinkStep::Released(count, _) => count,
+                UplinkStep::Publish(head) if head.id % 2 == 1 => {
+                    assert!(matches!(uplink.refuse(&head)?, MqttReply::Taken(_)));
                     0
                 }
-                Step::Publish(head) => {
-                    assert_eq!(uplink.admit(&head)?, Admitted::AsItIs);
+                UplinkStep::Publish(head) => {
+                    assert_eq!(uplink.admit(&head)?, AdmittedMessage::AsItIs);
                     0
                 }
             };
@@ -83,7 +83,7 @@ fn a_head_that_never_ends_is_refused() {
     let mut uplink = Uplink::new(Version::V5, OnQuietRefusal::Drop, u32::MAX);
     let mut bytes = vec![0x30, 0xFF, 0xFF, 0xFF, 0x7F, 0, 1, b't', 0xFF, 0xFF, 0x7F];
     while bytes.len() < HEAD_MAX {
-        assert_eq!(uplink.next(&bytes), Ok(Step::More));
+        assert_eq!(uplink.next(&bytes), Ok(UplinkStep::More));
         bytes.resize((bytes.len() * 2).min(HEAD_MAX), 38);
     }
     assert_eq!(uplink.next(&bytes), Err(Malformed::TooLarge));
@@ -107,20 +107,20 @@ fn follow(version: Version, pieces: &[Vec<u8>]) -> Vec<u8> {
         loop {
             let done = match uplink.next(&there) {
                 Err(_) => return out,
-                Ok(Step::More) => break,
-                Ok(Step::Pass(count)) => {
+                Ok(UplinkStep::More) => break,
+                Ok(UplinkStep::Pass(count)) => {
                     out.extend(&there[..count]);
                     count
                 }
-                Ok(Step::Skip(count) | Step::Released(count, _)) => count,
-                Ok(Step::Publish(head)) => {
+                Ok(UplinkStep::Skip(count) | UplinkStep::Released(count, _)) => count,
+                Ok(UplinkStep::Publish(head)) => {
                     turn += 1;
                     let is_known = uplink.topic(&head).is_ok();
                     let length = head.length;
                     if !is_known || turn % 2 == 0 {
                         let _ = uplink.refuse(&head);
                         0
-                    } else if let Ok(Admitted::Changed(..)) = uplink.admit(&head) {
+                    } else if let Ok(AdmittedMessage::Changed(..)) = uplink.admit(&head) {
                         length
                     } else {
                         0

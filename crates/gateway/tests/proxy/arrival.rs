@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, available_parallelism, sleep};
 use std::time::Duration;
 
-use tollgate_gateway::{Arrival, Settings};
+use tollgate_gateway::{ArrivalTime, GatewaySettings};
 use tollgate_parts::{Mosquitto, until};
 
-use crate::kit::{Client, Gateway, publish};
+use crate::kit::{Gateway, MqttClient, publish};
 
 /// One message each 50 ms; what comes sooner waits.
 const SMOOTH: &str = "
@@ -36,7 +36,7 @@ fn a_gateway_that_did_not_run_holds_back_nothing_that_came_in_time() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), SMOOTH);
     // Whichever is read first: the other has waited long enough by then.
-    let mut clients = ["a", "b"].map(|id| Client::new(gateway.address, true, id));
+    let mut clients = ["a", "b"].map(|id| MqttClient::new(gateway.address, true, id));
     // Stamps begin a little after they were asked for.
     for client in &mut clients {
         let before = age(&gateway, "count");
@@ -69,9 +69,9 @@ fn a_gateway_that_did_not_run_holds_back_nothing_that_came_in_time() {
 #[test]
 fn where_it_is_asked_for_reading_is_what_counts() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.arrival = Arrival::Read;
+    let change = |settings: &mut GatewaySettings| settings.arrival = ArrivalTime::Read;
     let gateway = Gateway::with(&broker.address(), SMOOTH, change);
-    let mut client = Client::new(gateway.address, true, "a");
+    let mut client = MqttClient::new(gateway.address, true, "a");
     client.say(&publish(true, 0, "smooth", 0, b"x"));
     until("it has passed", || outcome(&gateway, "passed") == 1);
     assert!(age(&gateway, "count") < 0.1);
@@ -89,8 +89,8 @@ fn what_is_held_back_on_a_busy_machine() {
     for busy in [0, cores, 4 * cores] {
         let broker = Mosquitto::start();
         let contracts = SMOOTH.replace("policies:", "key: [client]\n    policies:");
-        let both = [Arrival::Kernel, Arrival::Read].map(|arrival| {
-            let change = |settings: &mut Settings| settings.arrival = arrival;
+        let both = [ArrivalTime::Kernel, ArrivalTime::Read].map(|arrival| {
+            let change = |settings: &mut GatewaySettings| settings.arrival = arrival;
             let gateway = Gateway::with(&broker.address(), &contracts, change);
             (arrival, gateway)
         });
@@ -116,7 +116,7 @@ fn publish_busily(busy: usize, gateways: [&Gateway; 2]) {
             .map(|at| {
                 let address = gateways[at % 2].address;
                 scope.spawn(move || {
-                    let mut client = Client::new(address, true, &at.to_string());
+                    let mut client = MqttClient::new(address, true, &at.to_string());
                     sleep(Duration::from_millis(100));
                     for _ in 0..300 {
                         client.say(&publish(true, 0, "smooth", 0, b"x"));
@@ -134,7 +134,7 @@ fn publish_busily(busy: usize, gateways: [&Gateway; 2]) {
     });
 }
 
-fn report(arrival: Arrival, busy: usize, gateway: &Gateway) {
+fn report(arrival: ArrivalTime, busy: usize, gateway: &Gateway) {
     let (passed, delayed) = (outcome(gateway, "passed"), outcome(gateway, "delayed"));
     let text = gateway.running().text();
     let held = text

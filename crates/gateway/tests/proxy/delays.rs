@@ -4,7 +4,7 @@ use tollgate_parts::{Mosquitto, until};
 use tollgate_serve::annex::GatewayView;
 
 use crate::NONE;
-use crate::kit::{Client, Gateway, publish};
+use crate::kit::{Gateway, MqttClient, publish};
 
 /// Three at once, and one more each 100 ms.
 const SLOW: &str = "
@@ -21,7 +21,7 @@ fn view(gateway: &Gateway) -> GatewayView {
 fn the_broker_is_timed_for_messages_that_it_answers() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
-    let mut client = Client::new(gateway.address, true, "a");
+    let mut client = MqttClient::new(gateway.address, true, "a");
     client.say(&publish(true, 0, "t", 0, b"x"));
     client.hears_nothing();
     assert_eq!(view(&gateway).service.count, 0, "nobody answers");
@@ -46,7 +46,7 @@ fn the_broker_is_timed_for_messages_that_it_answers() {
 fn messages_behind_one_that_waits_are_held_back_since_they_came() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), SLOW);
-    let mut client = Client::new(gateway.address, true, "a");
+    let mut client = MqttClient::new(gateway.address, true, "a");
     let all: Vec<u8> = (1..=6)
         .flat_map(|id| publish(true, 2, "t", id, b"x"))
         .collect();

@@ -6,14 +6,14 @@ use std::time::Duration;
 use tollgate_limit::Cost;
 use tollgate_node::Key;
 use tollgate_parts::{Mosquitto, Redis, Wire, until};
-use tollgate_serve::engine::{Ask, Op};
+use tollgate_serve::engine::{EngineRequest, Op};
 use tollgate_serve::settings::{ContractSource, Keeping, Listener, Settings, StoreSettings};
 
-use crate::kit::{Client, Gateway, publish};
+use crate::kit::{Gateway, MqttClient, publish};
 
 /// What becomes of so many messages of `QoS` 1: those that pass, counted.
 fn passed(gateway: &Gateway, id: &str, topic: &str, count: u16) -> u16 {
-    let mut client = Client::new(gateway.address, true, id);
+    let mut client = MqttClient::new(gateway.address, true, id);
     (1..=count)
         .map(|at| {
             client.say(&publish(true, 2, topic, at, b"x"));
@@ -68,7 +68,7 @@ contracts:
     policies: [{ name: one, limit: 1, per: 1h, on_limit: delay, max_wait: 10h, coordination: store }]
 ";
     let server = by_store(contracts, &redis);
-    let change = |settings: &mut tollgate_gateway::Settings| {
+    let change = |settings: &mut tollgate_gateway::GatewaySettings| {
         settings.delay_max = Duration::from_hours(3);
     };
     let gateway = Gateway::of(&broker.address(), server, change);
@@ -76,7 +76,7 @@ contracts:
     let hours = || (wait(&gateway, "slow").as_secs() + 60) / 3600;
     assert_eq!(hours(), 1);
     for _ in 0..2 {
-        let mut client = Client::new(gateway.address, true, "b");
+        let mut client = MqttClient::new(gateway.address, true, "b");
         client.say(&publish(true, 2, "slow", 1, b"x"));
         until("it waits", || hours() == 2);
         // Without the broker it never passes.
@@ -89,7 +89,7 @@ contracts:
 /// How long a message of that topic would wait.
 fn wait(gateway: &Gateway, topic: &str) -> Duration {
     let entries = [("topic", topic)];
-    let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+    let ask = EngineRequest::new(Key::Entries(&entries), Cost::ONE);
     let engine = &gateway.server.shared().engine;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

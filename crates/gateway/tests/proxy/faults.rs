@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use tollgate_gateway::Settings;
+use tollgate_gateway::GatewaySettings;
 use tollgate_parts::{Mosquitto, until};
 
 use crate::NONE;
-use crate::kit::{Client, Extras, Gateway, connect, packet, publish};
+use crate::kit::{Extras, Gateway, MqttClient, connect, packet, publish};
 
 #[test]
 fn without_a_broker_clients_are_told_so_until_it_is_back() {
     let mut broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
-    let mut client = Client::new(gateway.address, true, "a");
+    let mut client = MqttClient::new(gateway.address, true, "a");
     broker.kill();
     assert_eq!(client.try_hear(), None);
     for (five, code) in [(false, 3), (true, 0x88)] {
-        let mut client = Client::silent(gateway.address, five);
+        let mut client = MqttClient::silent(gateway.address, five);
         client.say(&connect(five, "a", &Extras::default()));
         let (first, body) = client.hear();
         assert_eq!((first, body[1]), (0x20, code));
@@ -27,18 +27,19 @@ fn without_a_broker_clients_are_told_so_until_it_is_back() {
         2
     );
     broker.restart();
-    Client::new(gateway.address, true, "a").hears_nothing();
+    MqttClient::new(gateway.address, true, "a").hears_nothing();
 }
 
 #[test]
 fn a_broker_that_does_not_answer_is_not_waited_for() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.patience.greeting = Duration::from_millis(300);
+    let change =
+        |settings: &mut GatewaySettings| settings.patience.greeting = Duration::from_millis(300);
     let gateway = Gateway::with(&broker.address(), NONE, change);
-    let mut client = Client::new(gateway.address, true, "before");
+    let mut client = MqttClient::new(gateway.address, true, "before");
     broker.pause();
     for (five, code) in [(false, 3), (true, 0x88)] {
-        let mut client = Client::silent(gateway.address, five);
+        let mut client = MqttClient::silent(gateway.address, five);
         client.say(&connect(five, "a", &Extras::default()));
         let (first, body) = client.hear();
         assert_eq!((first, body[1]), (0x20, code));
@@ -65,7 +66,7 @@ fn a_message_arrives_exactly_once_though_the_gateway_is_killed() {
     let broker = Mosquitto::start();
     for five in [false, true] {
         for at in [At::Sent, At::Received, At::Released] {
-            let mut reader = Client::new(broker.address(), five, "reader");
+            let mut reader = MqttClient::new(broker.address(), five, "reader");
             reader.subscribe("once");
             let gateway = Gateway::new(&broker.address(), NONE);
             let extras = Extras {
@@ -73,7 +74,7 @@ fn a_message_arrives_exactly_once_though_the_gateway_is_killed() {
                 ..Extras::default()
             };
             let hello = connect(five, &format!("writer-{five}-{at:?}"), &extras);
-            let mut writer = Client::silent(gateway.address, five);
+            let mut writer = MqttClient::silent(gateway.address, five);
             writer.say(&hello);
             assert_eq!(let_in(&mut writer), 0);
             let words = format!("{at:?}");
@@ -87,7 +88,7 @@ fn a_message_arrives_exactly_once_though_the_gateway_is_killed() {
             gateway.kill();
             drop(writer);
             let gateway = Gateway::new(&broker.address(), NONE);
-            let mut writer = Client::silent(gateway.address, five);
+            let mut writer = MqttClient::silent(gateway.address, five);
             writer.say(&hello);
             assert_eq!(let_in(&mut writer), 1);
             if at == At::Sent {
@@ -104,7 +105,7 @@ fn a_message_arrives_exactly_once_though_the_gateway_is_killed() {
 }
 
 /// Whether the broker knew the session.
-fn let_in(client: &mut Client) -> u8 {
+fn let_in(client: &mut MqttClient) -> u8 {
     let (first, body) = client.hear();
     assert_eq!((first, body[1]), (0x20, 0));
     body[0]
@@ -113,7 +114,8 @@ fn let_in(client: &mut Client) -> u8 {
 #[test]
 fn a_client_whose_first_words_are_no_connect_is_cut_off() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.patience.hello = Duration::from_millis(300);
+    let change =
+        |settings: &mut GatewaySettings| settings.patience.hello = Duration::from_millis(300);
     let gateway = Gateway::with(&broker.address(), NONE, change);
     let long = packet(0x10, &vec![0; 600_000]);
     for words in [
@@ -122,7 +124,7 @@ fn a_client_whose_first_words_are_no_connect_is_cut_off() {
         &[0x10, 2, 0, 0],
         &long,
     ] {
-        let mut client = Client::silent(gateway.address, true);
+        let mut client = MqttClient::silent(gateway.address, true);
         // It may be gone before all is said.
         client.try_say(words);
         assert_eq!(client.try_hear(), None);
@@ -131,14 +133,14 @@ fn a_client_whose_first_words_are_no_connect_is_cut_off() {
         gateway.metric("tollgate_gateway_turned_away_total{reason=\"malformed\"}"),
         4
     );
-    let mut silent = Client::silent(gateway.address, true);
+    let mut silent = MqttClient::silent(gateway.address, true);
     silent.say(&[0x10]);
     assert_eq!(silent.try_hear(), None);
     assert_eq!(
         gateway.metric("tollgate_gateway_turned_away_total{reason=\"slow\"}"),
         1
     );
-    let mut old = Client::silent(gateway.address, false);
+    let mut old = MqttClient::silent(gateway.address, false);
     old.say(&packet(0x10, b"\0\x06MQIsdp\x03\x02\0\0\0\x01a"));
     assert_eq!(old.hear(), (0x20, vec![0, 1]));
     assert_eq!(old.try_hear(), None);
@@ -147,9 +149,9 @@ fn a_client_whose_first_words_are_no_connect_is_cut_off() {
 #[test]
 fn nonsense_ends_the_connection_with_a_reason_and_nobody_else_s() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.packet_max = 1000;
+    let change = |settings: &mut GatewaySettings| settings.packet_max = 1000;
     let gateway = Gateway::with(&broker.address(), NONE, change);
-    let mut bystander = Client::new(gateway.address, true, "bystander");
+    let mut bystander = MqttClient::new(gateway.address, true, "bystander");
     let cases = [
         (vec![0x00, 0x00], 0x81),
         (vec![0x36, 0x00], 0x81),
@@ -161,7 +163,8 @@ fn nonsense_ends_the_connection_with_a_reason_and_nobody_else_s() {
     ];
     for (at, (words, reason)) in cases.iter().enumerate() {
         for five in [true, false] {
-            let mut client = Client::new(gateway.address, five, &format!("nonsense-{at}-{five}"));
+            let mut client =
+                MqttClient::new(gateway.address, five, &format!("nonsense-{at}-{five}"));
             if !five && words[0] == 0x30 {
                 continue;
             }
@@ -179,9 +182,9 @@ fn nonsense_ends_the_connection_with_a_reason_and_nobody_else_s() {
 fn a_client_that_never_reads_is_not_read_for() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
-    let mut deaf = Client::new(gateway.address, false, "deaf");
+    let mut deaf = MqttClient::new(gateway.address, false, "deaf");
     deaf.subscribe("flood");
-    let mut writer = Client::new(gateway.address, false, "writer");
+    let mut writer = MqttClient::new(gateway.address, false, "writer");
     let payload = vec![7; 1 << 20];
     let rounds: u8 = 64;
     for at in 1..=rounds {
@@ -198,7 +201,7 @@ fn a_client_that_never_reads_is_not_read_for() {
         rests
     });
     assert!(before < 32 << 20, "{before} bytes");
-    Client::new(gateway.address, true, "other").hears_nothing();
+    MqttClient::new(gateway.address, true, "other").hears_nothing();
     // Once it reads, what was held comes whole.
     assert_eq!(deaf.message().1.len(), payload.len());
 }
@@ -206,11 +209,12 @@ fn a_client_that_never_reads_is_not_read_for() {
 #[test]
 fn a_client_that_takes_nothing_for_too_long_is_cut_off() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.patience.stall = Duration::from_millis(300);
+    let change =
+        |settings: &mut GatewaySettings| settings.patience.stall = Duration::from_millis(300);
     let gateway = Gateway::with(&broker.address(), NONE, change);
-    let mut deaf = Client::new(gateway.address, false, "deaf");
+    let mut deaf = MqttClient::new(gateway.address, false, "deaf");
     deaf.subscribe("flood");
-    let mut writer = Client::new(broker.address(), false, "writer");
+    let mut writer = MqttClient::new(broker.address(), false, "writer");
     let payload = vec![7; 1 << 20];
     for _ in 0..32 {
         writer.say(&publish(false, 0, "flood", 0, &payload));
@@ -225,8 +229,8 @@ fn a_gateway_that_stops_says_so_and_goes() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
     let (mut new, mut old) = (
-        Client::new(gateway.address, true, "new"),
-        Client::new(gateway.address, false, "old"),
+        MqttClient::new(gateway.address, true, "new"),
+        MqttClient::new(gateway.address, false, "old"),
     );
     let heard = std::thread::spawn(move || (new.try_hear(), new.try_hear(), old.try_hear()));
     gateway.stop();
@@ -237,13 +241,13 @@ fn a_gateway_that_stops_says_so_and_goes() {
 }
 
 /// One client more than `most` is turned away for that reason, until one of them has gone.
-fn has_room_for(most: usize, change: impl FnOnce(&mut Settings), reason: &str) {
+fn has_room_for(most: usize, change: impl FnOnce(&mut GatewaySettings), reason: &str) {
     let broker = Mosquitto::start();
     let gateway = Gateway::with(&broker.address(), NONE, change);
-    let client = |name: usize| Client::new(gateway.address, true, &format!("client-{name}"));
+    let client = |name: usize| MqttClient::new(gateway.address, true, &format!("client-{name}"));
     let first = client(0);
     let _others: Vec<_> = (1..most).map(client).collect();
-    let mut last = Client::silent(gateway.address, true);
+    let mut last = MqttClient::silent(gateway.address, true);
     assert_eq!(last.try_hear(), None);
     assert_eq!(
         gateway.metric(&format!(
@@ -253,7 +257,7 @@ fn has_room_for(most: usize, change: impl FnOnce(&mut Settings), reason: &str) {
     );
     first.vanish();
     until("there is room", || {
-        let mut next = Client::silent(gateway.address, true);
+        let mut next = MqttClient::silent(gateway.address, true);
         next.try_say(&connect(true, "c", &Extras::default())) && next.try_hear().is_some()
     });
 }

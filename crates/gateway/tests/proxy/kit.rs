@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
 
 use tokio::runtime::{Builder, Runtime};
-use tollgate_gateway::{Running, Settings, start};
+use tollgate_gateway::{GatewaySettings, Running, start};
 use tollgate_parts::Wire;
 use tollgate_serve::run;
 use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
@@ -31,7 +31,7 @@ impl Gateway {
     pub(crate) fn with(
         upstream: &str,
         contracts: &str,
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut GatewaySettings),
     ) -> Self {
         let server = ServerSettings {
             contracts: ContractSource::Text(contracts.to_owned()),
@@ -44,13 +44,13 @@ impl Gateway {
     pub(crate) fn of(
         upstream: &str,
         server: ServerSettings,
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut GatewaySettings),
     ) -> Self {
         let server = run::start(server).unwrap();
-        let mut settings = Settings {
+        let mut settings = GatewaySettings {
             listen: ([127, 0, 0, 1], 0).into(),
             upstream: upstream.to_owned(),
-            ..Settings::default()
+            ..GatewaySettings::default()
         };
         change(&mut settings);
         let runtime = Builder::new_multi_thread()
@@ -111,7 +111,7 @@ impl Gateway {
 }
 
 /// A client.
-pub(crate) struct Client {
+pub(crate) struct MqttClient {
     stream: TcpStream,
     five: bool,
 }
@@ -119,7 +119,7 @@ pub(crate) struct Client {
 /// A packet: its first byte, and what follows the fixed header.
 pub(crate) type Packet = (u8, Vec<u8>);
 
-impl Client {
+impl MqttClient {
     /// Connected, and nothing said.
     pub(crate) fn silent(address: impl std::net::ToSocketAddrs, five: bool) -> Self {
         let stream = Wire::to(address).stream;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tollgate_gateway::Settings;
+use tollgate_gateway::GatewaySettings;
 use tollgate_parts::{Mosquitto, until};
 
-use crate::kit::{Client, Extras, Gateway, connect, publish};
+use crate::kit::{Extras, Gateway, MqttClient, connect, publish};
 
 /// One each 50 ms.
 const SMOOTH: &str = "
@@ -22,13 +22,13 @@ fn outcome(gateway: &Gateway, outcome: &str) -> u64 {
 #[test]
 fn what_a_client_left_behind_is_dropped_after_a_while_and_its_leave_is_told() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| {
+    let change = |settings: &mut GatewaySettings| {
         settings.patience.leftovers = Duration::from_millis(300);
     };
     let gateway = Gateway::with(&broker.address(), SMOOTH, change);
-    let mut watcher = Client::new(broker.address(), true, "watcher");
+    let mut watcher = MqttClient::new(broker.address(), true, "watcher");
     watcher.subscribe("#");
-    let mut flood = Client::silent(gateway.address, true);
+    let mut flood = MqttClient::silent(gateway.address, true);
     let will = Extras {
         will: Some(("will", "gone")),
         ..Extras::default()

@@ -4,12 +4,12 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tollgate_gateway::{OnQuietRefusal, Settings, StartError, start};
+use tollgate_gateway::{GatewaySettings, OnQuietRefusal, StartError, start};
 use tollgate_parts::Mosquitto;
 use tollgate_serve::run;
 use tollgate_serve::settings::{ContractSource, Settings as ServerSettings};
 
-use crate::kit::{Client, Extras, Gateway, connect, property, publish, publish_with};
+use crate::kit::{Extras, Gateway, MqttClient, connect, property, publish, publish_with};
 
 /// Two messages of each client under a filter, and nothing else.
 const TWO: &str = "
@@ -30,9 +30,9 @@ fn denied(gateway: &Gateway, how: &str) -> u64 {
 fn mqtt_5_hears_that_the_quota_is_exceeded() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), TWO);
-    let mut reader = Client::new(gateway.address, true, "reader");
+    let mut reader = MqttClient::new(gateway.address, true, "reader");
     reader.subscribe("#");
-    let mut writer = Client::new(gateway.address, true, "writer");
+    let mut writer = MqttClient::new(gateway.address, true, "writer");
     let say = |flags, id, words: &str| publish(true, flags, "limited/a", id, words.as_bytes());
     writer.say(&say(2, 1, "one"));
     assert_eq!(writer.hear(), (0x40, vec![0, 1]));
@@ -57,7 +57,7 @@ fn mqtt_5_hears_that_the_quota_is_exceeded() {
     assert_eq!(writer.hear(), (0x50, vec![0, 4]));
     writer.say(&[0x62, 2, 0, 4]);
     assert_eq!(writer.hear(), (0x70, vec![0, 4]));
-    let mut other = Client::new(gateway.address, true, "other");
+    let mut other = MqttClient::new(gateway.address, true, "other");
     other.say(&say(2, 1, "other"));
     assert_eq!(other.hear(), (0x40, vec![0, 1]));
     for words in ["one", "two", "free", "again", "other"] {
@@ -106,9 +106,9 @@ fn mosquitto_pub_says_why() {
 fn older_clients_are_told_that_dropped_messages_were_taken() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), TWO);
-    let mut reader = Client::new(gateway.address, false, "reader");
+    let mut reader = MqttClient::new(gateway.address, false, "reader");
     reader.subscribe("#");
-    let mut writer = Client::new(gateway.address, false, "writer");
+    let mut writer = MqttClient::new(gateway.address, false, "writer");
     let say = |flags, id| publish(false, flags, "limited/a", id, &[flags]);
     writer.say(&[say(0, 0), say(0, 0)].concat());
     writer.say(&[say(0, 0), say(2, 1), say(4, 2), say(4, 3)].concat());
@@ -134,11 +134,12 @@ fn older_clients_are_told_that_dropped_messages_were_taken() {
 #[test]
 fn who_cannot_be_told_is_cut_off_where_that_is_asked_for() {
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.on_quiet_refusal = OnQuietRefusal::Disconnect;
+    let change =
+        |settings: &mut GatewaySettings| settings.on_quiet_refusal = OnQuietRefusal::Disconnect;
     let gateway = Gateway::with(&broker.address(), TWO, change);
     for (five, flags) in [(false, 0), (false, 2), (false, 4), (true, 0)] {
         let id = format!("writer-{five}-{flags}");
-        let mut writer = Client::new(gateway.address, five, &id);
+        let mut writer = MqttClient::new(gateway.address, five, &id);
         let free = publish(five, 0, "limited/a", 0, b"");
         writer.say(&free.repeat(2));
         writer.hears_nothing();
@@ -156,7 +157,7 @@ fn a_message_of_qos_2_that_comes_again_is_never_answered_in_the_place_of_the_bro
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), TWO);
     for five in [false, true] {
-        let mut writer = Client::new(gateway.address, five, &format!("writer-{five}"));
+        let mut writer = MqttClient::new(gateway.address, five, &format!("writer-{five}"));
         writer.say(&publish(five, 0, "limited/a", 0, b"").repeat(2));
         writer.say(&publish(five, 4 | 8, "limited/a", 5, b""));
         if five {
@@ -180,9 +181,9 @@ contracts:
     policies: [{ name: few, limit: 1, per: 1h }]
 ";
     let gateway = Gateway::new(&broker.address(), contract);
-    let mut reader = Client::new(gateway.address, true, "reader");
+    let mut reader = MqttClient::new(gateway.address, true, "reader");
     reader.subscribe("#");
-    let mut writer = Client::new(gateway.address, true, "writer");
+    let mut writer = MqttClient::new(gateway.address, true, "writer");
     let bad = property("kind", "bad");
     let alias = [35, 0, 1];
     let both = [&alias[..], &bad].concat();
@@ -221,9 +222,9 @@ contracts:
     policies: [{ name: ten, limit: 10, per: 1s, burst: 1, on_limit: delay, max_wait: 5s }]
 ";
     let gateway = Gateway::new(&broker.address(), contract);
-    let mut reader = Client::new(gateway.address, false, "reader");
+    let mut reader = MqttClient::new(gateway.address, false, "reader");
     reader.subscribe("#");
-    let mut writer = Client::new(gateway.address, true, "writer");
+    let mut writer = MqttClient::new(gateway.address, true, "writer");
     let begin = Instant::now();
     let mut all: Vec<u8> = (0..6)
         .flat_map(|at| publish(true, 0, "smooth", 0, &[at]))
@@ -268,7 +269,7 @@ contracts:
         ),
     ] {
         let gateway = Gateway::new(&broker.address(), &contract);
-        let mut writer = Client::silent(gateway.address, true);
+        let mut writer = MqttClient::silent(gateway.address, true);
         let extras = Extras {
             keep_alive,
             ..Extras::default()
@@ -288,9 +289,9 @@ contracts:
 fn contracts_that_cannot_be_kept_are_refused_and_idle_ones_named() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let refusal = |text: &str| {
-        let settings = Settings {
+        let settings = GatewaySettings {
             listen: ([127, 0, 0, 1], 0).into(),
-            ..Settings::default()
+            ..GatewaySettings::default()
         };
         let server = run::start(ServerSettings {
             contracts: ContractSource::Text(text.to_owned()),

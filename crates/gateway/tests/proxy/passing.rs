@@ -5,7 +5,7 @@ use std::process::Command;
 use tollgate_parts::{Mosquitto, until};
 
 use crate::NONE;
-use crate::kit::{Client, Extras, Gateway, connect, publish};
+use crate::kit::{Extras, Gateway, MqttClient, connect, publish};
 
 fn tool(name: &str, gateway: &Gateway, arguments: &[&str]) -> (bool, String) {
     let port = gateway.address.port().to_string();
@@ -47,9 +47,9 @@ fn tools_of_mosquitto_do_not_notice_it() {
 fn a_large_payload_arrives_whole_and_in_order() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
-    let mut reader = Client::new(gateway.address, true, "reader");
+    let mut reader = MqttClient::new(gateway.address, true, "reader");
     reader.subscribe("big/#");
-    let mut writer = Client::new(gateway.address, false, "writer");
+    let mut writer = MqttClient::new(gateway.address, false, "writer");
     let payload: Vec<u8> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
     writer.say(&publish(false, 2, "big/one", 7, &payload));
     writer.say(&publish(false, 0, "big/two", 0, b"small"));
@@ -62,9 +62,9 @@ fn a_large_payload_arrives_whole_and_in_order() {
 fn bytes_may_come_one_by_one() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
-    let mut reader = Client::new(gateway.address, false, "reader");
+    let mut reader = MqttClient::new(gateway.address, false, "reader");
     reader.subscribe("#");
-    let mut writer = Client::silent(gateway.address, true);
+    let mut writer = MqttClient::silent(gateway.address, true);
     let hello = connect(true, "slow", &Extras::default());
     let message = publish(true, 2, "slow", 1, b"words");
     for byte in [hello, message].concat() {
@@ -79,10 +79,10 @@ fn bytes_may_come_one_by_one() {
 fn a_will_is_told_when_its_client_vanishes_and_not_when_it_takes_leave() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
-    let mut reader = Client::new(gateway.address, false, "reader");
+    let mut reader = MqttClient::new(gateway.address, false, "reader");
     reader.subscribe("will");
     for (five, leaves) in [(false, true), (true, true), (false, false), (true, false)] {
-        let mut client = Client::silent(gateway.address, five);
+        let mut client = MqttClient::silent(gateway.address, five);
         let extras = Extras {
             will: Some(("will", "gone")),
             ..Extras::default()
@@ -105,8 +105,8 @@ fn of_two_clients_with_one_id_the_first_goes() {
     let broker = Mosquitto::start();
     let gateway = Gateway::new(&broker.address(), NONE);
     for five in [false, true] {
-        let mut first = Client::new(gateway.address, five, "twin");
-        let mut second = Client::new(gateway.address, five, "twin");
+        let mut first = MqttClient::new(gateway.address, five, "twin");
+        let mut second = MqttClient::new(gateway.address, five, "twin");
         assert_eq!(first.try_hear(), None);
         second.hears_nothing();
     }
@@ -118,7 +118,7 @@ fn a_broker_that_refuses_is_heard_and_what_was_sent_along_does_not_count() {
     let contracts = "contracts: [{ id: all, policies: [{ name: a, limit: 1, per: 1h }] }]";
     let gateway = Gateway::new(&broker.address(), contracts);
     for five in [false, true] {
-        let mut client = Client::silent(gateway.address, five);
+        let mut client = MqttClient::silent(gateway.address, five);
         let hello = connect(five, "stranger", &Extras::default());
         let message = publish(five, 0, "a", 0, b"free?");
         client.say(&[hello, message.repeat(3)].concat());

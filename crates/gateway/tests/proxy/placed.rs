@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use tollgate_gateway::{PlacementList, Settings};
+use tollgate_gateway::{GatewaySettings, PlacementList};
 use tollgate_parts::{Mosquitto, until};
 
 use crate::NONE;
-use crate::kit::{Client, Extras, Gateway, connect, publish};
+use crate::kit::{Extras, Gateway, MqttClient, connect, publish};
 
 const HOW: &str = "tollgate_gateway_placed_total";
 
@@ -24,14 +24,14 @@ fn a_client_is_told_once_where_it_belongs() {
     let at = |name: &str| {
         let me = name.to_owned();
         let file = file.clone();
-        move |settings: &mut Settings| settings.placement = Some(PlacementList { file, me })
+        move |settings: &mut GatewaySettings| settings.placement = Some(PlacementList { file, me })
     };
     let first = Gateway::with(&broker.address(), NONE, at("g1"));
     for id in ["near", "of whom nothing is said"] {
-        Client::new(first.address, true, id).hears_nothing();
+        MqttClient::new(first.address, true, id).hears_nothing();
     }
     // CONNACK, reason 0x9C, and a server reference.
-    let mut far = Client::silent(first.address, true);
+    let mut far = MqttClient::silent(first.address, true);
     far.say(&connect(true, "far", &Extras::default()));
     let mut words = vec![0, 0x9C, 21, 0x1C, 0, 18];
     words.extend(b"there.example:1884");
@@ -42,15 +42,15 @@ fn a_client_is_told_once_where_it_belongs() {
         (1, 0)
     );
     // Where lists differ it is sent back: it is let in, and nobody runs in circles.
-    Client::new(first.address, true, "far").hears_nothing();
+    MqttClient::new(first.address, true, "far").hears_nothing();
     // MQTT 3.1.1 has no words for it.
-    Client::new(first.address, false, "far").hears_nothing();
+    MqttClient::new(first.address, false, "far").hears_nothing();
     assert_eq!(
         (placed(&first, "referred"), placed(&first, "misplaced")),
         (1, 2)
     );
     let second = Gateway::with(&broker.address(), NONE, at("g2"));
-    Client::new(second.address, true, "far").hears_nothing();
+    MqttClient::new(second.address, true, "far").hears_nothing();
     assert_eq!(
         (placed(&second, "referred"), placed(&second, "misplaced")),
         (0, 0)
@@ -79,16 +79,16 @@ fn clients_that_are_in_move_when_another_list_is_in_force() {
         settings.placement = Some(told);
     });
     let view = || gateway.server.shared().annex.get().unwrap().view();
-    let mut watcher = Client::new(broker.address(), true, "watcher");
+    let mut watcher = MqttClient::new(broker.address(), true, "watcher");
     watcher.subscribe("#");
     let will = Extras {
         will: Some(("will", "gone")),
         ..Extras::default()
     };
-    let mut new = Client::silent(gateway.address, true);
+    let mut new = MqttClient::silent(gateway.address, true);
     new.say(&connect(true, "new", &will));
     assert_eq!(new.hear().0, 0x20);
-    let mut old = Client::new(gateway.address, false, "old");
+    let mut old = MqttClient::new(gateway.address, false, "old");
     let before = view();
     assert_eq!((before.clients, before.elsewhere), (2, 0));
     list([0, 1]);

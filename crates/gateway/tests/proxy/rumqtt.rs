@@ -8,7 +8,7 @@ use rumqttc::{Client as Rumqtt, Event, MqttOptions, Outgoing, Packet, QoS};
 use tollgate_parts::{Mosquitto, PATIENCE, until};
 
 use crate::NONE;
-use crate::kit::{Client, Gateway};
+use crate::kit::{Gateway, MqttClient};
 
 fn options(gateway: &Gateway, id: &str) -> MqttOptions {
     let mut options = MqttOptions::new(id, "127.0.0.1", gateway.address.port());
@@ -54,7 +54,7 @@ fn rumqttc_s_messages_arrive_exactly_once_though_the_gateway_is_killed() {
     const COUNT: usize = 60;
     let broker = Mosquitto::start();
     let mut gateway = Gateway::new(&broker.address(), NONE);
-    let mut reader = Client::new(broker.address(), false, "reader");
+    let mut reader = MqttClient::new(broker.address(), false, "reader");
     reader.subscribe("once");
     let mut options = options(&gateway, "writer");
     options.set_clean_session(false).set_inflight(5);

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use tollgate_gateway::{Settings, UpstreamTls};
+use tollgate_gateway::{GatewaySettings, UpstreamTls};
 use tollgate_parts::{Mosquitto, Papers, until};
 use tollgate_serve::settings::Tls;
 
 use crate::NONE;
-use crate::kit::{Client, Extras, Gateway, connect};
+use crate::kit::{Extras, Gateway, MqttClient, connect};
 
 /// What a tool of Mosquitto says, with the authority and perhaps a certificate.
 fn tool(name: &str, gateway: &Gateway, papers: &Papers, arguments: &[&str]) -> (bool, String) {
@@ -41,7 +41,7 @@ fn trusted(papers: &Papers) -> UpstreamTls {
 fn messages_pass_through_tls_on_both_sides() {
     let papers = Papers::new();
     let broker = Mosquitto::sealed(&papers, true);
-    let change = |settings: &mut Settings| {
+    let change = |settings: &mut GatewaySettings| {
         settings.tls = Some(shown(&papers, false));
         settings.upstream_tls = Some(UpstreamTls {
             identity: Some(papers.client()),
@@ -65,7 +65,7 @@ fn messages_pass_through_tls_on_both_sides() {
         }
     }
     // In clear nobody is understood.
-    let mut plain = Client::silent(gateway.address, true);
+    let mut plain = MqttClient::silent(gateway.address, true);
     plain.try_say(&connect(true, "plain", &Extras::default()));
     assert!(plain.try_hear().is_none_or(|(first, _)| first != 0x20));
     let unsealed = "tollgate_gateway_turned_away_total{reason=\"unsealed\"}";
@@ -80,7 +80,7 @@ fn messages_pass_through_tls_on_both_sides() {
 fn a_gateway_may_ask_clients_for_a_certificate() {
     let papers = Papers::new();
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| settings.tls = Some(shown(&papers, true));
+    let change = |settings: &mut GatewaySettings| settings.tls = Some(shown(&papers, true));
     let gateway = Gateway::with(&broker.address(), NONE, change);
     let say = ["-t", "a", "-m", "x"];
     assert!(!tool("mosquitto_pub", &gateway, &papers, &say).0);
@@ -108,10 +108,10 @@ fn a_broker_that_does_not_prove_who_it_is_gets_nobody() {
         (named(&strangers, "broker.example"), false),
     ];
     for (at, (tls, is_good)) in cases.into_iter().enumerate() {
-        let change = |settings: &mut Settings| settings.upstream_tls = Some(tls);
+        let change = |settings: &mut GatewaySettings| settings.upstream_tls = Some(tls);
         let gateway = Gateway::with(&broker.address(), NONE, change);
         for (five, code) in [(false, 3), (true, 0x88)] {
-            let mut client = Client::silent(gateway.address, five);
+            let mut client = MqttClient::silent(gateway.address, five);
             client.say(&connect(five, "a", &Extras::default()));
             let (first, body) = client.hear();
             let expected = if is_good { 0 } else { code };
@@ -134,7 +134,7 @@ fn certificates_are_read_again_and_bad_ones_change_nothing() {
     };
     install(&papers);
     let broker = Mosquitto::start();
-    let change = |settings: &mut Settings| {
+    let change = |settings: &mut GatewaySettings| {
         settings.tls = Some(Tls {
             certificate: place("server.pem"),
             key: place("server.key"),

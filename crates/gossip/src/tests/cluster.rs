@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn numbers(dice: &mut Dice) -> Numbers {
-    Numbers {
+fn numbers(dice: &mut Dice) -> JudgedLimit {
+    JudgedLimit {
         burst: 1 + dice.below(60),
         tokens: 1 + dice.below(3),
         per_ns: SECOND * (1 + dice.below(4)),
@@ -32,7 +32,7 @@ fn instant_news_and_all_segments_leave_no_debt() {
             seed,
             ..Make::calm(2 + any(&mut dice, 6))
         };
-        let mut world = World::new(law, make);
+        let mut world = LinkWorld::new(law, make);
         let mut central = Central::new(numbers);
         let style = dice.below(4);
         let gap_max = [SECOND / 20, SECOND, 4 * SECOND][dice.place(3)];
@@ -42,7 +42,7 @@ fn instant_news_and_all_segments_leave_no_debt() {
                 gap += numbers.burst * numbers.per_ns;
             }
             world.run(world.now() + gap);
-            let key = Key(u128::from(dice.below(2)));
+            let key = ModeKey(u128::from(dice.below(2)));
             let node = route(&mut dice, style, step, make.nodes);
             let (now, has_room) = (world.now(), central.has_room(key, 1, world.now()));
             let is_admitted = world.request(node, key, 1);
@@ -60,16 +60,16 @@ fn instant_news_and_all_segments_leave_no_debt() {
 }
 
 /// Clusters with everything that can go wrong, and no copies: those may count a share twice after a crash.
-fn random(seed: u64) -> (World<Buckets>, Numbers, Dice) {
+fn random(seed: u64) -> (LinkWorld<Buckets>, JudgedLimit, Dice) {
     let mut dice = Dice::new(seed);
     let numbers = numbers(&mut dice);
     let is_faulty = dice.chance(2, 3);
     let odds = |dice: &mut Dice| u32::try_from(dice.below(301) * 1_000).unwrap();
     let delay = dice.below(81);
-    let weather = Weather {
+    let weather = Conditions {
         loss: if is_faulty { odds(&mut dice) } else { 0 },
         copies: if is_faulty { odds(&mut dice) } else { 0 },
-        ..Weather::between(delay * MS, (delay + dice.below(100)) * MS)
+        ..Conditions::between(delay * MS, (delay + dice.below(100)) * MS)
     };
     let make = Make {
         nodes: 2 + any(&mut dice, 6),
@@ -81,15 +81,15 @@ fn random(seed: u64) -> (World<Buckets>, Numbers, Dice) {
     let mut law = numbers.law();
     law.segs_max = [8, 8, 2][dice.place(3)];
     law.grace = span([3_000, 3_000, 300][dice.place(3)]);
-    let mut world = World::new(law, make);
+    let mut world = LinkWorld::new(law, make);
     for _ in 0..dice.below(4) {
         let node = any(&mut dice, make.nodes);
         let at = START + dice.below(60_000) * MS;
         let until = at + [0, 400, 3_000, 12_000][dice.place(4)] * MS;
         match dice.below(3) {
             0 => {
-                world.sim.plan(at, Step::Crash(node));
-                world.sim.plan(until, Step::Restart(node));
+                world.sim.plan(at, PlannedStep::Crash(node));
+                world.sim.plan(until, PlannedStep::Restart(node));
             }
             1 => world
                 .sim
@@ -114,7 +114,7 @@ fn nothing_is_refused_that_a_bucket_of_all_that_was_admitted_would_admit() {
         let gap_max = [SECOND / 20, SECOND, 6 * SECOND][dice.place(3)];
         for step in 0..150 {
             world.run(world.now() + dice.below(gap_max));
-            let key = Key(u128::from(dice.below(2)));
+            let key = ModeKey(u128::from(dice.below(2)));
             let cost = (1 + dice.below(3)).min(numbers.burst);
             let node = any(&mut dice, world.make.nodes);
             let now = world.now();
@@ -139,18 +139,18 @@ fn nothing_is_refused_that_a_bucket_of_all_that_was_admitted_would_admit() {
 
 #[test]
 fn a_partition_of_ten_seconds_refuses_nobody_for_long_after_it_heals() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 1_000,
         tokens: 1_000,
         per_ns: SECOND,
     };
     for (nodes, cut) in [(3, 1), (10, 5)] {
         let make = Make {
-            weather: Weather::between(MS, MS),
+            weather: Conditions::between(MS, MS),
             delay: span(1),
             ..Make::calm(nodes)
         };
-        let mut world = World::new(numbers.law(), make);
+        let mut world = LinkWorld::new(numbers.law(), make);
         let (one, other): (Vec<_>, Vec<_>) = (0..nodes).partition(|node| *node < cut);
         let from = START + 2 * SECOND;
         let heal = from + 10 * SECOND;
@@ -161,7 +161,7 @@ fn a_partition_of_ten_seconds_refuses_nobody_for_long_after_it_heals() {
         while world.now() < heal + 5 * SECOND {
             let next = world.now() + SECOND / 3_000;
             world.run(next);
-            let is_admitted = world.request(any(&mut dice, nodes), Key(7), 1);
+            let is_admitted = world.request(any(&mut dice, nodes), ModeKey(7), 1);
             if world.now() < heal {
                 continue;
             }
@@ -180,22 +180,22 @@ fn a_partition_of_ten_seconds_refuses_nobody_for_long_after_it_heals() {
 
 #[test]
 fn a_slow_drip_over_all_nodes_is_noticed() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 60,
         tokens: 3,
         per_ns: 10 * SECOND,
     };
-    let mut world = World::new(numbers.law(), Make::calm(6));
+    let mut world = LinkWorld::new(numbers.law(), Make::calm(6));
     let mut central = Central::new(numbers);
     let (mut refused, mut expected) = (0, 0);
     for step in 0..2_000 {
         world.run_for(2_000);
-        if central.has_room(Key(1), 1, world.now()) {
-            central.take(Key(1), 1, world.now());
+        if central.has_room(ModeKey(1), 1, world.now()) {
+            central.take(ModeKey(1), 1, world.now());
         } else {
             expected += 1;
         }
-        refused += u64::from(!world.request(step % 6, Key(1), 1));
+        refused += u64::from(!world.request(step % 6, ModeKey(1), 1));
     }
     assert!(expected > 500);
     assert!(refused * 100 >= expected * 98, "{refused} of {expected}");
@@ -207,7 +207,7 @@ fn what_is_heard_again_changes_no_decision() {
         let run = |replays: bool| {
             let (mut dice, mut other) = (Dice::new(seed), Dice::new(seed));
             let numbers = numbers(&mut dice);
-            let mut world = World::new(numbers.law(), Make::calm(5));
+            let mut world = LinkWorld::new(numbers.law(), Make::calm(5));
             world.sent = Some(Vec::new());
             let mut decisions = Vec::new();
             for _ in 0..300 {
@@ -218,10 +218,10 @@ fn what_is_heard_again_changes_no_decision() {
                 world.run(world.now() + gap);
                 let sent = world.sent.as_ref().unwrap();
                 if replays && !sent.is_empty() {
-                    let Sent { from, to, frame } = sent[other.place(sent.len())].clone();
+                    let SentFrame { from, to, frame } = sent[other.place(sent.len())].clone();
                     world.deliver(from, to, &frame);
                 }
-                decisions.push(world.request(any(&mut dice, 5), Key(0), 1));
+                decisions.push(world.request(any(&mut dice, 5), ModeKey(0), 1));
             }
             decisions
         };
@@ -232,7 +232,7 @@ fn what_is_heard_again_changes_no_decision() {
 #[test]
 fn nothing_is_left_when_everything_has_drained() {
     for keeps in [false, true] {
-        let numbers = Numbers {
+        let numbers = JudgedLimit {
             burst: 30,
             tokens: 1,
             per_ns: SECOND,
@@ -241,11 +241,11 @@ fn nothing_is_left_when_everything_has_drained() {
             keeps,
             ..Make::calm(5)
         };
-        let mut world = World::new(numbers.law(), make);
+        let mut world = LinkWorld::new(numbers.law(), make);
         for step in 0..200 {
             world.run_for(20);
-            let _ = world.request(step % 5, Key(1), 1);
-            let _ = world.request(step % 5, Key(u128::from(step)), 1);
+            let _ = world.request(step % 5, ModeKey(1), 1);
+            let _ = world.request(step % 5, ModeKey(u128::from(step)), 1);
         }
         assert!(world.nodes.iter().flatten().all(|node| node.bytes() > 0));
         world.run_for(400_000);
@@ -259,15 +259,15 @@ fn nothing_is_left_when_everything_has_drained() {
 
 #[test]
 fn calm_keys_say_nothing_and_take_a_cell_each() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 100,
         tokens: 1,
         per_ns: SECOND,
     };
-    let mut world = World::new(numbers.law(), Make::calm(3));
+    let mut world = LinkWorld::new(numbers.law(), Make::calm(3));
     for number in 0..30_000 {
         let node = u16::try_from(number % 3).unwrap();
-        assert!(world.request(node, Key(number), 1));
+        assert!(world.request(node, ModeKey(number), 1));
     }
     world.run_for(500);
     assert_eq!(world.frames, 0);

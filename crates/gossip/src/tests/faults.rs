@@ -2,22 +2,22 @@
 
 use super::*;
 
-const NUMBERS: Numbers = Numbers {
+const NUMBERS: JudgedLimit = JudgedLimit {
     burst: 90,
     tokens: 1,
     per_ns: 3_600 * SECOND,
 };
-const KEY: Key = Key(9);
+const KEY: ModeKey = ModeKey(9);
 
-fn world(nodes: u16, keeps: bool) -> World<Buckets> {
+fn world(nodes: u16, keeps: bool) -> LinkWorld<Buckets> {
     let make = Make {
         keeps,
         ..Make::calm(nodes)
     };
-    World::new(NUMBERS.law(), make)
+    LinkWorld::new(NUMBERS.law(), make)
 }
 
-fn spend(world: &mut World<Buckets>, node: u16, cost: u64) {
+fn spend(world: &mut LinkWorld<Buckets>, node: u16, cost: u64) {
     for _ in 0..cost {
         assert!(world.request(node, KEY, 1));
         world.run(world.now());
@@ -32,8 +32,8 @@ fn a_restarted_node_gets_its_silent_tokens_back_and_what_the_others_know() {
     world.run_for(1_000);
     let told = world.left(KEY);
     let now = world.now();
-    world.sim.plan(now + 1, Step::Crash(1));
-    world.sim.plan(now + 2_000 * MS, Step::Restart(1));
+    world.sim.plan(now + 1, PlannedStep::Crash(1));
+    world.sim.plan(now + 2_000 * MS, PlannedStep::Restart(1));
     world.run_for(4_000);
     assert_eq!(world.left(KEY), told);
     world.tell_all();
@@ -46,8 +46,8 @@ fn without_copies_a_crash_forgets_a_share_and_no_more() {
     spend(&mut world, 0, 35);
     spend(&mut world, 1, 4);
     let now = world.now();
-    world.sim.plan(now + 1, Step::Crash(1));
-    world.sim.plan(now + 2_000 * MS, Step::Restart(1));
+    world.sim.plan(now + 1, PlannedStep::Crash(1));
+    world.sim.plan(now + 2_000 * MS, PlannedStep::Restart(1));
     world.run_for(4_000);
     world.tell_all();
     assert_eq!(world.left(KEY), [90 - 35; 3]);
@@ -58,14 +58,14 @@ fn copies_of_another_time_are_not_kept() {
     let mut world = world(3, true);
     spend(&mut world, 1, 4);
     // What is told while the copy is under way is not kept beside it.
-    world.sim.links.weather = Weather::between(400 * MS, 400 * MS);
+    world.sim.links.weather = Conditions::between(400 * MS, 400 * MS);
     world.run_for(500);
     spend(&mut world, 1, 40);
     world.run_for(3_000);
-    world.sim.links.weather = Weather::default();
+    world.sim.links.weather = Conditions::default();
     let now = world.now();
-    world.sim.plan(now + 1, Step::Crash(1));
-    world.sim.plan(now + 100 * MS, Step::Restart(1));
+    world.sim.plan(now + 1, PlannedStep::Crash(1));
+    world.sim.plan(now + 100 * MS, PlannedStep::Restart(1));
     world.run_for(3_000);
     world.tell_all();
     let left = world.left(KEY);
@@ -99,18 +99,18 @@ fn a_newcomer_learns_what_was_said_before_it_came() {
 
 #[test]
 fn a_backlog_beyond_its_bound_is_made_up_for_by_what_the_other_side_knows() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 4,
         ..NUMBERS
     };
-    let mut world = World::new(numbers.law(), Make::calm(2));
+    let mut world = LinkWorld::new(numbers.law(), Make::calm(2));
     let cut = START..START + 40 * SECOND;
     world.sim.links.cut(&[0], &[1], cut.clone());
     world.sim.links.cut(&[1], &[0], cut);
     world.run_for(10);
     for number in 0..70_000 {
         for _ in 0..3 {
-            assert!(world.request(0, Key(number), 1));
+            assert!(world.request(0, ModeKey(number), 1));
         }
         if number % 2_000 == 0 {
             world.run_for(500);
@@ -119,7 +119,7 @@ fn a_backlog_beyond_its_bound_is_made_up_for_by_what_the_other_side_knows() {
     world.run(START + 60 * SECOND);
     world.tell_all();
     for number in (0..70_000).step_by(997) {
-        assert_eq!(world.left(Key(number)), [1; 2], "{number}");
+        assert_eq!(world.left(ModeKey(number)), [1; 2], "{number}");
     }
     assert!(world.node(0).post.tally.skipped > 0);
     assert!(world.node(0).post.links().all(|link| link.suspensions == 1));
@@ -133,10 +133,10 @@ fn what_waited_for_a_link_arrives_merged_and_once() {
     world.sim.links.cut(&[1], &[0], cut);
     for number in 0..200 {
         for _ in 0..60 {
-            assert!(world.request(0, Key(number), 1));
+            assert!(world.request(0, ModeKey(number), 1));
         }
         for _ in 0..10 {
-            assert!(world.request(1, Key(number), 1));
+            assert!(world.request(1, ModeKey(number), 1));
         }
         world.run_for(50);
     }
@@ -145,7 +145,7 @@ fn what_waited_for_a_link_arrives_merged_and_once() {
     let caught_up = world.bytes - before;
     world.tell_all();
     for number in 0..200 {
-        assert_eq!(world.left(Key(number)), [20; 2], "{number}");
+        assert_eq!(world.left(ModeKey(number)), [20; 2], "{number}");
     }
     assert!(caught_up < 200 * 2 * 100, "{caught_up} bytes");
     assert_eq!(world.node(0).post.tally.skipped, 0);

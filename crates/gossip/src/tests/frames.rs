@@ -1,35 +1,35 @@
 //! What strangers send: broken frames change nothing, and claims that cannot be true are refused.
 
 use super::*;
-use crate::law::{Entry, Seg, What};
-use crate::wire::{Ack, Head, Report, bodies, decode};
+use crate::law::{LinkEntry, Seg, What};
+use crate::wire::{Ack, FrameHead, LinkReport, bodies, decode};
 use tollgate_mode::Malformed;
 
-const NUMBERS: Numbers = Numbers {
+const NUMBERS: JudgedLimit = JudgedLimit {
     burst: 30,
     tokens: 1,
     per_ns: SECOND,
 };
 
-fn traffic() -> World<Buckets> {
+fn traffic() -> LinkWorld<Buckets> {
     let make = Make {
         keeps: true,
-        weather: Weather {
+        weather: Conditions {
             loss: 100_000,
-            ..Weather::between(MS, 30 * MS)
+            ..Conditions::between(MS, 30 * MS)
         },
         ..Make::calm(4)
     };
-    let mut world = World::new(NUMBERS.law(), make);
+    let mut world = LinkWorld::new(NUMBERS.law(), make);
     world.sent = Some(Vec::new());
     for step in 0..400_u64 {
         world.run_for(30);
         let node = u16::try_from(step % 4).unwrap();
-        let _ = world.request(node, Key(u128::from(step % 7)), 1);
+        let _ = world.request(node, ModeKey(u128::from(step % 7)), 1);
         if step == 200 {
             let now = world.now();
-            world.sim.plan(now + 1, Step::Crash(2));
-            world.sim.plan(now + 300 * MS, Step::Restart(2));
+            world.sim.plan(now + 1, PlannedStep::Crash(2));
+            world.sim.plan(now + 300 * MS, PlannedStep::Restart(2));
         }
     }
     world
@@ -63,7 +63,7 @@ fn broken_frames_are_refused_whole_or_taken_without_harm() {
     let sent = world.sent.take().unwrap();
     let now = world.instant();
     for _ in 0..20_000 {
-        let Sent { from, to, frame } = &sent[dice.place(sent.len())];
+        let SentFrame { from, to, frame } = &sent[dice.place(sent.len())];
         let bytes = broken(frame, &mut dice);
         let is_readable = decode(&bytes, now).is_ok();
         let machine = world.node(*to);
@@ -85,7 +85,7 @@ fn every_frame_that_is_sent_can_be_read() {
     let mut world = traffic();
     let now = world.instant();
     let mut kinds = std::collections::BTreeSet::new();
-    for Sent { frame, .. } in world.sent.take().unwrap() {
+    for SentFrame { frame, .. } in world.sent.take().unwrap() {
         assert!(decode(&frame, now).is_ok());
         assert!(frame.len() <= 1_300, "{}", frame.len());
         kinds.insert(frame[0] & 0x0f);
@@ -93,8 +93,8 @@ fn every_frame_that_is_sent_can_be_read() {
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
 }
 
-fn head(ack: Option<Ack>) -> Head {
-    Head {
+fn head(ack: Option<Ack>) -> FrameHead {
+    FrameHead {
         writer: Writer(77),
         ack,
         is_resent: false,
@@ -103,7 +103,7 @@ fn head(ack: Option<Ack>) -> Head {
 
 #[test]
 fn a_peer_that_acknowledges_what_it_never_got_is_refused() {
-    let mut world = World::new(NUMBERS.law(), Make::calm(2));
+    let mut world = LinkWorld::new(NUMBERS.law(), Make::calm(2));
     let now = world.instant();
     let writer = world.node(0).post.writer;
     let ack = |cum, window| Ack {
@@ -128,7 +128,7 @@ fn a_peer_that_acknowledges_what_it_never_got_is_refused() {
 
 #[test]
 fn other_versions_kinds_and_batches_that_are_too_long_have_names() {
-    let mut world = World::new(NUMBERS.law(), Make::calm(2));
+    let mut world = LinkWorld::new(NUMBERS.law(), Make::calm(2));
     let now = world.instant();
     let frame = head(None).ack().to_vec();
     let mut refused = |bytes: &[u8]| world.node(0).handle_frame(NodeId(1), bytes, now).err();
@@ -143,13 +143,13 @@ fn other_versions_kinds_and_batches_that_are_too_long_have_names() {
     assert_eq!(refused(&trailing), Some(Malformed::Trailing));
     assert_eq!(refused(&[]), Some(Malformed::Truncated));
     // A million keys in one batch.
-    let entry = |key| Entry {
-        key: Key(key),
+    let entry = |key| LinkEntry {
+        key: ModeKey(key),
         what: What::Report(vec![Seg::new(now, 1)]),
     };
     let entries: Vec<_> = (0..1_000_000).map(entry).collect();
     let body = bodies(&entries, now, usize::MAX).remove(0);
-    let report = Report {
+    let report = LinkReport {
         number: 1,
         lo: None,
         time: now,
@@ -166,12 +166,15 @@ fn other_versions_kinds_and_batches_that_are_too_long_have_names() {
 fn clocks_may_be_an_hour_ahead_and_not_two_days() {
     let hour = 3_600 * SECOND;
     for (ahead, is_taken) in [(hour, true), (48 * hour, false)] {
-        let mut world = World::new(NUMBERS.law(), Make::calm(2));
+        let mut world = LinkWorld::new(NUMBERS.law(), Make::calm(2));
         let now = world.instant();
         let at = Instant::from_nanos(world.now() + ahead);
         let what = What::Report(vec![Seg::new(at, 30)]);
-        let entries = [Entry { key: Key(1), what }];
-        let report = Report {
+        let entries = [LinkEntry {
+            key: ModeKey(1),
+            what,
+        }];
+        let report = LinkReport {
             number: 1,
             lo: None,
             time: at,
@@ -181,16 +184,16 @@ fn clocks_may_be_an_hour_ahead_and_not_two_days() {
         let taken = world.node(0).handle_frame(NodeId(1), &frame, now);
         assert_eq!(taken.is_ok(), is_taken);
         // It blocks the key for no longer than one bucket.
-        let left = world.node(0).standing(Key(1), now).remaining;
+        let left = world.node(0).standing(ModeKey(1), now).remaining;
         assert_eq!(left, if is_taken { 0 } else { 30 });
         let later = Instant::from_nanos(world.now() + 60 * SECOND);
-        assert_eq!(world.node(0).standing(Key(1), later).remaining, 30);
+        assert_eq!(world.node(0).standing(ModeKey(1), later).remaining, 30);
     }
 }
 
 #[test]
 fn nodes_that_nobody_heard_of_are_bounded() {
-    let mut world = World::new(NUMBERS.law(), Make::calm(2));
+    let mut world = LinkWorld::new(NUMBERS.law(), Make::calm(2));
     let now = world.instant();
     let frame = head(None).ack();
     for node in 2..20_000 {
@@ -201,12 +204,20 @@ fn nodes_that_nobody_heard_of_are_bounded() {
 
 #[test]
 fn copies_are_kept_only_as_of_the_last_report_that_came() {
-    let mut world = World::new(NUMBERS.law(), Make::calm(2));
+    let mut world = LinkWorld::new(NUMBERS.law(), Make::calm(2));
     let now = world.instant();
     let what = What::Report(vec![Seg::new(now, 2)]);
-    let body = bodies(&[Entry { key: Key(1), what }], now, 1_000).remove(0);
+    let body = bodies(
+        &[LinkEntry {
+            key: ModeKey(1),
+            what,
+        }],
+        now,
+        1_000,
+    )
+    .remove(0);
     for (number, kept) in [(3, 0), (0, 1)] {
-        let copies = Report {
+        let copies = LinkReport {
             number,
             lo: None,
             time: now,

@@ -8,8 +8,8 @@ use crate::bucket::Mark;
 use crate::interval::{Interval, Intervals};
 use crate::law::Seg;
 
-fn numbers(dice: &mut Dice) -> Numbers {
-    Numbers {
+fn numbers(dice: &mut Dice) -> JudgedLimit {
+    JudgedLimit {
         burst: 10,
         tokens: 1 + dice.below(3),
         per_ns: 1 + dice.below(20),
@@ -152,7 +152,7 @@ fn intervals_are_bounded_and_the_earliest_goes() {
 fn silent_segments_never_make_more_than_was_admitted_however_few_they_are() {
     for seed in 0..400 {
         let mut dice = Dice::new(seed);
-        let numbers = Numbers {
+        let numbers = JudgedLimit {
             burst: 20,
             tokens: 1,
             per_ns: 100,
@@ -160,7 +160,7 @@ fn silent_segments_never_make_more_than_was_admitted_however_few_they_are() {
         let (mut law, mut central) = (numbers.law(), Central::new(numbers));
         law.segs_max = 1 + dice.place(8);
         law.nodes = 5;
-        let (key, mut cell, mut now) = (Key(1), <Buckets as Law>::Cell::default(), START);
+        let (key, mut cell, mut now) = (ModeKey(1), <Buckets as Law>::Cell::default(), START);
         for _ in 0..200 {
             let most = [20, 200, 3_000][dice.place(3)];
             now += dice.below(most);
@@ -191,7 +191,7 @@ fn silent_segments_never_make_more_than_was_admitted_however_few_they_are() {
 
 #[test]
 fn nothing_is_carried_over_tokens_that_were_joined_while_they_waited() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 100,
         tokens: 1,
         per_ns: 100,

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, NodeId, Writer};
-use tollgate_sim::{Event, Links, Sim, Weather};
+use tollgate_mode::{ModeKey, NodeId, Writer};
+use tollgate_sim::{Conditions, Links, Sim, SimEvent};
 
 use super::law::Law;
 use super::level::Buckets;
-use super::machine::{Machine, Plan};
+use super::machine::{Machine, MachinePlan};
 use crate::bucket::Bucket;
 use crate::setup::Ratio;
 
@@ -30,13 +30,13 @@ pub(super) const START: u64 = 1_000_000 * SECOND;
 
 /// A bucket in the judge's own numbers: `tokens` in `per_ns`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
+pub(super) struct JudgedLimit {
     pub(super) burst: u64,
     pub(super) tokens: u64,
     pub(super) per_ns: u64,
 }
 
-impl Numbers {
+impl JudgedLimit {
     pub(super) fn bucket(self) -> Bucket {
         Bucket::new(self.burst, self.tokens, self.per_ns).unwrap()
     }
@@ -59,37 +59,37 @@ impl Numbers {
 /// One bucket that sees every admission.
 #[derive(Clone, Debug)]
 pub(super) struct Central {
-    numbers: Numbers,
-    ends: BTreeMap<Key, u128>,
+    numbers: JudgedLimit,
+    ends: BTreeMap<ModeKey, u128>,
 }
 
 impl Central {
-    pub(super) const fn new(numbers: Numbers) -> Self {
+    pub(super) const fn new(numbers: JudgedLimit) -> Self {
         Self {
             numbers,
             ends: BTreeMap::new(),
         }
     }
 
-    pub(super) fn level(&self, key: Key, now: u64) -> u128 {
+    pub(super) fn level(&self, key: ModeKey, now: u64) -> u128 {
         let end = self.ends.get(&key).copied().unwrap_or(0);
         end.saturating_sub(u128::from(now) * u128::from(self.numbers.tokens))
     }
 
-    pub(super) fn has_room(&self, key: Key, cost: u64, now: u64) -> bool {
+    pub(super) fn has_room(&self, key: ModeKey, cost: u64, now: u64) -> bool {
         let token = u128::from(self.numbers.per_ns);
         let full = u128::from(self.numbers.burst) * token;
         self.level(key, now) + u128::from(cost) * token <= full
     }
 
-    pub(super) fn take(&mut self, key: Key, cost: u64, now: u64) {
+    pub(super) fn take(&mut self, key: ModeKey, cost: u64, now: u64) {
         let now = u128::from(now) * u128::from(self.numbers.tokens);
         let end = self.ends.entry(key).or_insert(now);
         *end = (*end).max(now) + u128::from(cost) * u128::from(self.numbers.per_ns);
     }
 
     /// Tokens that were admitted beyond the bucket.
-    pub(super) fn debt(&self, key: Key, now: u64) -> u128 {
+    pub(super) fn debt(&self, key: ModeKey, now: u64) -> u128 {
         let token = u128::from(self.numbers.per_ns);
         let full = u128::from(self.numbers.burst) * token;
         self.level(key, now).saturating_sub(full).div_ceil(token)
@@ -105,7 +105,7 @@ pub(super) fn span(millis: u64) -> Span {
 pub(super) struct Make {
     pub(super) nodes: u16,
     pub(super) keeps: bool,
-    pub(super) weather: Weather,
+    pub(super) weather: Conditions,
     pub(super) delay: Span,
     pub(super) seed: u64,
 }
@@ -115,7 +115,7 @@ impl Make {
         Self {
             nodes,
             keeps: false,
-            weather: Weather::default(),
+            weather: Conditions::default(),
             delay: Span::ZERO,
             seed: 1,
         }
@@ -124,34 +124,34 @@ impl Make {
 
 /// Something that a test plans.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum PlannedStep {
     Crash(u16),
     Restart(u16),
 }
 
 /// A frame that was sent.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentFrame {
     pub(super) from: u16,
     pub(super) to: u16,
     pub(super) frame: Arc<[u8]>,
 }
 
 /// Nodes and what is between them.
-pub(super) struct World<L: Law + Clone> {
+pub(super) struct LinkWorld<L: Law + Clone> {
     pub(super) law: L,
     pub(super) make: Make,
-    pub(super) sim: Sim<Arc<[u8]>, Step, Dice>,
+    pub(super) sim: Sim<Arc<[u8]>, PlannedStep, Dice>,
     pub(super) nodes: Vec<Option<Machine<L>>>,
     boots: u16,
     writers: BTreeMap<u16, Writer>,
     pub(super) bytes: u64,
     pub(super) frames: u64,
     /// Every frame with its sender and receiver, for tests that replay them.
-    pub(super) sent: Option<Vec<Sent>>,
+    pub(super) sent: Option<Vec<SentFrame>>,
 }
 
-impl<L: Law + Clone> World<L> {
+impl<L: Law + Clone> LinkWorld<L> {
     pub(super) fn new(law: L, make: Make) -> Self {
         let dice = [1, 2, 3].map(|stream| Dice::new(make.seed ^ stream << 60));
         let mut world = Self {
@@ -175,7 +175,7 @@ impl<L: Law + Clone> World<L> {
     pub(super) fn boot(&mut self, node: u16, is_restart: bool) -> Machine<L> {
         self.boots += 1;
         let was = self.writers.insert(node, Writer(1_000 + self.boots));
-        let plan = Plan {
+        let plan = MachinePlan {
             me: NodeId(node),
             writer: Writer(1_000 + self.boots),
             was: was.filter(|_| is_restart),
@@ -204,18 +204,18 @@ impl<L: Law + Clone> World<L> {
         while let Some(event) = self.sim.next(until) {
             let now = self.instant();
             match event {
-                Event::Message { from, to, message } => self.deliver(from, to, &message),
-                Event::Wake { node } => {
+                SimEvent::Message { from, to, message } => self.deliver(from, to, &message),
+                SimEvent::Wake { node } => {
                     if let Some(machine) = &mut self.nodes[usize::from(node)] {
                         machine.handle_timeout(now);
                     }
                     self.drain(node);
                 }
-                Event::Plan(Step::Crash(node)) => {
+                SimEvent::Plan(PlannedStep::Crash(node)) => {
                     self.nodes[usize::from(node)] = None;
                     self.sim.reset(node);
                 }
-                Event::Plan(Step::Restart(node)) => {
+                SimEvent::Plan(PlannedStep::Restart(node)) => {
                     let machine = self.boot(node, true);
                     self.nodes[usize::from(node)] = Some(machine);
                     self.drain(node);
@@ -242,7 +242,7 @@ impl<L: Law + Clone> World<L> {
     }
 
     /// Asks a node, or the next one that runs.
-    pub(super) fn request(&mut self, node: u16, key: Key, cost: u64) -> bool {
+    pub(super) fn request(&mut self, node: u16, key: ModeKey, cost: u64) -> bool {
         let (count, now) = (self.make.nodes, self.instant());
         let up = |node: &u16| self.nodes[usize::from(*node)].is_some();
         let Some(node) = (0..count).map(|step| (node + step) % count).find(up) else {
@@ -258,7 +258,7 @@ impl<L: Law + Clone> World<L> {
     }
 
     /// What is left of a key at every node that runs.
-    pub(super) fn left(&mut self, key: Key) -> Vec<u64> {
+    pub(super) fn left(&mut self, key: ModeKey) -> Vec<u64> {
         let now = self.instant();
         let nodes = self.nodes.iter_mut().flatten();
         nodes
@@ -283,7 +283,7 @@ impl<L: Law + Clone> World<L> {
             self.bytes += 28 + send.frame.len() as u64;
             self.frames += 1;
             if let Some(sent) = &mut self.sent {
-                sent.push(Sent {
+                sent.push(SentFrame {
                     from: node,
                     to: send.to.0,
                     frame: Arc::clone(&send.frame),

@@ -3,9 +3,9 @@
 use super::*;
 use crate::slices::Windows;
 use crate::window::{Shape, Window};
-use tollgate_mode::{Event, Mode, Verdict};
+use tollgate_mode::{Mode, ModeEvent, ModeVerdict};
 
-const KEY: Key = Key(7);
+const KEY: ModeKey = ModeKey(7);
 const LIMIT: u64 = 10;
 const HOUR: u64 = 3_600 * SECOND;
 /// Half past ten of some morning.
@@ -15,8 +15,8 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-fn plan(writer: u16, nodes: u16) -> Plan {
-    Plan {
+fn plan(writer: u16, nodes: u16) -> MachinePlan {
+    MachinePlan {
         me: NodeId(0),
         writer: Writer(writer),
         was: None,
@@ -30,7 +30,7 @@ fn plan(writer: u16, nodes: u16) -> Plan {
 }
 
 fn bucket(writer: u16, nodes: u16) -> Machine<Buckets> {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: LIMIT,
         tokens: LIMIT,
         per_ns: HOUR,
@@ -73,7 +73,7 @@ fn take(part: &mut dyn Mode, cost: u64, now: u64) -> bool {
 }
 
 fn set_clock(part: &mut dyn Mode, from: u64, to: u64) {
-    let numbers = tollgate_mode::Numbers {
+    let numbers = tollgate_mode::NodeNumbers {
         me: NodeId(0),
         writer: Writer(9),
         was: None,
@@ -81,7 +81,7 @@ fn set_clock(part: &mut dyn Mode, from: u64, to: u64) {
         seed: 1,
         delay: Span::ZERO,
     };
-    let event = Event::ClockSet {
+    let event = ModeEvent::ClockSet {
         from: at(from),
         to: at(to),
         numbers: &numbers,
@@ -125,7 +125,7 @@ fn what_is_saved_is_there_at_the_next_start_and_broken_bytes_change_nothing() {
         assert!(take(&mut *part, 5, NOW));
         let saved = part.save(KEY, at(NOW)).unwrap();
         assert!(saved.fresh_at > at(NOW), "{number}");
-        assert!(part.save(Key(1), at(NOW)).is_none());
+        assert!(part.save(ModeKey(1), at(NOW)).is_none());
         let mut next = all(2).remove(number);
         for length in 0..saved.bytes.len() {
             let cut = &saved.bytes[..length];
@@ -144,7 +144,10 @@ fn charges_go_below_zero_as_far_as_they_may_and_refunds_come_back() {
         assert!(take(&mut *part, 8, NOW));
         part.charge(KEY, 7, Some(3), at(NOW));
         let probe = part.probe(KEY, 1, at(NOW));
-        assert!(matches!(probe.verdict, Verdict::Deny { .. }), "{number}");
+        assert!(
+            matches!(probe.verdict, ModeVerdict::Deny { .. }),
+            "{number}"
+        );
         assert_eq!((probe.remaining, probe.over), (0, 3), "{number}");
         part.refund(KEY, 4, at(NOW));
         assert_eq!(left(&mut *part, NOW), 1, "{number}");
@@ -156,7 +159,7 @@ fn charges_go_below_zero_as_far_as_they_may_and_refunds_come_back() {
         part.reset(KEY, at(NOW + 1));
         assert_eq!(left(&mut *part, NOW + 1), LIMIT, "{number}");
         let probe = part.probe(KEY, LIMIT + 1, at(NOW + 1));
-        assert_eq!(probe.verdict, Verdict::Never, "{number}");
+        assert_eq!(probe.verdict, ModeVerdict::Never, "{number}");
         assert!(take(&mut *part, 1, NOW + 2));
         assert_eq!(left(&mut *part, NOW + 2), LIMIT - 1, "{number}");
         // What nobody was told of is given back, too.
@@ -169,7 +172,7 @@ fn charges_go_below_zero_as_far_as_they_may_and_refunds_come_back() {
 fn one_node_with_refunds_is_the_obvious_bucket() {
     for seed in 0..400 {
         let mut dice = Dice::new(seed);
-        let numbers = Numbers {
+        let numbers = JudgedLimit {
             burst: 20,
             tokens: 3,
             per_ns: 7 * MS,
@@ -212,20 +215,20 @@ fn one_node_with_refunds_is_the_obvious_bucket() {
 
 #[test]
 fn refunds_and_resets_reach_the_other_nodes() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 30,
         tokens: 1,
         per_ns: HOUR,
     };
     let make = Make {
-        weather: Weather {
+        weather: Conditions {
             loss: 200_000,
             copies: 200_000,
-            ..Weather::between(MS, 90 * MS)
+            ..Conditions::between(MS, 90 * MS)
         },
         ..Make::calm(3)
     };
-    let mut world = World::new(numbers.law(), make);
+    let mut world = LinkWorld::new(numbers.law(), make);
     for _ in 0..20 {
         assert!(world.request(0, KEY, 1));
     }
@@ -247,19 +250,19 @@ fn refunds_and_resets_reach_the_other_nodes() {
 
 #[test]
 fn requests_that_may_wait_are_promised_their_tokens_in_turn() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 2,
         tokens: 1,
         per_ns: SECOND,
     };
     let mut law = numbers.law();
     law.wait_max = span(3_000);
-    let mut world = World::new(law, Make::calm(3));
+    let mut world = LinkWorld::new(law, Make::calm(3));
     let mut waits = Vec::new();
     for node in [0, 1, 2, 0, 1, 2] {
         let now = world.instant();
         let verdict = world.node(node).probe(KEY, 1, now).verdict;
-        if let Verdict::Allow { wait, .. } = verdict {
+        if let ModeVerdict::Allow { wait, .. } = verdict {
             waits.push(wait.as_nanos() / u128::from(SECOND));
             world.node(node).take(KEY, 1, now);
         }
@@ -270,18 +273,18 @@ fn requests_that_may_wait_are_promised_their_tokens_in_turn() {
 
 #[test]
 fn who_leaks_waits_for_those_before() {
-    let numbers = Numbers {
+    let numbers = JudgedLimit {
         burst: 3,
         tokens: 1,
         per_ns: SECOND,
     };
     let mut law = numbers.law();
     law.leaks = true;
-    let mut world = World::new(law, Make::calm(1));
+    let mut world = LinkWorld::new(law, Make::calm(1));
     for (node, wanted) in [(0, 0), (0, 1), (0, 2)] {
         let now = world.instant();
         let verdict = world.node(node).probe(KEY, 1, now).verdict;
-        let Verdict::Allow { wait, .. } = verdict else {
+        let ModeVerdict::Allow { wait, .. } = verdict else {
             panic!()
         };
         assert_eq!(wait.as_nanos(), u128::from(wanted * SECOND));
@@ -290,12 +293,12 @@ fn who_leaks_waits_for_those_before() {
     }
     let now = world.instant();
     let verdict = world.node(0).probe(KEY, 1, now).verdict;
-    assert!(matches!(verdict, Verdict::Deny { .. }));
+    assert!(matches!(verdict, ModeVerdict::Deny { .. }));
 }
 
 #[test]
 fn keys_that_are_used_up_go_last_and_everything_can_be_given_up() {
-    let mut world = World::new(
+    let mut world = LinkWorld::new(
         bucket(1, 2).law.clone(),
         Make {
             keeps: true,
@@ -304,7 +307,7 @@ fn keys_that_are_used_up_go_last_and_everything_can_be_given_up() {
     );
     for number in 0..5_000 {
         let cost = if number % 5 == 0 { LIMIT } else { 1 };
-        assert!(world.request(0, Key(number), cost));
+        assert!(world.request(0, ModeKey(number), cost));
     }
     world.run_for(1_000);
     let now = world.instant();
@@ -318,23 +321,23 @@ fn keys_that_are_used_up_go_last_and_everything_can_be_given_up() {
     }
     let left = (0..5_000)
         .step_by(5)
-        .filter(|number| node.knows(Key(*number)));
+        .filter(|number| node.knows(ModeKey(*number)));
     assert!(left.count() >= 995);
     while node.evict(now) {}
     assert_eq!((node.keys_count(), node.bytes()), (0, 0));
     // What only it knew is with the other node.
     world.run_for(1_000);
-    assert_eq!(world.node(1).standing(Key(1), now).remaining, LIMIT - 1);
+    assert_eq!(world.node(1).standing(ModeKey(1), now).remaining, LIMIT - 1);
 }
 
 #[test]
 fn a_node_that_leaves_tells_everything() {
-    let mut world = World::new(bucket(1, 3).law.clone(), Make::calm(3));
+    let mut world = LinkWorld::new(bucket(1, 3).law.clone(), Make::calm(3));
     assert!(world.request(1, KEY, 2));
     world.run_for(1_000);
     let now = world.instant();
     assert_eq!(world.left(KEY), [LIMIT, LIMIT - 2, LIMIT]);
-    world.node(1).handle_event(&Event::Leave, now);
+    world.node(1).handle_event(&ModeEvent::Leave, now);
     world.run_for(1_000);
     assert_eq!(world.left(KEY), [LIMIT - 2; 3]);
 }

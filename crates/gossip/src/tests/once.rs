@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::law::{Entry, Seg, What};
-use crate::post::Post;
-use crate::stream::{Arrival, Stream};
-use crate::wire::{Message, Report, decode};
+use crate::law::{LinkEntry, Seg, What};
+use crate::post::LinkSet;
+use crate::stream::{Stream, StreamArrival};
+use crate::wire::{LinkMessage, LinkReport, decode};
 
-fn report(number: u64, lo: Option<u64>, entries: u64) -> Report {
-    let entry = |key| Entry {
-        key: Key(u128::from(key)),
+fn report(number: u64, lo: Option<u64>, entries: u64) -> LinkReport {
+    let entry = |key| LinkEntry {
+        key: ModeKey(u128::from(key)),
         what: What::Report(Vec::new()),
     };
-    Report {
+    LinkReport {
         number,
         lo,
         time: Instant::default(),
@@ -32,9 +32,9 @@ fn a_stream_takes_each_number_once_in_any_order() {
             let (arrival, _) = stream.take(report(number, None, 1));
             let ack = stream.ack();
             match arrival {
-                Arrival::New => assert!(taken.insert(number), "seed {seed}: {number} twice"),
-                Arrival::Repeat => assert!(taken.contains(&number), "seed {seed}: {number}"),
-                Arrival::Beyond => assert!(number > ack.cum + 64, "seed {seed}: {number}"),
+                StreamArrival::New => assert!(taken.insert(number), "seed {seed}: {number} twice"),
+                StreamArrival::Repeat => assert!(taken.contains(&number), "seed {seed}: {number}"),
+                StreamArrival::Beyond => assert!(number > ack.cum + 64, "seed {seed}: {number}"),
             }
             for number in 1..=120_u64 {
                 let is_acked = match number.checked_sub(ack.cum + 1) {
@@ -50,17 +50,17 @@ fn a_stream_takes_each_number_once_in_any_order() {
 #[test]
 fn a_range_is_taken_only_where_it_begins() {
     let mut stream = Stream::new(Writer(1));
-    assert_eq!(stream.take(report(9, Some(3), 1)).0, Arrival::Beyond);
+    assert_eq!(stream.take(report(9, Some(3), 1)).0, StreamArrival::Beyond);
     for number in 1..=3 {
-        assert_eq!(stream.take(report(number, None, 1)).0, Arrival::New);
+        assert_eq!(stream.take(report(number, None, 1)).0, StreamArrival::New);
     }
-    assert_eq!(stream.take(report(12, None, 1)).0, Arrival::New);
-    assert_eq!(stream.take(report(9, Some(2), 1)).0, Arrival::Beyond);
-    assert_eq!(stream.take(report(9, Some(3), 1)).0, Arrival::New);
-    assert_eq!(stream.take(report(9, Some(3), 1)).0, Arrival::Repeat);
-    assert_eq!(stream.take(report(12, Some(9), 1)).0, Arrival::Beyond);
+    assert_eq!(stream.take(report(12, None, 1)).0, StreamArrival::New);
+    assert_eq!(stream.take(report(9, Some(2), 1)).0, StreamArrival::Beyond);
+    assert_eq!(stream.take(report(9, Some(3), 1)).0, StreamArrival::New);
+    assert_eq!(stream.take(report(9, Some(3), 1)).0, StreamArrival::Repeat);
+    assert_eq!(stream.take(report(12, Some(9), 1)).0, StreamArrival::Beyond);
     // Nothing will come for these numbers, wherever that begins.
-    assert_eq!(stream.take(report(30, Some(20), 0)).0, Arrival::New);
+    assert_eq!(stream.take(report(30, Some(20), 0)).0, StreamArrival::New);
     assert_eq!(stream.ack().cum, 30);
 }
 
@@ -82,16 +82,16 @@ fn refunds_wait_for_their_place_in_the_stream() {
 
 /// Two nodes, one of which reports; what arrived is counted by key.
 struct Pair {
-    sender: Post,
-    receiver: Post,
-    got: BTreeMap<Key, u64>,
+    sender: LinkSet,
+    receiver: LinkSet,
+    got: BTreeMap<ModeKey, u64>,
     skipped: bool,
 }
 
 impl Pair {
     fn new() -> Self {
-        let mut sender = Post::new(NodeId(0), Writer(1), span(5));
-        let mut receiver = Post::new(NodeId(1), Writer(2), span(5));
+        let mut sender = LinkSet::new(NodeId(0), Writer(1), span(5));
+        let mut receiver = LinkSet::new(NodeId(1), Writer(2), span(5));
         let members = [NodeId(0), NodeId(1)];
         sender.set_members(&members, Instant::from_nanos(START));
         receiver.set_members(&members, Instant::from_nanos(START));
@@ -112,7 +112,7 @@ impl Pair {
         if post.meet(from, &frame, now).unwrap().is_none() {
             return;
         }
-        let Message::Report(report) = frame.message else {
+        let LinkMessage::Report(report) = frame.message else {
             return;
         };
         let is_empty = report.entries.is_empty();
@@ -136,10 +136,10 @@ fn add(waiting: &mut Vec<Seg>, more: &[Seg]) {
 fn every_report_counts_once_through_loss_copies_disorder_and_partitions() {
     for seed in 0..300 {
         let mut dice = Dice::new(seed);
-        let weather = Weather {
+        let weather = Conditions {
             loss: [0, 50_000, 300_000][dice.place(3)],
             copies: [0, 200_000][dice.place(2)],
-            ..Weather::between(MS, [2, 40, 150][dice.place(3)] * MS)
+            ..Conditions::between(MS, [2, 40, 150][dice.place(3)] * MS)
         };
         let streams = [1, 2, 3].map(|stream| Dice::new(seed ^ stream << 50));
         let mut sim: Sim<Arc<[u8]>, (), Dice> = Sim::new(START, Links::new(weather, streams));
@@ -159,11 +159,11 @@ fn every_report_counts_once_through_loss_copies_disorder_and_partitions() {
             let now = Instant::from_nanos(sim.now());
             if sim.now() >= next_report && sim.now() < end {
                 next_report = sim.now() + dice.below(2 * gap) + 1;
-                let key = Key(u128::from(dice.below(50)));
+                let key = ModeKey(u128::from(dice.below(50)));
                 let n = 1 + dice.below(3);
                 *told.entry(key).or_default() += n;
                 let what = What::Report(vec![Seg::new(now, n)]);
-                pair.sender.report(&[Entry { key, what }], &add, now);
+                pair.sender.report(&[LinkEntry { key, what }], &add, now);
             }
             pair.sender.handle_timeout(now);
             pair.receiver.handle_timeout(now);
@@ -174,7 +174,7 @@ fn every_report_counts_once_through_loss_copies_disorder_and_partitions() {
             }
             let until = sim.now() + MS;
             while let Some(event) = sim.next(until) {
-                if let Event::Message { to, message, .. } = event {
+                if let SimEvent::Message { to, message, .. } = event {
                     pair.deliver(to, &message, Instant::from_nanos(sim.now()));
                 }
             }

@@ -67,7 +67,7 @@ fn instant_news_decide_as_one_counter_for_any_routing() {
         let mut dice = Dice::new(seed);
         let (shape, limit) = (seed % 3, 1 + dice.below(40));
         let nodes = 1 + any(&mut dice, 6);
-        let mut world = World::new(law(shape, limit), Make::calm(nodes));
+        let mut world = LinkWorld::new(law(shape, limit), Make::calm(nodes));
         let admitted = Vec::new();
         let mut counter = Counter {
             shape,
@@ -79,7 +79,7 @@ fn instant_news_decide_as_one_counter_for_any_routing() {
             world.run(world.now() + dice.below(gap_max));
             let now = world.now();
             let has_room = counter.has_room(now);
-            let is_admitted = world.request(any(&mut dice, nodes), Key(3), 1);
+            let is_admitted = world.request(any(&mut dice, nodes), ModeKey(3), 1);
             world.run(now);
             assert_eq!(is_admitted, has_room, "seed {seed}, step {step}");
             if is_admitted {
@@ -95,15 +95,15 @@ fn nothing_is_refused_through_loss_that_one_counter_would_admit() {
         let mut dice = Dice::new(seed);
         let (shape, limit) = (seed % 3, 1 + dice.below(40));
         let make = Make {
-            weather: Weather {
+            weather: Conditions {
                 loss: 200_000,
                 copies: 200_000,
-                ..Weather::between(MS, 120 * MS)
+                ..Conditions::between(MS, 120 * MS)
             },
             seed,
             ..Make::calm(2 + any(&mut dice, 5))
         };
-        let mut world = World::new(law(shape, limit), make);
+        let mut world = LinkWorld::new(law(shape, limit), make);
         let admitted = Vec::new();
         let mut counter = Counter {
             shape,
@@ -113,7 +113,7 @@ fn nothing_is_refused_through_loss_that_one_counter_would_admit() {
         for step in 0..300 {
             world.run(world.now() + dice.below(SECOND / 2));
             let now = world.now();
-            if world.request(any(&mut dice, make.nodes), Key(3), 1) {
+            if world.request(any(&mut dice, make.nodes), ModeKey(3), 1) {
                 counter.admitted.push(now);
             } else {
                 assert!(!counter.has_room(now), "seed {seed}, step {step}");
@@ -125,10 +125,10 @@ fn nothing_is_refused_through_loss_that_one_counter_would_admit() {
 #[test]
 fn slices_that_are_over_are_forgotten() {
     for shape in 0..3 {
-        let mut world = World::new(law(shape, 20), Make::calm(3));
+        let mut world = LinkWorld::new(law(shape, 20), Make::calm(3));
         for step in 0..60 {
             world.run_for(300);
-            let _ = world.request(step % 3, Key(1), 1);
+            let _ = world.request(step % 3, ModeKey(1), 1);
         }
         world.run_for(3 * PERIOD / MS);
         for node in world.nodes.iter().flatten() {

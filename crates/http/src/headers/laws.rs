@@ -73,7 +73,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((prop_oneof![0..4_u64, Just(9)], wait), 1..24)
 }
 
-fn all_fields(report: &Report<'_>, dialect: Dialect) -> Vec<(&'static str, String)> {
+fn all_fields(report: &LimitReport<'_>, dialect: Dialect) -> Vec<(&'static str, String)> {
     let mut fields = Vec::new();
     report.each_field(dialect, |name, value| {
         fields.push((name, String::from_utf8(value.to_vec()).unwrap()));
@@ -134,7 +134,7 @@ fn parameter(item: &Item, name: char) -> Option<u64> {
 }
 
 /// Every field can be sent, and says what it may.
-fn check(report: &Report<'_>) -> Result<(), TestCaseError> {
+fn check(report: &LimitReport<'_>) -> Result<(), TestCaseError> {
     for dialect in Dialect::ALL {
         let fields = all_fields(report, dialect);
         for (name, value) in &fields {
@@ -178,8 +178,8 @@ proptest! {
         let mut now = Instant::from_nanos(1_800_000_000_123_456_789);
         for (cost, wait) in steps {
             let answer = node.check(Key::Entries(&[("user", "ada")]), Cost::new(cost).unwrap(), now);
-            let report = Report::of(&node, &answer, now);
-            prop_assert_eq!(Some(report.clone()), Report::looked_up(&node, &answer, now), "cost {}, {:?}", cost, answer);
+            let report = LimitReport::of(&node, &answer, now);
+            prop_assert_eq!(Some(report.clone()), LimitReport::looked_up(&node, &answer, now), "cost {}, {:?}", cost, answer);
             check(&report)?;
             if let Some(problem) = report.problem() {
                 let problem: serde_json::Value = serde_json::from_str(&problem).unwrap();
@@ -191,7 +191,7 @@ proptest! {
 
     #[test]
     fn labels_of_any_name_are_one_string(contract in any::<String>(), name in any::<String>()) {
-        let mut value = crate::value::Value::new();
+        let mut value = crate::value::FieldValue::new();
         crate::label::Label::full(&contract, &name).quote(&mut value);
         value.put(b";q=1");
         let items = parsed(std::str::from_utf8(value.as_bytes()).unwrap()).unwrap();

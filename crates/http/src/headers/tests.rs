@@ -57,14 +57,14 @@ fn contracts(text: &str) -> Limiter {
 }
 
 /// Spends `cost` and reports.
-fn report<'k>(limiter: &Limiter, key: impl Into<Key<'k>>, cost: u64) -> Report<'_> {
+fn report<'k>(limiter: &Limiter, key: impl Into<Key<'k>>, cost: u64) -> LimitReport<'_> {
     // A report lasts as long as its answer, and a test forgets none.
     let answer = Box::leak(Box::new(limiter.check(key.into(), cost)));
-    Report::new(limiter, answer)
+    LimitReport::new(limiter, answer)
 }
 
 #[track_caller]
-fn fields(report: &Report<'_>, dialect: Dialect, expected: &[(&str, &str)]) {
+fn fields(report: &LimitReport<'_>, dialect: Dialect, expected: &[(&str, &str)]) {
     let headers = report.headers(dialect);
     let mut found: Vec<_> = headers
         .iter()

@@ -5,7 +5,7 @@
 
 use super::cells::{LIMITED, Making, delay};
 use super::faults::{Trouble, in_nodes, making, on_the_way, together};
-use super::plan::{Cell, Plan};
+use super::plan::{ExperimentCell, ExperimentPlan};
 use super::thesis::{intervals, usual};
 use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
@@ -18,14 +18,14 @@ mod test;
 /// The name it is run by.
 pub(super) const NAME: &str = "bars";
 
-pub(super) fn plan() -> Plan {
+pub(super) fn plan() -> ExperimentPlan {
     let mut cells = sets();
     cells.extend(intervals(&[Counter, Queue, QueueFreq, Links]));
     cells.extend(odd());
     cells.extend(delays());
     cells.extend(faults());
     cells.extend(growth());
-    Plan {
+    ExperimentPlan {
         title: "What must hold".to_owned(),
         about: "Bars that figures of runs can judge, on the sets of the thesis and ours, with and without faults. Laws are \
                 held by property tests."
@@ -36,7 +36,7 @@ pub(super) fn plan() -> Plan {
 
 /// Judges the rows.
 pub(super) fn judge(report: &mut Report) {
-    let judged = |check: &test::Check| check.judge(&report.rows);
+    let judged = |check: &test::BarCheck| check.judge(&report.rows);
     report.bars = list::checks().iter().map(judged).collect();
     let missed: Vec<&str> = report
         .bars
@@ -66,7 +66,7 @@ pub(super) fn judge(report: &mut Report) {
 }
 
 /// The thesis' sets with instant messages.
-fn sets() -> Vec<Cell> {
+fn sets() -> Vec<ExperimentCell> {
     let every = [
         Counter,
         CounterFixed,
@@ -95,7 +95,7 @@ fn sets() -> Vec<Cell> {
 }
 
 /// Pauses, drips, splits and shapes; larger buckets.
-fn odd() -> Vec<Cell> {
+fn odd() -> Vec<ExperimentCell> {
     let one = |name, label, designs: &[Contender]| {
         Making::of(name, label).map(|making| making.plain(designs))
     };
@@ -117,7 +117,7 @@ fn odd() -> Vec<Cell> {
     cells
 }
 
-fn delays() -> Vec<Cell> {
+fn delays() -> Vec<ExperimentCell> {
     let one = |millis: u64| {
         let making = Making::of("b-extreme", "B-extreme")?;
         let making = making.labelled(format!("B-extreme, {millis} ms"), "");
@@ -126,7 +126,7 @@ fn delays() -> Vec<Cell> {
     [5, 50, 150].into_iter().filter_map(one).collect()
 }
 
-fn faults() -> Vec<Cell> {
+fn faults() -> Vec<ExperimentCell> {
     let judged = |trouble: &Trouble| !matches!(trouble.name, "none" | "50 % loss");
     let mut troubles: Vec<Trouble> = on_the_way().into_iter().filter(judged).collect();
     troubles.extend(in_nodes());
@@ -138,7 +138,7 @@ fn faults() -> Vec<Cell> {
     troubles.iter().flat_map(all).collect()
 }
 
-fn growth() -> Vec<Cell> {
+fn growth() -> Vec<ExperimentCell> {
     let one = |(nodes, seeds): (u16, u64)| {
         let making = Making::of("b-substantial", "B-substantial")?;
         let making = making

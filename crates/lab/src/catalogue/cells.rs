@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tollgate_gossip::{Bucket, Knobs};
 use tollgate_limit::Span;
 
-use super::plan::{Cell, Variant};
+use super::plan::{ExperimentCell, Variant};
 use super::told;
 use crate::contender::Contender;
-use crate::report::{Reported, Source};
+use crate::report::{FigureSource, Reported};
 use crate::sets::{Set, set};
-use crate::world::{Cluster, Fault};
+use crate::world::{Cluster, WorldFault};
 
 /// The three sets of one user that is limited.
 pub(super) const LIMITED: [(&str, &str); 3] = [
@@ -48,7 +48,7 @@ impl Making {
 
     /// The same under another label, with what the table says of that.
     pub(super) fn labelled(mut self, label: String, table: &str) -> Self {
-        self.told = told::told(Source::Reference, table, &label);
+        self.told = told::told(FigureSource::Reference, table, &label);
         self.label = label;
         self
     }
@@ -63,15 +63,15 @@ impl Making {
     }
 
     /// The same where that goes wrong too. Nodes are told how long messages take.
-    pub(super) fn with(mut self, fault: Fault) -> Self {
-        if let Fault::Delay { base, .. } = fault {
+    pub(super) fn with(mut self, fault: WorldFault) -> Self {
+        if let WorldFault::Delay { base, .. } = fault {
             self.cluster.knobs.delay = base;
         }
         self.cluster.faults.push(fault);
         self
     }
 
-    pub(super) fn with_all(self, faults: &[Fault]) -> Self {
+    pub(super) fn with_all(self, faults: &[WorldFault]) -> Self {
         faults.iter().cloned().fold(self, Self::with)
     }
 
@@ -87,14 +87,14 @@ impl Making {
     }
 
     /// The cell, with designs as they are.
-    pub(super) fn plain(self, designs: &[Contender]) -> Cell {
+    pub(super) fn plain(self, designs: &[Contender]) -> ExperimentCell {
         let variants = designs.iter().copied().map(Variant::plain).collect();
         self.variants(variants)
     }
 
-    pub(super) fn variants(self, variants: Vec<Variant>) -> Cell {
+    pub(super) fn variants(self, variants: Vec<Variant>) -> ExperimentCell {
         let (set, bucket, nodes) = (self.set, self.cluster.bucket, self.cluster.nodes);
-        Cell {
+        ExperimentCell {
             set: self.label,
             place: self.place,
             arrivals: Arc::new(move |seed| set.trace(bucket, nodes, seed).into()),
@@ -127,21 +127,21 @@ pub(super) const fn ms(millis: u64) -> Span {
 }
 
 /// Every message takes that long.
-pub(super) const fn delay(millis: u64) -> Fault {
-    Fault::Delay {
+pub(super) const fn delay(millis: u64) -> WorldFault {
+    WorldFault::Delay {
         base: ms(millis),
         jitter: Span::ZERO,
     }
 }
 
 /// A node restarts at once, without its memory.
-pub(super) const fn crash(node: u16, at_s: u64) -> Fault {
+pub(super) const fn crash(node: u16, at_s: u64) -> WorldFault {
     outage(node, ms(at_s * 1000), Span::ZERO)
 }
 
 /// A node is gone for a while and comes back without its memory.
-pub(super) const fn outage(node: u16, at: Span, outage: Span) -> Fault {
-    Fault::Crash {
+pub(super) const fn outage(node: u16, at: Span, outage: Span) -> WorldFault {
+    WorldFault::Crash {
         node,
         at,
         outage,

@@ -3,23 +3,23 @@
 //! Not here: faults that are turned up step by step.
 
 use super::cells::{LIMITED, Making, crash, delay, ms, outage};
-use super::plan::{Cell, Plan, Variant};
+use super::plan::{ExperimentCell, ExperimentPlan, Variant};
 use super::sweeps::reordering;
 use super::thesis::usual;
 use super::told_faults::FAULTS;
 use crate::contender::Contender::{self, Counter, Links, QueueFreq};
-use crate::world::{Fault, Routing};
+use crate::world::{Routing, WorldFault};
 
 /// A fault by name.
 pub(super) struct Trouble {
     pub(super) name: &'static str,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<WorldFault>,
     pub(super) routing: Routing,
     /// Whether a node dies when the bucket runs out, which is not at the same time in every set.
     pub(super) kills: bool,
 }
 
-fn trouble(name: &'static str, faults: Vec<Fault>) -> Trouble {
+fn trouble(name: &'static str, faults: Vec<WorldFault>) -> Trouble {
     Trouble {
         name,
         faults,
@@ -36,14 +36,17 @@ pub(super) fn on_the_way() -> Vec<Trouble> {
     };
     vec![
         trouble("none", vec![delay(5)]),
-        trouble("5 % loss", vec![delay(5), Fault::Loss(50_000)]),
-        trouble("20 % loss", vec![delay(5), Fault::Loss(200_000)]),
-        trouble("50 % loss", vec![delay(5), Fault::Loss(500_000)]),
+        trouble("5 % loss", vec![delay(5), WorldFault::Loss(50_000)]),
+        trouble("20 % loss", vec![delay(5), WorldFault::Loss(200_000)]),
+        trouble("50 % loss", vec![delay(5), WorldFault::Loss(500_000)]),
         trouble(
             "20 % twice, 40 ms reordering",
-            vec![reordering(5, ms(40)), Fault::Duplication(200_000)],
+            vec![reordering(5, ms(40)), WorldFault::Duplication(200_000)],
         ),
-        trouble("clocks off by 50 ms", vec![delay(5), Fault::Skew(ms(50))]),
+        trouble(
+            "clocks off by 50 ms",
+            vec![delay(5), WorldFault::Skew(ms(50))],
+        ),
         half,
     ]
 }
@@ -90,16 +93,16 @@ pub(super) fn together() -> Trouble {
         "all together",
         vec![
             reordering(5, ms(40)),
-            Fault::Loss(50_000),
-            Fault::Duplication(200_000),
-            Fault::Skew(ms(50)),
+            WorldFault::Loss(50_000),
+            WorldFault::Duplication(200_000),
+            WorldFault::Skew(ms(50)),
             crash(SOME, 30),
         ],
     )
 }
 
-pub(super) fn crashes() -> Plan {
-    Plan {
+pub(super) fn crashes() -> ExperimentPlan {
+    ExperimentPlan {
         title: "Nodes that lose their memory, or are gone for a while".to_owned(),
         about: "Nodes restart empty at once, or come back empty after twenty seconds; their requests go to a neighbour \
                 meanwhile. Messages take 5 ms."
@@ -108,11 +111,11 @@ pub(super) fn crashes() -> Plan {
     }
 }
 
-pub(super) fn all() -> Plan {
+pub(super) fn all() -> ExperimentPlan {
     let mut troubles = on_the_way();
     troubles.extend(in_nodes());
     troubles.push(together());
-    Plan {
+    ExperimentPlan {
         title: "Loss, duplication, reordering, skew, crashes, and all together".to_owned(),
         about:
             "The three limited users of set B under everything that goes wrong. Messages take 5 ms."
@@ -121,8 +124,8 @@ pub(super) fn all() -> Plan {
     }
 }
 
-fn cells(troubles: &[Trouble], designs: &[Contender]) -> Vec<Cell> {
-    let of_trouble = |trouble: &Trouble| -> Vec<Cell> {
+fn cells(troubles: &[Trouble], designs: &[Contender]) -> Vec<ExperimentCell> {
+    let of_trouble = |trouble: &Trouble| -> Vec<ExperimentCell> {
         let one = |(name, label)| {
             let making = making(name, label, trouble)?;
             let bare = super::others::bare(&making);

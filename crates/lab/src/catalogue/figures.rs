@@ -5,8 +5,8 @@
 #![allow(clippy::cast_precision_loss, reason = "plots")]
 
 use super::words;
-use crate::report::{Column, Figure, Line, Row, Source};
-use crate::world::{Curves, Outcome};
+use crate::report::{Column, FigureSource, Line, PlotFigure, Row};
+use crate::world::{Curves, RunOutcome};
 
 /// A way to look at rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum View {
 const POINTS_MAX: usize = 240;
 
 /// The plots of one view. `places` says where each row stands in plots over a parameter.
-pub(super) fn draw(view: View, rows: &[Row], places: &[Option<(String, f64)>]) -> Vec<Figure> {
+pub(super) fn draw(view: View, rows: &[Row], places: &[Option<(String, f64)>]) -> Vec<PlotFigure> {
     if let View::Over(column, label) = view {
         return sweep(column, label, rows, places);
     }
@@ -60,7 +60,7 @@ fn sets(rows: &[Row]) -> Vec<Vec<&Row>> {
     sets
 }
 
-fn over_time(view: View, rows: &[&Row]) -> Option<Figure> {
+fn over_time(view: View, rows: &[&Row]) -> Option<PlotFigure> {
     let first = rows.first()?;
     let scale = scale(view, rows);
     let mut lines = backdrop(view, first);
@@ -79,7 +79,7 @@ fn over_time(view: View, rows: &[&Row]) -> Option<Figure> {
         level_out(&mut lines);
     }
     let (name, what, y_label) = labels(view);
-    (!lines.is_empty()).then(|| Figure {
+    (!lines.is_empty()).then(|| PlotFigure {
         name: format!("{name}-{}", slug(&first.set)),
         title: format!("{}: {what}{}", first.set, extremes(view, &lines)),
         x_label: "time, s".to_owned(),
@@ -93,7 +93,7 @@ fn over_time(view: View, rows: &[&Row]) -> Option<Figure> {
                 | View::BandwidthShare
         ) && is_steep(&lines),
         lines,
-        ..Figure::default()
+        ..PlotFigure::default()
     })
 }
 
@@ -195,7 +195,7 @@ fn scale(view: View, rows: &[&Row]) -> f64 {
 }
 
 /// The mean curve of some runs.
-fn curve(view: View, runs: &[Outcome], scale: f64) -> Vec<(f64, f64)> {
+fn curve(view: View, runs: &[RunOutcome], scale: f64) -> Vec<(f64, f64)> {
     match view {
         View::Rejections | View::Refusals => {
             mean(runs, scale, &|curves, at| level(&curves.rejected, at))
@@ -220,9 +220,9 @@ fn level(curve: &[u64], at: usize) -> f64 {
     curve.get(at).or(curve.last()).copied().unwrap_or(0) as f64
 }
 
-fn mean(runs: &[Outcome], scale: f64, pick: &dyn Fn(&Curves, usize) -> f64) -> Vec<(f64, f64)> {
+fn mean(runs: &[RunOutcome], scale: f64, pick: &dyn Fn(&Curves, usize) -> f64) -> Vec<(f64, f64)> {
     // The batch keeps the curves of the first seeds only.
-    let drawn = |run: &&Outcome| !run.curves.requests.is_empty();
+    let drawn = |run: &&RunOutcome| !run.curves.requests.is_empty();
     let curves = || runs.iter().filter(drawn).map(|run| &run.curves);
     let len = curves().map(|curves| curves.requests.len()).max();
     let step_s = curves().map(|curves| curves.step_s).fold(0.0, f64::max);
@@ -277,7 +277,7 @@ fn sweep(
     label: &str,
     rows: &[Row],
     places: &[Option<(String, f64)>],
-) -> Vec<Figure> {
+) -> Vec<PlotFigure> {
     let standing: Vec<_> = rows
         .iter()
         .zip(places)
@@ -300,7 +300,7 @@ fn sweep(
     series.iter().filter_map(of_series).collect()
 }
 
-fn plot(column: Column, label: &str, series: &str, rows: &[(&Row, f64)]) -> Option<Figure> {
+fn plot(column: Column, label: &str, series: &str, rows: &[(&Row, f64)]) -> Option<PlotFigure> {
     let mut lines: Vec<Line> = Vec::new();
     for (row, x) in rows {
         let measured = row.column(column).map(|spread| spread.mean);
@@ -319,7 +319,7 @@ fn plot(column: Column, label: &str, series: &str, rows: &[(&Row, f64)]) -> Opti
     let (least, most) = (ys().fold(f64::INFINITY, f64::min), ys().fold(0.0, f64::max));
     let xs = || rows.iter().map(|(_, x)| *x);
     let (near, far) = (xs().fold(f64::INFINITY, f64::min), xs().fold(0.0, f64::max));
-    (lines.len() > 1 || rows.len() > 1).then(|| Figure {
+    (lines.len() > 1 || rows.len() > 1).then(|| PlotFigure {
         name: format!("{}-{}", column.name(), slug(series)),
         title: format!("{series}: {}{}", column_words(column), ends(&lines)),
         x_label: label.to_owned(),
@@ -365,10 +365,10 @@ fn extend(lines: &mut Vec<Line>, name: &str, is_reference: bool, point: Option<(
 }
 
 /// Who reports, in a word.
-pub(super) fn source(source: Source) -> &'static str {
+pub(super) fn source(source: FigureSource) -> &'static str {
     match source {
-        Source::Thesis => "thesis",
-        Source::Reference => "reference",
+        FigureSource::Thesis => "thesis",
+        FigureSource::Reference => "reference",
     }
 }
 

@@ -19,7 +19,7 @@ mod told_sweeps;
 mod words;
 
 pub use figures::View;
-pub use plan::{Arrivals, Cell, Plan, Variant};
+pub use plan::{ArrivalSource, ExperimentCell, ExperimentPlan, Variant};
 
 use crate::contender::Contender;
 use crate::membership;
@@ -48,15 +48,15 @@ pub struct Experiment {
 #[derive(Clone, Copy)]
 enum Work {
     /// Designs of gossip.
-    Gossip(fn() -> Plan),
+    Gossip(fn() -> ExperimentPlan),
     /// Designs that pass supply, over so many seeds.
-    Supply(fn(u64, &Ask<'_>) -> Report),
+    Supply(fn(u64, &RunRequest<'_>) -> Report),
     /// Something that is no design, over so many seeds.
-    Other(fn(u64, &Ask<'_>) -> Report),
+    Other(fn(u64, &RunRequest<'_>) -> Report),
 }
 
 /// How an experiment is run.
-pub struct Ask<'a> {
+pub struct RunRequest<'a> {
     /// The first seed.
     pub first: u64,
     /// How many seeds; `None` for the experiment's own choice.
@@ -73,7 +73,7 @@ pub struct Ask<'a> {
 
 impl Experiment {
     /// What it runs, for those who run it elsewhere.
-    pub fn cells(&self) -> Vec<Cell> {
+    pub fn cells(&self) -> Vec<ExperimentCell> {
         match self.work {
             Work::Gossip(plan) => plan().cells,
             Work::Supply(_) | Work::Other(_) => Vec::new(),
@@ -86,7 +86,7 @@ impl Experiment {
     }
 
     /// Runs it.
-    pub fn run(&self, ask: &Ask<'_>) -> Result<Report, BadWorld> {
+    pub fn run(&self, ask: &RunRequest<'_>) -> Result<Report, BadWorld> {
         let seeds = ask.seeds.unwrap_or(self.seeds);
         let mut report = match self.work {
             Work::Gossip(plan) => plan().run(seeds, ask)?,
@@ -120,7 +120,7 @@ const fn usual(
     subject: &Subject,
     seeds: u64,
     takes: &'static str,
-    plan: fn() -> Plan,
+    plan: fn() -> ExperimentPlan,
 ) -> Experiment {
     Experiment {
         name: subject.name,
@@ -139,7 +139,7 @@ const fn supply(
     about: &'static str,
     seeds: u64,
     takes: &'static str,
-    run: fn(u64, &Ask<'_>) -> Report,
+    run: fn(u64, &RunRequest<'_>) -> Report,
 ) -> Experiment {
     Experiment {
         name,

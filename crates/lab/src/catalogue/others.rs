@@ -6,18 +6,18 @@ use tollgate_gossip::Ratio;
 
 use super::cells::{LIMITED, Making};
 use super::figures::View;
-use super::plan::{Plan, Variant};
+use super::plan::{ExperimentPlan, Variant};
 use super::thesis::{CURVES, usual};
 use crate::contender::Contender::{self, Counter, CounterFixed, Links, QueueFreq};
 
-pub(super) fn drip() -> Plan {
+pub(super) fn drip() -> ExperimentPlan {
     let names = [
         ("drip-1.11", "drip at 1.11"),
         ("drip-1.5", "drip at 1.5"),
         ("drip-2.2", "drip at 2.2"),
         ("drip-5", "drip at 5"),
     ];
-    Plan {
+    ExperimentPlan {
         title: "A user a little above the refill".to_owned(),
         about: "Requests at a fixed rate, in multiples of the refill, until well after the bucket ran out. Spread over 30 \
                 nodes, each sees hardly anything."
@@ -26,8 +26,8 @@ pub(super) fn drip() -> Plan {
     }
 }
 
-pub(super) fn idle() -> Plan {
-    Plan {
+pub(super) fn idle() -> ExperimentPlan {
+    ExperimentPlan {
         title: "Long pauses, then a burst".to_owned(),
         about: "Three single requests 1000 s apart, then five bursts in ten seconds. A limit that adds up its refills has \
                 grown to several buckets by then."
@@ -36,8 +36,8 @@ pub(super) fn idle() -> Plan {
     }
 }
 
-pub(super) fn split() -> Plan {
-    Plan {
+pub(super) fn split() -> ExperimentPlan {
+    ExperimentPlan {
         title: "Half of the nodes see what looks harmless".to_owned(),
         about: "Half of the nodes get their exact share of the refill and half get twice that, for 1000 s; then three \
                 bursts come."
@@ -46,27 +46,27 @@ pub(super) fn split() -> Plan {
     }
 }
 
-pub(super) fn shapes() -> Plan {
+pub(super) fn shapes() -> ExperimentPlan {
     let names = [("mob", "mob"), ("two", "two"), ("drip", "drip")];
-    Plan {
+    ExperimentPlan {
         title: "A mob, two users in turn, a steady drip".to_owned(),
         about: "Shapes of traffic that no design was tuned on.".to_owned(),
         ..some(&names, &[Counter, Links], &CURVES)
     }
 }
 
-fn some(names: &[(&str, &str)], designs: &[Contender], views: &[View]) -> Plan {
+fn some(names: &[(&str, &str)], designs: &[Contender], views: &[View]) -> ExperimentPlan {
     let cells = names
         .iter()
         .filter_map(|(name, label)| Making::of(name, label));
     usual(cells.map(|making| making.plain(designs)).collect(), views)
 }
 
-pub(super) fn variants() -> Plan {
+pub(super) fn variants() -> ExperimentPlan {
     let cells = LIMITED
         .iter()
         .filter_map(|(name, label)| Making::of(name, label));
-    Plan {
+    ExperimentPlan {
         title: "Links with other knobs".to_owned(),
         about: "Beta is how much of the room a node keeps to itself; bare is without copies."
             .to_owned(),

@@ -4,7 +4,7 @@
 
 use super::cells::{Making, ms};
 use super::figures::View;
-use super::plan::{Plan, Variant};
+use super::plan::{ExperimentPlan, Variant};
 use super::thesis::usual;
 use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
@@ -25,10 +25,10 @@ struct Picture<'a> {
     about: &'a str,
 }
 
-fn draw(picture: &Picture<'_>) -> Plan {
+fn draw(picture: &Picture<'_>) -> ExperimentPlan {
     let (name, label) = picture.set;
     let cells = Making::of(name, label).map(|making| making.plain(picture.designs));
-    Plan {
+    ExperimentPlan {
         title: format!("Figure 5.{}: {}", picture.number, picture.about),
         about: format!(
             "{label} under the parameters of the thesis' figure 5.{}.",
@@ -38,7 +38,7 @@ fn draw(picture: &Picture<'_>) -> Plan {
     }
 }
 
-pub(super) fn f1() -> Plan {
+pub(super) fn f1() -> ExperimentPlan {
     draw(&Picture {
         number: 1,
         set: ("a", "A"),
@@ -48,14 +48,14 @@ pub(super) fn f1() -> Plan {
     })
 }
 
-pub(super) fn f2() -> Plan {
+pub(super) fn f2() -> ExperimentPlan {
     let cell = Making::of("a", "A").map(|making| {
         let alone = making.labelled("A, one node".to_owned(), "");
         alone
             .cluster(|cluster| cluster.nodes = 1)
             .plain(&[CounterFixed, Queue])
     });
-    Plan {
+    ExperimentPlan {
         title: "Figure 5.2: counter and queue on one node".to_owned(),
         about: "A cluster of one node is a central system: both forms of the bucket should reject the same requests."
             .to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn f2() -> Plan {
     }
 }
 
-pub(super) fn f3() -> Plan {
+pub(super) fn f3() -> ExperimentPlan {
     draw(&Picture {
         number: 3,
         set: ("a", "A"),
@@ -73,7 +73,7 @@ pub(super) fn f3() -> Plan {
     })
 }
 
-pub(super) fn f4() -> Plan {
+pub(super) fn f4() -> ExperimentPlan {
     draw(&Picture {
         number: 4,
         set: ("a", "A"),
@@ -83,31 +83,31 @@ pub(super) fn f4() -> Plan {
     })
 }
 
-pub(super) fn f5() -> Plan {
+pub(super) fn f5() -> ExperimentPlan {
     precision(5, ("b-extreme", "B-extreme"))
 }
 
-pub(super) fn f6() -> Plan {
+pub(super) fn f6() -> ExperimentPlan {
     cost(6, ("b-extreme", "B-extreme"))
 }
 
-pub(super) fn f7() -> Plan {
+pub(super) fn f7() -> ExperimentPlan {
     precision(7, ("b-substantial", "B-substantial"))
 }
 
-pub(super) fn f8() -> Plan {
+pub(super) fn f8() -> ExperimentPlan {
     cost(8, ("b-substantial", "B-substantial"))
 }
 
-pub(super) fn f9() -> Plan {
+pub(super) fn f9() -> ExperimentPlan {
     precision(9, ("b-barely", "B-barely"))
 }
 
-pub(super) fn f10() -> Plan {
+pub(super) fn f10() -> ExperimentPlan {
     cost(10, ("b-barely", "B-barely"))
 }
 
-pub(super) fn f11() -> Plan {
+pub(super) fn f11() -> ExperimentPlan {
     draw(&Picture {
         number: 11,
         set: ("b-calm", "B-calm"),
@@ -117,7 +117,7 @@ pub(super) fn f11() -> Plan {
     })
 }
 
-pub(super) fn f12() -> Plan {
+pub(super) fn f12() -> ExperimentPlan {
     draw(&Picture {
         number: 12,
         set: ("b-calm", "B-calm"),
@@ -127,7 +127,7 @@ pub(super) fn f12() -> Plan {
     })
 }
 
-pub(super) fn f13() -> Plan {
+pub(super) fn f13() -> ExperimentPlan {
     draw(&Picture {
         number: 13,
         set: ("c", "C"),
@@ -137,7 +137,7 @@ pub(super) fn f13() -> Plan {
     })
 }
 
-pub(super) fn f14() -> Plan {
+pub(super) fn f14() -> ExperimentPlan {
     draw(&Picture {
         number: 14,
         set: ("c", "C"),
@@ -147,7 +147,7 @@ pub(super) fn f14() -> Plan {
     })
 }
 
-pub(super) fn f15() -> Plan {
+pub(super) fn f15() -> ExperimentPlan {
     let cell = Making::of("d", "D").map(|making| {
         let every = |design: Contender| {
             [300, 450, 900].map(|millis| {
@@ -160,7 +160,7 @@ pub(super) fn f15() -> Plan {
         variants.push(Variant::plain(Links));
         making.clone().variants(variants)
     });
-    Plan {
+    ExperimentPlan {
         title: "Figure 5.15: the queue under three gossip intervals".to_owned(),
         about: "The longer the interval, the later the queue notices a user slightly above the \
                 refill, if at all. Links speak when they must, whatever the interval."
@@ -169,7 +169,7 @@ pub(super) fn f15() -> Plan {
     }
 }
 
-fn precision(number: u8, set: (&str, &str)) -> Plan {
+fn precision(number: u8, set: (&str, &str)) -> ExperimentPlan {
     draw(&Picture {
         number,
         set,
@@ -179,7 +179,7 @@ fn precision(number: u8, set: (&str, &str)) -> Plan {
     })
 }
 
-fn cost(number: u8, set: (&str, &str)) -> Plan {
+fn cost(number: u8, set: (&str, &str)) -> ExperimentPlan {
     draw(&Picture {
         number,
         set,

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_gossip::Knobs;
 
-use super::Ask;
+use super::RunRequest;
 use super::figures::{View, draw};
 use super::words;
 use crate::contender::Contender;
-use crate::report::{Figure, Report, Reported, Row};
-use crate::run::{Batch, Job, run_batch};
+use crate::report::{PlotFigure, Report, Reported, Row};
+use crate::run::{Job, RunBatch, run_batch};
 use crate::world::{BadWorld, Cluster, Request};
 
 /// Makes the traffic of a seed.
-pub type Arrivals = Arc<dyn Fn(u64) -> Arc<[Request]> + Send + Sync>;
+pub type ArrivalSource = Arc<dyn Fn(u64) -> Arc<[Request]> + Send + Sync>;
 
 /// What an experiment runs, and how its result is shown.
-pub struct Plan {
+pub struct ExperimentPlan {
     /// The name in reports.
     pub name: String,
     /// What it shows, as a headline.
@@ -29,20 +29,20 @@ pub struct Plan {
     /// What it is run with, in the order to print.
     pub parameters: Vec<(String, String)>,
     /// What is run.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ExperimentCell>,
     /// What is drawn.
     pub views: Vec<View>,
 }
 
 /// Some traffic in some cluster, and the designs that are put to the test there.
 #[derive(Clone)]
-pub struct Cell {
+pub struct ExperimentCell {
     /// The name of the row.
     pub set: String,
     /// The line in plots over a parameter, and the place on it.
     pub place: Option<(String, f64)>,
     /// The traffic.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalSource,
     /// The nodes and what is between them.
     pub cluster: Cluster,
     /// What is put to the test.
@@ -53,7 +53,7 @@ pub struct Cell {
     pub seeds_max: Option<u64>,
 }
 
-impl Cell {
+impl ExperimentCell {
     /// The same for so many seeds at most.
     #[must_use]
     pub fn at_most(self, seeds: u64) -> Self {
@@ -89,7 +89,7 @@ impl Variant {
         }
     }
 
-    fn cluster(&self, cell: &Cell) -> Cluster {
+    fn cluster(&self, cell: &ExperimentCell) -> Cluster {
         let mut cluster = cell.cluster.clone();
         if let Some(knobs) = &self.knobs {
             cluster.knobs = knobs.clone();
@@ -98,9 +98,9 @@ impl Variant {
     }
 }
 
-impl Plan {
+impl ExperimentPlan {
     /// Runs everything and reports.
-    pub fn run(mut self, seeds: u64, ask: &Ask<'_>) -> Result<Report, BadWorld> {
+    pub fn run(mut self, seeds: u64, ask: &RunRequest<'_>) -> Result<Report, BadWorld> {
         if let Some(designs) = ask.designs {
             for cell in &mut self.cells {
                 cell.variants = chosen(&cell.variants, designs);
@@ -119,11 +119,12 @@ impl Plan {
 
     /// How many runs that are.
     fn runs(&self, seeds: u64) -> u64 {
-        let of_cell = |cell: &Cell| (cell.variants.len() as u64).saturating_mul(cell.seeds(seeds));
+        let of_cell =
+            |cell: &ExperimentCell| (cell.variants.len() as u64).saturating_mul(cell.seeds(seeds));
         self.cells.iter().map(of_cell).sum()
     }
 
-    fn rows(&self, seeds: u64, ask: &Ask<'_>) -> Result<Vec<Row>, BadWorld> {
+    fn rows(&self, seeds: u64, ask: &RunRequest<'_>) -> Result<Vec<Row>, BadWorld> {
         let (done, of) = (AtomicU64::new(0), self.runs(seeds));
         (ask.progress)(0, of);
         let progress = |count: u64| {
@@ -134,7 +135,7 @@ impl Plan {
         let mut rows = Vec::with_capacity(pairs.len());
         // Cells for fewer seeds than their neighbours are a batch of their own.
         for alike in pairs.chunk_by(|a, b| a.0.seeds(seeds) == b.0.seeds(seeds)) {
-            let batch = Batch {
+            let batch = RunBatch {
                 jobs: alike
                     .iter()
                     .map(|(cell, variant)| job(cell, variant))
@@ -154,7 +155,7 @@ impl Plan {
     }
 
     /// Every cell with every variant in it, in the order of the rows.
-    fn pairs(&self) -> Vec<(&Cell, &Variant)> {
+    fn pairs(&self) -> Vec<(&ExperimentCell, &Variant)> {
         let of_cell = |cell| -> Vec<_> { variants_of(cell).collect() };
         self.cells.iter().flat_map(of_cell).collect()
     }
@@ -166,7 +167,7 @@ impl Plan {
             .map(|(cell, _)| cell.place.clone())
             .collect();
         let draw_view = |view: &View| draw(*view, &rows, &places);
-        let mut figures: Vec<Figure> = self.views.iter().flat_map(draw_view).collect();
+        let mut figures: Vec<PlotFigure> = self.views.iter().flat_map(draw_view).collect();
         by_set(&mut figures);
         let conclusion = words::conclude(&rows);
         let mut parameters = vec![
@@ -188,8 +189,8 @@ impl Plan {
 }
 
 /// What is about one set stands together.
-fn by_set(figures: &mut [Figure]) {
-    let set = |figure: &Figure| figure.title.split(':').next().unwrap_or("").to_owned();
+fn by_set(figures: &mut [PlotFigure]) {
+    let set = |figure: &PlotFigure| figure.title.split(':').next().unwrap_or("").to_owned();
     let mut order: Vec<String> = Vec::new();
     for name in figures.iter().map(set) {
         if !order.contains(&name) {
@@ -199,7 +200,7 @@ fn by_set(figures: &mut [Figure]) {
     figures.sort_by_key(|figure| order.iter().position(|name| *name == set(figure)));
 }
 
-fn job<'a>(cell: &'a Cell, variant: &Variant) -> Job<'a> {
+fn job<'a>(cell: &'a ExperimentCell, variant: &Variant) -> Job<'a> {
     Job {
         set: cell.set.clone(),
         contender: variant.contender,
@@ -208,7 +209,7 @@ fn job<'a>(cell: &'a Cell, variant: &Variant) -> Job<'a> {
     }
 }
 
-fn variants_of(cell: &Cell) -> impl Iterator<Item = (&Cell, &Variant)> {
+fn variants_of(cell: &ExperimentCell) -> impl Iterator<Item = (&ExperimentCell, &Variant)> {
     cell.variants.iter().map(move |variant| (cell, variant))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: what they run.
 
-use super::{Ask, Experiment, Work};
+use super::{Experiment, RunRequest, Work};
 use crate::report::Report;
 use crate::split;
 
@@ -13,7 +13,7 @@ const fn one(
     about: &'static str,
     seeds: u64,
     takes: &'static str,
-    run: fn(u64, &Ask<'_>) -> Report,
+    run: fn(u64, &RunRequest<'_>) -> Report,
 ) -> Experiment {
     Experiment {
         name,

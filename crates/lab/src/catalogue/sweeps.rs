@@ -8,14 +8,14 @@ use tollgate_limit::Span;
 
 use super::cells::{LIMITED, Making, delay, ms};
 use super::figures::View;
-use super::plan::{Cell, Plan};
+use super::plan::{ExperimentCell, ExperimentPlan};
 use super::thesis::usual;
 use super::told_sweeps::SWEEPS;
 use crate::contender::Contender::{Counter, Links, QueueFreq, QueueFreqLinf};
 use crate::report::Column;
-use crate::world::Fault;
+use crate::world::WorldFault;
 
-pub(super) fn growth() -> Plan {
+pub(super) fn growth() -> ExperimentPlan {
     let mut cells = Vec::new();
     for per_node in [10, 3] {
         for nodes in [10u16, 30, 100, 300] {
@@ -32,14 +32,14 @@ pub(super) fn growth() -> Plan {
             }));
         }
     }
-    Plan {
+    ExperimentPlan {
         title: "10 to 300 nodes".to_owned(),
         about: "B-substantial on more and more nodes, with buckets of ten and of three tokens per node.".to_owned(),
         ..usual(cells, &over("nodes", &[Column::Bytes, Column::State, Column::Busiest, Column::Over]))
     }
 }
 
-pub(super) fn small() -> Plan {
+pub(super) fn small() -> ExperimentPlan {
     let mut cells = Vec::new();
     for per_node in [1, 3, 10, 30] {
         for nodes in [2u16, 3, 5, 7, 10, 20] {
@@ -52,7 +52,7 @@ pub(super) fn small() -> Plan {
             }));
         }
     }
-    Plan {
+    ExperimentPlan {
         title: "2 to 20 nodes".to_owned(),
         about: "B-substantial on few nodes, with buckets of one to thirty tokens per node."
             .to_owned(),
@@ -64,7 +64,7 @@ fn sized(nodes: u16, burst: u64) -> Option<Making> {
     Making::of("b-substantial", "B-substantial").map(|making| making.sized(nodes, burst))
 }
 
-pub(super) fn capacity() -> Plan {
+pub(super) fn capacity() -> ExperimentPlan {
     let mut cells = Vec::new();
     for (name, label) in LIMITED {
         for burst in [90u64, 150, 300, 900, 3000] {
@@ -83,7 +83,7 @@ pub(super) fn capacity() -> Plan {
             }));
         }
     }
-    Plan {
+    ExperimentPlan {
         title: "Buckets of 3 to 100 tokens per node".to_owned(),
         about: "The three limited users of set B with smaller and larger buckets on 30 nodes."
             .to_owned(),
@@ -97,7 +97,7 @@ pub(super) fn capacity() -> Plan {
     }
 }
 
-pub(super) fn delays() -> Plan {
+pub(super) fn delays() -> ExperimentPlan {
     let cell = |(name, label): (&str, &str), millis: u64| {
         let making = Making::of(name, label)?;
         let making = making.labelled(format!("{label}, {millis} ms"), SWEEPS);
@@ -110,7 +110,7 @@ pub(super) fn delays() -> Plan {
         };
         Some(making.plain(&[thesis, &[Links]].concat()))
     };
-    Plan {
+    ExperimentPlan {
         title: "Messages that take up to 200 ms".to_owned(),
         about: "Every message takes that long, one way. Who answers at once must admit what others admitted meanwhile."
             .to_owned(),
@@ -121,7 +121,7 @@ pub(super) fn delays() -> Plan {
     }
 }
 
-pub(super) fn losses() -> Plan {
+pub(super) fn losses() -> ExperimentPlan {
     let cell = |(name, label): (&str, &str), percent: u64| {
         let making = Making::of(name, label)?;
         let fault = match percent {
@@ -133,11 +133,11 @@ pub(super) fn losses() -> Plan {
         let millionths = u32::try_from(percent * 10_000).unwrap_or(0);
         Some(
             making
-                .with(Fault::Loss(millionths))
+                .with(WorldFault::Loss(millionths))
                 .plain(&[Counter, Links]),
         )
     };
-    Plan {
+    ExperimentPlan {
         title: "Up to all messages lost".to_owned(),
         about: "Every message takes 5 ms and is lost with that probability.".to_owned(),
         ..usual(
@@ -147,7 +147,7 @@ pub(super) fn losses() -> Plan {
     }
 }
 
-pub(super) fn skews() -> Plan {
+pub(super) fn skews() -> ExperimentPlan {
     let cell = |(name, label): (&str, &str), millis: u64| {
         let making = Making::of(name, label)?;
         let set = match millis {
@@ -155,10 +155,10 @@ pub(super) fn skews() -> Plan {
             millis => format!("{label}, clocks off by {millis} ms"),
         };
         let making = making.labelled(set, super::told_faults::FAULTS);
-        let making = making.with(delay(5)).with(Fault::Skew(ms(millis)));
+        let making = making.with(delay(5)).with(WorldFault::Skew(ms(millis)));
         Some(making.at(label, millis as f64).plain(&[Counter, Links]))
     };
-    Plan {
+    ExperimentPlan {
         title: "Clocks that are off by up to a second".to_owned(),
         about: "Each node's clock is off by a fixed amount, up to that much either way; messages take 5 ms.".to_owned(),
         ..usual(
@@ -169,10 +169,10 @@ pub(super) fn skews() -> Plan {
 }
 
 /// Makes the cell of a set, by its name and its label, for a value.
-type Make<'a> = dyn Fn((&str, &str), u64) -> Option<Cell> + 'a;
+type Make<'a> = dyn Fn((&str, &str), u64) -> Option<ExperimentCell> + 'a;
 
 /// A cell for each limited user of set B and each value.
-fn each(values: &[u64], cell: &Make<'_>) -> Vec<Cell> {
+fn each(values: &[u64], cell: &Make<'_>) -> Vec<ExperimentCell> {
     let of_set = |set| values.iter().filter_map(move |value| cell(set, *value));
     LIMITED.into_iter().flat_map(of_set).collect()
 }
@@ -185,8 +185,8 @@ fn over(label: &'static str, columns: &[Column]) -> Vec<View> {
 }
 
 /// Messages take that long and up to that much longer.
-pub(super) const fn reordering(base_ms: u64, jitter: Span) -> Fault {
-    Fault::Delay {
+pub(super) const fn reordering(base_ms: u64, jitter: Span) -> WorldFault {
+    WorldFault::Delay {
         base: ms(base_ms),
         jitter,
     }

@@ -4,7 +4,7 @@
 
 use super::cells::{Making, ms};
 use super::figures::View;
-use super::plan::{Cell, Plan};
+use super::plan::{ExperimentCell, ExperimentPlan};
 use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
@@ -17,9 +17,9 @@ pub(super) const CURVES: [View; 4] = [
     View::Bandwidth,
 ];
 
-pub(super) fn a() -> Plan {
+pub(super) fn a() -> ExperimentPlan {
     let cells = Making::of("a", "A").map(|making| making.plain(&EVERY));
-    Plan {
+    ExperimentPlan {
         title: "Ten limited users in five minutes".to_owned(),
         about: "Ten users send 68.3 bursts in five minutes, each more than its bucket gives. The thesis compares here its \
                 counter with the queue and its extensions."
@@ -28,7 +28,7 @@ pub(super) fn a() -> Plan {
     }
 }
 
-pub(super) fn b() -> Plan {
+pub(super) fn b() -> ExperimentPlan {
     let names = [
         ("b-extreme", "B-extreme"),
         ("b-substantial", "B-substantial"),
@@ -38,7 +38,7 @@ pub(super) fn b() -> Plan {
     let cells = names
         .iter()
         .filter_map(|(name, label)| Making::of(name, label));
-    Plan {
+    ExperimentPlan {
         title: "One user: extreme, substantial, barely limited, calm".to_owned(),
         about: "One user sends 21.5, 3.2 or 1.1 bursts in a minute, or a little less than the refill for two. How soon a \
                 cluster notices, and what it says to itself meanwhile."
@@ -47,19 +47,19 @@ pub(super) fn b() -> Plan {
     }
 }
 
-pub(super) fn c() -> Plan {
+pub(super) fn c() -> ExperimentPlan {
     let designs = [Counter, Queue, QueueFreqLinf, Links];
     let cells = Making::of("c", "C").map(|making| making.plain(&designs));
-    Plan {
+    ExperimentPlan {
         title: "5000 users in an hour".to_owned(),
         about: "Most users send a few requests, three in a thousand too many. What it costs to know them all.".to_owned(),
         ..usual(cells.into_iter().collect(), &[View::Rejections, View::Memory, View::Bandwidth, View::Users])
     }
 }
 
-pub(super) fn d() -> Plan {
+pub(super) fn d() -> ExperimentPlan {
     let designs = [Counter, CounterFixed, Queue, QueueLinf, QueueFreq, Links];
-    Plan {
+    ExperimentPlan {
         title: "A little faster than the refill, under three gossip intervals".to_owned(),
         about: "One request every 0.9 s against a bucket of five that regains one token a second: only who knows nearly \
                 everything notices. The central bucket rejects eight."
@@ -69,7 +69,7 @@ pub(super) fn d() -> Plan {
 }
 
 /// Set D under the three intervals.
-pub(super) fn intervals(designs: &[Contender]) -> Vec<Cell> {
+pub(super) fn intervals(designs: &[Contender]) -> Vec<ExperimentCell> {
     let one = |millis: u64| {
         let making = Making::of("d", &format!("D, gossip {millis} ms"))?;
         let slower = making.cluster(|cluster| cluster.knobs.interval = ms(millis));
@@ -79,10 +79,10 @@ pub(super) fn intervals(designs: &[Contender]) -> Vec<Cell> {
 }
 
 /// Tells a parameter of a cell.
-type Tell = fn(&Cell) -> String;
+type Tell = fn(&ExperimentCell) -> String;
 
 /// A plan with the usual parameters told, as far as all cells share them.
-pub(super) fn usual(cells: Vec<Cell>, views: &[View]) -> Plan {
+pub(super) fn usual(cells: Vec<ExperimentCell>, views: &[View]) -> ExperimentPlan {
     let told: [(&str, Tell); 4] = [
         ("nodes", |cell| cell.cluster.nodes.to_string()),
         ("capacity", |cell| cell.cluster.bucket.burst().to_string()),
@@ -106,7 +106,7 @@ pub(super) fn usual(cells: Vec<Cell>, views: &[View]) -> Plan {
         };
         Some((name.to_owned(), value))
     });
-    Plan {
+    ExperimentPlan {
         name: String::new(),
         title: String::new(),
         about: String::new(),

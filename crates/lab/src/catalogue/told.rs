@@ -3,10 +3,10 @@
 //! One line per row: set, design, figures by column; `kB` are thousands of bytes, `x-` marks multiples of the
 //! counter's. Not here: anything we measured.
 
-use crate::report::{Column, Reported, Source};
+use crate::report::{Column, FigureSource, Reported};
 
 /// What a table says about a set, by design.
-pub(super) fn told(source: Source, table: &str, set: &str) -> Vec<(String, Reported)> {
+pub(super) fn told(source: FigureSource, table: &str, set: &str) -> Vec<(String, Reported)> {
     let mut told = Vec::new();
     for (own, design, figures) in table.lines().filter_map(parts) {
         if own == set {
@@ -23,12 +23,12 @@ pub(super) fn told(source: Source, table: &str, set: &str) -> Vec<(String, Repor
 
 /// What the thesis says about a set.
 pub(super) fn thesis(set: &str) -> Vec<(String, Reported)> {
-    told(Source::Thesis, THESIS, set)
+    told(FigureSource::Thesis, THESIS, set)
 }
 
 /// What the other simulator gave on a set of the usual kind.
 pub(super) fn reference(set: &str) -> Vec<(String, Reported)> {
-    told(Source::Reference, SETS, set)
+    told(FigureSource::Reference, SETS, set)
 }
 
 fn parts(line: &str) -> Option<(&str, &str, &str)> {
@@ -36,7 +36,7 @@ fn parts(line: &str) -> Option<(&str, &str, &str)> {
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
-fn read(figures: &str, source: Source) -> Vec<Reported> {
+fn read(figures: &str, source: FigureSource) -> Vec<Reported> {
     let words: Vec<&str> = figures.split_whitespace().collect();
     words
         .chunks(2)
@@ -44,7 +44,7 @@ fn read(figures: &str, source: Source) -> Vec<Reported> {
         .collect()
 }
 
-fn figure(pair: &[&str], source: Source) -> Option<Reported> {
+fn figure(pair: &[&str], source: FigureSource) -> Option<Reported> {
     let [name, value] = *pair else { return None };
     let value: f64 = value.parse().ok()?;
     let bare = name.strip_prefix("x-");
@@ -159,7 +159,7 @@ mod tests {
                 let (_, design, figures) = parts(line).unwrap();
                 let words = figures.split_whitespace().count();
                 assert!(
-                    words > 0 && words == 2 * read(figures, Source::Thesis).len(),
+                    words > 0 && words == 2 * read(figures, FigureSource::Thesis).len(),
                     "{line}"
                 );
                 let name = design.split(' ').next().unwrap();

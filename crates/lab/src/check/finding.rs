@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::world::Probe;
+use crate::world::KeyProbe;
 
 /// Something that should not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +30,16 @@ pub enum Finding {
         under: u64,
     },
     /// After all was said, a node is further from the truth than its silent neighbours explain.
-    Astray(Probe),
+    Astray(KeyProbe),
     /// After all was said, nodes that exchanged everything answer differently.
-    Apart(Probe),
+    Apart(KeyProbe),
     /// Bytes of state that outlived everything they were about.
     Kept(u64),
 }
 
 impl Finding {
     /// Whether nodes differ by more than rounding.
-    pub(crate) fn is_apart(probe: &Probe) -> bool {
+    pub(crate) fn is_apart(probe: &KeyProbe) -> bool {
         probe.most > probe.least.saturating_add(1)
     }
 
@@ -48,8 +48,8 @@ impl Finding {
     ///
     /// Neighbours keep at most about what the node believes is left, rounded; so near exhaustion all must be close to
     /// the truth.
-    pub(crate) fn is_astray(probe: &Probe) -> bool {
-        let Probe {
+    pub(crate) fn is_astray(probe: &KeyProbe) -> bool {
+        let KeyProbe {
             truth, least, most, ..
         } = *probe;
         let unknown = most.saturating_sub(truth);

@@ -13,13 +13,13 @@ use tollgate_limit::Span;
 
 pub use finding::Finding;
 pub use promise::{Promises, promises};
-pub use random::{Weather, random_world};
-pub use window::{Counts, WindowLaw, check_window, random_window};
+pub use random::{FaultLevel, random_world};
+pub use window::{WindowCounting, WindowLaw, check_window, random_window};
 
 use promise::window_promises;
 
 use crate::contender::Contender;
-use crate::world::{BadWorld, Cluster, Outcome, Request, Watch, simulate};
+use crate::world::{BadWorld, Cluster, RecordingOptions, Request, RunOutcome, simulate};
 
 /// How long after the last bucket has drained a node may keep what it knows, besides the grace.
 const TIDY_NS: u128 = 12_000_000_000;
@@ -33,7 +33,7 @@ pub fn check(
 ) -> Result<Vec<Finding>, BadWorld> {
     let mut promised = promises(contender, cluster, trace);
     let watched = Cluster {
-        watch: Watch {
+        watch: RecordingOptions {
             curves: false,
             probes: promised.agrees || promised.equal,
             drain: if promised.frees {
@@ -51,7 +51,7 @@ pub fn check(
 }
 
 /// What is wrong with an outcome, given what was promised.
-pub fn findings(outcome: &Outcome, promised: Promises) -> Vec<Finding> {
+pub fn findings(outcome: &RunOutcome, promised: Promises) -> Vec<Finding> {
     let mut found = Vec::new();
     let judged = outcome.judged;
     let unread = outcome.traffic.malformed;
@@ -84,7 +84,7 @@ pub fn findings(outcome: &Outcome, promised: Promises) -> Vec<Finding> {
 }
 
 /// Whether frames came from nowhere or went nowhere, whatever the design and the faults.
-fn unbalanced(outcome: &Outcome) -> Option<Finding> {
+fn unbalanced(outcome: &RunOutcome) -> Option<Finding> {
     let traffic = outcome.traffic;
     let made = traffic.messages + traffic.copies;
     let gone = traffic.received + traffic.lost;

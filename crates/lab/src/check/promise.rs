@@ -5,7 +5,7 @@
 use tollgate_gossip::{Knobs, Ratio};
 
 use crate::contender::Contender;
-use crate::world::{Cluster, Fault, Request};
+use crate::world::{Cluster, Request, WorldFault};
 
 /// What must hold in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn promises(contender: Contender, cluster: &Cluster, trace: &[Request]) -> P
     let has_true_clocks = !cluster
         .faults
         .iter()
-        .any(|fault| matches!(fault, Fault::Skew(_) | Fault::Jump { .. }));
+        .any(|fault| matches!(fault, WorldFault::Skew(_) | WorldFault::Jump { .. }));
     let is_calm = cluster.faults.iter().all(is_harmless);
     // Late and twice is no excuse for not knowing in the end.
     let is_lossless = cluster
@@ -96,7 +96,7 @@ pub(crate) fn window_promises(cluster: &Cluster, trace: &[Request]) -> Promises 
     let bucket = promises(Contender::Links, &like, trace);
     // What comes back from a copy after a crash may be what a report told others just before it, and counts twice until
     // its slice is over.
-    let is_crash = |fault: &Fault| matches!(fault, Fault::Crash { .. });
+    let is_crash = |fault: &WorldFault| matches!(fault, WorldFault::Crash { .. });
     let may_double = cluster.knobs.buddy && cluster.faults.iter().any(is_crash);
     Promises {
         agrees: false,
@@ -117,19 +117,20 @@ fn is_at_most_one(ratio: Ratio) -> bool {
     ratio.of(1_000_000) <= 1_000_000
 }
 
-fn only_delays(fault: &Fault) -> bool {
-    matches!(fault, Fault::Delay { .. } | Fault::Duplication(_))
+fn only_delays(fault: &WorldFault) -> bool {
+    matches!(fault, WorldFault::Delay { .. } | WorldFault::Duplication(_))
 }
 
 /// Whether a fault is none.
-fn is_harmless(fault: &Fault) -> bool {
+fn is_harmless(fault: &WorldFault) -> bool {
     match fault {
-        Fault::Delay { base, jitter } => base.as_nanos() == 0 && jitter.as_nanos() == 0,
-        Fault::Loss(odds) | Fault::Duplication(odds) => *odds == 0,
-        Fault::Skew(most) => most.as_nanos() == 0,
-        Fault::Cut { lasting, .. } => lasting.as_nanos() == 0,
-        Fault::Jump { .. } | Fault::Crash { .. } | Fault::Join { .. } | Fault::Leave { .. } => {
-            false
-        }
+        WorldFault::Delay { base, jitter } => base.as_nanos() == 0 && jitter.as_nanos() == 0,
+        WorldFault::Loss(odds) | WorldFault::Duplication(odds) => *odds == 0,
+        WorldFault::Skew(most) => most.as_nanos() == 0,
+        WorldFault::Cut { lasting, .. } => lasting.as_nanos() == 0,
+        WorldFault::Jump { .. }
+        | WorldFault::Crash { .. }
+        | WorldFault::Join { .. }
+        | WorldFault::Leave { .. } => false,
     }
 }

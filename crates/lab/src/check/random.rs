@@ -2,12 +2,12 @@
 //!
 //! Not here: what is wrong with them.
 
-use tollgate_gossip::{Bucket, Key, Knobs, Ratio};
+use tollgate_gossip::{Bucket, Knobs, ModeKey, Ratio};
 use tollgate_limit::{Instant, Span};
 
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::modes::Frequency;
-use crate::world::{Cluster, Fault, Request, Routing, Watch};
+use crate::world::{Cluster, RecordingOptions, Request, Routing, WorldFault};
 
 /// Some time in 2020.
 const START_NS: u64 = 1_600_000_000_000_000_000;
@@ -16,7 +16,7 @@ const SECOND: u64 = 1_000 * MILLI;
 
 /// What may happen in a drawn world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weather {
+pub enum FaultLevel {
     /// Messages are instant, nothing fails, shares are strict and never fade: what is exact must be so here.
     Strict,
     /// Messages are instant and nothing fails.
@@ -25,7 +25,7 @@ pub enum Weather {
     Rough,
 }
 
-impl Weather {
+impl FaultLevel {
     /// Every weather.
     pub const ALL: [Self; 3] = [Self::Strict, Self::Calm, Self::Rough];
 
@@ -40,8 +40,8 @@ impl Weather {
 }
 
 /// The world of a seed, and its traffic.
-pub fn random_world(weather: Weather, seed: u64) -> (Cluster, Vec<Request>) {
-    let mut dice = Dice::new(seed, Purpose::Worlds);
+pub fn random_world(weather: FaultLevel, seed: u64) -> (Cluster, Vec<Request>) {
+    let mut dice = LabDice::new(seed, Purpose::Worlds);
     let nodes = 1 + dice.small(7);
     let bucket = bucket(&mut dice);
     let (knobs, frequency) = knobs(&mut dice, weather);
@@ -60,15 +60,15 @@ pub fn random_world(weather: Weather, seed: u64) -> (Cluster, Vec<Request>) {
             ],
         ),
         faults: faults(&mut dice, weather, nodes),
-        watch: Watch::default(),
+        watch: RecordingOptions::default(),
     };
-    let dearest = if weather == Weather::Strict { 1 } else { 3 };
+    let dearest = if weather == FaultLevel::Strict { 1 } else { 3 };
     let trace = trace(&mut dice, cluster.bucket.burst(), dearest);
     (cluster, trace)
 }
 
 /// A burst of 1 to 60. Half of them regain a token in whole tenths of a second, so that requests meet the very instant.
-fn bucket(dice: &mut Dice) -> Bucket {
+fn bucket(dice: &mut LabDice) -> Bucket {
     let burst = 1 + dice.below(60);
     let full_ns = (2 + dice.below(59)) * SECOND;
     let token_ns = pick(dice, [100, 200, 1_000]) * MILLI;
@@ -84,9 +84,9 @@ fn bucket(dice: &mut Dice) -> Bucket {
     }
 }
 
-fn knobs(dice: &mut Dice, weather: Weather) -> (Knobs, Frequency) {
+fn knobs(dice: &mut LabDice, weather: FaultLevel) -> (Knobs, Frequency) {
     let beta = pick(dice, [(5, 4), (1, 1), (1, 2), (0, 1)]);
-    let is_strict = weather == Weather::Strict;
+    let is_strict = weather == FaultLevel::Strict;
     let interval = pick(dice, [100, 300, 1_000].map(millis));
     let delay = pick(dice, [0, 5, 50].map(millis));
     let frequency = Frequency {
@@ -112,7 +112,7 @@ fn knobs(dice: &mut Dice, weather: Weather) -> (Knobs, Frequency) {
 }
 
 /// Up to 300 requests of up to four users: bursts, trickles, gaps, and some in step with a beat.
-fn trace(dice: &mut Dice, burst: u64, dearest: u64) -> Vec<Request> {
+fn trace(dice: &mut LabDice, burst: u64, dearest: u64) -> Vec<Request> {
     let users = 1 + dice.below(4);
     let (gaps, beat) = pick(
         dice,
@@ -126,7 +126,7 @@ fn trace(dice: &mut Dice, burst: u64, dearest: u64) -> Vec<Request> {
         let is_dear = dice.below(8) == 0;
         requests.push(Request {
             at: Instant::from_nanos(at_ns),
-            key: Key(u128::from(7 + dice.below(users)) << 70),
+            key: ModeKey(u128::from(7 + dice.below(users)) << 70),
             cost: if is_dear {
                 1 + dice.below(dearest.min(burst))
             } else {
@@ -138,17 +138,17 @@ fn trace(dice: &mut Dice, burst: u64, dearest: u64) -> Vec<Request> {
     requests
 }
 
-fn faults(dice: &mut Dice, weather: Weather, nodes: u16) -> Vec<Fault> {
-    if weather != Weather::Rough {
+fn faults(dice: &mut LabDice, weather: FaultLevel, nodes: u16) -> Vec<WorldFault> {
+    if weather != FaultLevel::Rough {
         return Vec::new();
     }
     let mut faults = vec![
-        Fault::Delay {
+        WorldFault::Delay {
             base: millis(dice.below(80)),
             jitter: millis(pick(dice, [0, 5, 100])),
         },
-        Fault::Loss(percent(pick(dice, [0, 0, 5, 30]))),
-        Fault::Duplication(percent(pick(dice, [0, 0, 20]))),
+        WorldFault::Loss(percent(pick(dice, [0, 0, 5, 30]))),
+        WorldFault::Duplication(percent(pick(dice, [0, 0, 20]))),
     ];
     // Some worlds see several failures at about the same time, while nodes disagree about who is there.
     let (count, within_ms) = pick(dice, [(2, 10_000), (2, 10_000), (5, 2_000)]);
@@ -158,32 +158,32 @@ fn faults(dice: &mut Dice, weather: Weather, nodes: u16) -> Vec<Fault> {
     faults
 }
 
-fn one_fault(dice: &mut Dice, nodes: u16, within_ms: u64) -> Fault {
+fn one_fault(dice: &mut LabDice, nodes: u16, within_ms: u64) -> WorldFault {
     let node = dice.small(nodes);
     let at = millis(dice.below(within_ms));
     match dice.below(5) {
-        0 => Fault::Crash {
+        0 => WorldFault::Crash {
             node,
             at,
             outage: Span::ZERO,
             keeps_state: false,
         },
-        1 => Fault::Crash {
+        1 => WorldFault::Crash {
             node,
             at,
             outage: millis(dice.below(8_000)),
             keeps_state: dice.below(2) == 0,
         },
-        2 => Fault::Cut {
+        2 => WorldFault::Cut {
             from: vec![node],
             to: (0..nodes).filter(|&other| other != node).collect(),
             at,
             lasting: millis(dice.below(8_000)),
         },
         // The first node stays from beginning to end, so that somebody answers.
-        3 if node > 0 => Fault::Leave { node, at },
-        _ if node > 0 => Fault::Join { node, at },
-        _ => Fault::Loss(0),
+        3 if node > 0 => WorldFault::Leave { node, at },
+        _ if node > 0 => WorldFault::Join { node, at },
+        _ => WorldFault::Loss(0),
     }
 }
 
@@ -196,7 +196,7 @@ fn percent(count: u32) -> u32 {
     count * 10_000
 }
 
-fn pick<T: Copy, const N: usize>(dice: &mut Dice, from: [T; N]) -> T {
+fn pick<T: Copy, const N: usize>(dice: &mut LabDice, from: [T; N]) -> T {
     let [first, ..] = from.as_slice() else {
         unreachable!("nothing to pick from");
     };

@@ -2,13 +2,13 @@
 //!
 //! Not here: calendars, and buckets.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::Span;
 
 use crate::check::{Finding, TIDY_NS, findings, window_promises};
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::truth::Judgement;
-use crate::world::{BadWorld, Cluster, Request, Watch, simulate_policy};
+use crate::world::{BadWorld, Cluster, RecordingOptions, Request, simulate_policy};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -20,12 +20,12 @@ pub struct WindowLaw {
     /// Nanoseconds per window.
     pub period_ns: u64,
     /// Which of the past counts.
-    pub counts: Counts,
+    pub counts: WindowCounting,
 }
 
 /// Which of the past counts in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counts {
+pub enum WindowCounting {
     /// The current window.
     Current,
     /// The newest of these many slices of a period.
@@ -44,9 +44,9 @@ pub fn check_window(
     let promised = window_promises(cluster, trace);
     let drain = Span::from_nanos(2 * u128::from(law.period_ns) + TIDY_NS);
     let watched = Cluster {
-        watch: Watch {
+        watch: RecordingOptions {
             drain,
-            ..Watch::default()
+            ..RecordingOptions::default()
         },
         ..cluster.clone()
     };
@@ -57,15 +57,15 @@ pub fn check_window(
 
 /// The window of a seed, to go with the world of that seed.
 pub fn random_window(seed: u64) -> WindowLaw {
-    let mut dice = Dice::new(seed, Purpose::Windows);
+    let mut dice = LabDice::new(seed, Purpose::Windows);
     WindowLaw {
         limit: 1 + dice.below(60),
         period_ns: 6 * SECOND * (1 + dice.below(6)),
         counts: match dice.below(5) {
-            0 => Counts::Current,
-            1 => Counts::Slices(2),
-            2 => Counts::Slices(12),
-            _ => Counts::Weighted,
+            0 => WindowCounting::Current,
+            1 => WindowCounting::Slices(2),
+            2 => WindowCounting::Slices(12),
+            _ => WindowCounting::Weighted,
         },
     }
 }
@@ -74,9 +74,9 @@ impl WindowLaw {
     /// The same as contract files have it.
     fn policy(self) -> String {
         let algorithm = match self.counts {
-            Counts::Current => "fixed-window".to_owned(),
-            Counts::Slices(slices) => format!("sliding-counters, slices: {slices}"),
-            Counts::Weighted => "sliding-weighted".to_owned(),
+            WindowCounting::Current => "fixed-window".to_owned(),
+            WindowCounting::Slices(slices) => format!("sliding-counters, slices: {slices}"),
+            WindowCounting::Weighted => "sliding-weighted".to_owned(),
         };
         let Self {
             limit, period_ns, ..
@@ -105,7 +105,7 @@ impl WindowLaw {
 /// Everything that was admitted: whose, when, how much.
 #[derive(Debug, Default)]
 struct Ledger {
-    admitted: Vec<(Key, u64, u64)>,
+    admitted: Vec<(ModeKey, u64, u64)>,
 }
 
 impl Ledger {
@@ -128,13 +128,13 @@ impl Ledger {
             those.map(|(_, _, cost)| u128::from(*cost)).sum()
         };
         match law.counts {
-            Counts::Current => sum(&|at| at / period == now / period) + cost <= limit,
-            Counts::Slices(slices) => {
+            WindowCounting::Current => sum(&|at| at / period == now / period) + cost <= limit,
+            WindowCounting::Slices(slices) => {
                 let width = period / u64::from(slices);
                 let counts = |at: u64| at / width + u64::from(slices) > now / width;
                 sum(&counts) + cost <= limit
             }
-            Counts::Weighted => {
+            WindowCounting::Weighted => {
                 let current = sum(&|at| at / period == now / period);
                 let before = sum(&|at| at / period + 1 == now / period);
                 let kept = u128::from(period - now % period);

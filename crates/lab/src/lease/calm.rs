@@ -1,21 +1,21 @@
 //! How much of the limit is used where nothing fails, of windows too, and by those who wait or ask each time.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::design::Design;
-use super::naive::Shape;
-use super::world::{MILLI, Outcome, Plot, SECOND, Setting, WindowOf};
+use super::naive::NaiveShape;
+use super::world::{LeaseOutcome, LeaseSetting, MILLI, Plot, SECOND, WindowOf};
 use crate::supply::stage::{PER_SECOND, Phase};
 
-const SHAPES: [Shape; 4] = [
-    Shape::Fixed(0),
-    Shape::Log,
-    Shape::Counters(10),
-    Shape::Weighted,
+const SHAPES: [NaiveShape; 4] = [
+    NaiveShape::Fixed(0),
+    NaiveShape::Log,
+    NaiveShape::Counters(10),
+    NaiveShape::Weighted,
 ];
 
 /// Demand of each client in thousandths of a request per second, and of those who ask each time, for so long.
-fn steady(setting: &Setting, milli: &[u64], direct: u64, seed: u64) -> Outcome {
+fn steady(setting: &LeaseSetting, milli: &[u64], direct: u64, seed: u64) -> LeaseOutcome {
     let rates = milli.iter().map(|milli| milli * PER_SECOND / 1_000);
     let rates = rates.chain([direct * PER_SECOND]).collect();
     let run = Design::Lease.run(&Plot {
@@ -28,8 +28,8 @@ fn steady(setting: &Setting, milli: &[u64], direct: u64, seed: u64) -> Outcome {
 
 /// Three clients and nothing that fails: thousandths of what one window would admit, and messages for a thousand
 /// decisions.
-fn calm(shape: Shape, limit: u64, tenths: u64) -> (u64, u64) {
-    let setting = Setting {
+fn calm(shape: NaiveShape, limit: u64, tenths: u64) -> (u64, u64) {
+    let setting = LeaseSetting {
         burst: limit,
         clients: 3,
         term_ns: 2 * SECOND,
@@ -39,7 +39,7 @@ fn calm(shape: Shape, limit: u64, tenths: u64) -> (u64, u64) {
             period_ns: SECOND,
             day: 5 * SECOND,
         }),
-        ..Setting::usual(limit, 1_000)
+        ..LeaseSetting::usual(limit, 1_000)
     };
     let run = steady(&setting, &[limit * 1_000 / 3 * tenths / 10; 3], 0, 7);
     let tally = run.tally;
@@ -74,9 +74,9 @@ fn most_of_the_limit_is_used_with_few_messages() {
     ];
     let mut missed = Vec::new();
     for ((limit, burst_ms), percent, least, most) in bars {
-        let setting = Setting {
+        let setting = LeaseSetting {
             until: 15 * SECOND,
-            ..Setting::usual(limit, burst_ms)
+            ..LeaseSetting::usual(limit, burst_ms)
         };
         let run = Design::Lease.run(&Plot::steady(setting, percent, 7));
         assert_eq!(run.broken.sum(), 0, "{:?}", run.broken);
@@ -95,16 +95,16 @@ fn most_of_the_limit_is_used_with_few_messages() {
 #[test]
 fn other_kinds_of_lease_admit_no_more() {
     for design in [Design::Token, Design::Rate, Design::Fixed(10)] {
-        let setting = Setting {
+        let setting = LeaseSetting {
             clients: 5,
             term_ns: SECOND,
             until: 8 * SECOND,
-            weather: Weather {
+            weather: Conditions {
                 loss: 100_000,
                 copies: 100_000,
-                ..Weather::between(MILLI, 21 * MILLI)
+                ..Conditions::between(MILLI, 21 * MILLI)
             },
-            ..Setting::usual(300, 200)
+            ..LeaseSetting::usual(300, 200)
         };
         let run = design.run(&Plot {
             phases: vec![Phase {
@@ -124,10 +124,10 @@ fn other_kinds_of_lease_admit_no_more() {
 /// One client that wants twice the limit: told to wait, it does not ask for every token.
 #[test]
 fn a_client_alone_that_wants_more_than_there_is_seldom_asks() {
-    let setting = Setting {
+    let setting = LeaseSetting {
         clients: 1,
         until: 10 * SECOND,
-        ..Setting::usual(1_000, 1_000)
+        ..LeaseSetting::usual(1_000, 1_000)
     };
     let run = steady(&setting, &[2_000_000], 0, 3);
     let (share, messages) = (run.share(), run.per_decision(run.tally.messages));
@@ -140,10 +140,10 @@ fn a_client_alone_that_wants_more_than_there_is_seldom_asks() {
 /// nine first.
 #[allow(clippy::cast_precision_loss, reason = "shares of three digits")]
 fn beside_a_greedy_one(is_shared_by_client: bool) -> (f64, f64) {
-    let setting = Setting {
+    let setting = LeaseSetting {
         until: 20 * SECOND,
         is_shared_by_client,
-        ..Setting::usual(1_000, 1_000)
+        ..LeaseSetting::usual(1_000, 1_000)
     };
     let mut wants = [60_000; 10];
     wants[0] = 3_000_000;
@@ -173,12 +173,12 @@ fn a_greedy_client_takes_nothing_from_others_where_clients_share() {
 }
 
 /// A setting in which requests may wait.
-fn waiting(limit: u64, clients: u16, max_wait_ns: u64, until: u64) -> Setting {
-    Setting {
+fn waiting(limit: u64, clients: u16, max_wait_ns: u64, until: u64) -> LeaseSetting {
+    LeaseSetting {
         clients,
         until,
         max_wait_ns,
-        ..Setting::usual(limit, 1_000)
+        ..LeaseSetting::usual(limit, 1_000)
     }
 }
 

@@ -3,12 +3,12 @@
 //!
 //! Not here: the schedules of `lease-faults`, after which everything must be back, and what must hold.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::design::Design;
-use super::naive::Shape;
-use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting, WindowOf};
-use crate::dice::{Dice, Purpose};
+use super::naive::NaiveShape;
+use super::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND, WindowOf};
+use crate::dice::{LabDice, Purpose};
 use crate::supply::stage::{PER_SECOND, Phase};
 
 /// How long a schedule is.
@@ -19,16 +19,16 @@ fn bucket(seed: u64, has_steps: bool) -> Plot {
     if seed % 50 == 49 {
         return hurried(seed);
     }
-    let mut dice = Dice::new(seed, Purpose::Worlds);
+    let mut dice = LabDice::new(seed, Purpose::Worlds);
     let per_second = pick(&mut dice, [20, 100, 300, 1_000]);
-    let mut setting = Setting {
+    let mut setting = LeaseSetting {
         burst: (per_second * between(&mut dice, 1, 30) / 10).max(4),
         clients: 2 + dice.small(5),
         term_ns: between(&mut dice, 300 * MILLI, 2 * SECOND),
         drift_ppm: pick(&mut dice, [500, 20_000]),
         weather: weather(&mut dice, 80 * MILLI),
         until: LENGTH,
-        ..Setting::usual(per_second, 1_000)
+        ..LeaseSetting::usual(per_second, 1_000)
     };
     let mut direct = 0;
     // What was promised by a clock that steps back is outside of what is promised here.
@@ -45,14 +45,14 @@ fn bucket(seed: u64, has_steps: bool) -> Plot {
             0 => crash(&mut changes, client, time, 3 * MILLI),
             // A step back of a clock that nobody looks at is outside of what is promised.
             1 if !has_steps => pause(&mut changes, client, time, dice.below(3 * SECOND)),
-            2 => changes.push((time, Change::Away(client, dice.below(3 * SECOND)))),
+            2 => changes.push((time, LeaseChange::Away(client, dice.below(3 * SECOND)))),
             3 => crash(&mut changes, client, time, dice.below(3 * SECOND)),
             _ => {}
         }
         if has_steps {
             let by = between(&mut dice, 25 * MILLI, 3 * SECOND).cast_signed();
             let at = between(&mut dice, SECOND, LENGTH);
-            changes.push((at, Change::Step(client, -by)));
+            changes.push((at, LeaseChange::Step(client, -by)));
         }
     }
     if dice.below(2) == 0 {
@@ -63,30 +63,30 @@ fn bucket(seed: u64, has_steps: bool) -> Plot {
 
 /// Nothing fails, but clocks run as fast as they may, and two clients want twice what there is.
 fn hurried(seed: u64) -> Plot {
-    let setting = Setting {
+    let setting = LeaseSetting {
         clients: 2,
         drift_ppm: 20_000,
         is_hurried: true,
         until: LENGTH,
-        ..Setting::usual(300, 2_000)
+        ..LeaseSetting::usual(300, 2_000)
     };
     let rates = vec![300 * PER_SECOND; 2];
     plot(setting, vec![Phase { at: 0, rates }], Vec::new(), seed)
 }
 
 /// The schedule of a seed for a window.
-fn window(shape: Shape, seed: u64) -> Plot {
-    let mut dice = Dice::new(seed, Purpose::Windows);
+fn window(shape: NaiveShape, seed: u64) -> Plot {
+    let mut dice = LabDice::new(seed, Purpose::Windows);
     let limit = pick(&mut dice, [8, 40, 100, 200]);
     let period_ns = pick(&mut dice, [200 * MILLI, SECOND, 3 * SECOND]);
     let shape = match shape {
-        Shape::Fixed(_) => Shape::Fixed(dice.below(period_ns)),
-        Shape::Counters(_) => Shape::Counters(pick(&mut dice, [1, 4, 10])),
+        NaiveShape::Fixed(_) => NaiveShape::Fixed(dice.below(period_ns)),
+        NaiveShape::Counters(_) => NaiveShape::Counters(pick(&mut dice, [1, 4, 10])),
         other => other,
     };
     // A day like any other, and no round one.
     let day = 20_000 * 86_400 * SECOND + dice.below(86_400 * SECOND);
-    let setting = Setting {
+    let setting = LeaseSetting {
         burst: limit,
         clients: 2 + dice.small(3),
         term_ns: between(&mut dice, 300 * MILLI, 2 * SECOND),
@@ -98,7 +98,7 @@ fn window(shape: Shape, seed: u64) -> Plot {
             period_ns,
             day,
         }),
-        ..Setting::usual(limit * SECOND / period_ns, 1_000)
+        ..LeaseSetting::usual(limit * SECOND / period_ns, 1_000)
     };
     let phases = phases(&mut dice, &setting, 5, 0);
     let mut changes = Vec::new();
@@ -107,22 +107,30 @@ fn window(shape: Shape, seed: u64) -> Plot {
         match dice.below(6) {
             0 => crash(&mut changes, client, time, 3 * MILLI),
             1 => pause(&mut changes, client, time, dice.below(3 * SECOND)),
-            2 => changes.push((time, Change::Away(client, dice.below(3 * SECOND)))),
+            2 => changes.push((time, LeaseChange::Away(client, dice.below(3 * SECOND)))),
             3 => crash(&mut changes, client, time, dice.below(3 * SECOND)),
-            4 => changes.push((time, Change::Crash(client))),
+            4 => changes.push((time, LeaseChange::Crash(client))),
             _ => {}
         }
     }
     match dice.below(4) {
         0 | 1 => fall(&mut dice, 4, &mut changes),
         // A clock that is set while the grantor falls is outside of what is promised.
-        2 => changes.push((dice.below(LENGTH), Change::Set(dice.below(2 * period_ns)))),
+        2 => changes.push((
+            dice.below(LENGTH),
+            LeaseChange::Set(dice.below(2 * period_ns)),
+        )),
         _ => {}
     }
     plot(setting, phases, changes, seed)
 }
 
-fn plot(setting: Setting, phases: Vec<Phase>, mut changes: Vec<(u64, Change)>, seed: u64) -> Plot {
+fn plot(
+    setting: LeaseSetting,
+    phases: Vec<Phase>,
+    mut changes: Vec<(u64, LeaseChange)>,
+    seed: u64,
+) -> Plot {
     changes.sort_by_key(|(at, _)| *at);
     Plot {
         setting,
@@ -132,49 +140,49 @@ fn plot(setting: Setting, phases: Vec<Phase>, mut changes: Vec<(u64, Change)>, s
     }
 }
 
-fn between(dice: &mut Dice, low: u64, high: u64) -> u64 {
+fn between(dice: &mut LabDice, low: u64, high: u64) -> u64 {
     low + dice.below(high - low + 1)
 }
 
-fn pick<T: Copy, const N: usize>(dice: &mut Dice, from: [T; N]) -> T {
+fn pick<T: Copy, const N: usize>(dice: &mut LabDice, from: [T; N]) -> T {
     let at = usize::try_from(dice.below(N as u64)).unwrap_or(0);
     from[at.min(N - 1)]
 }
 
-fn weather(dice: &mut Dice, jitter: u64) -> Weather {
+fn weather(dice: &mut LabDice, jitter: u64) -> Conditions {
     let delay = between(dice, MILLI / 10, 20 * MILLI);
-    Weather {
+    Conditions {
         loss: u32::from(dice.small(200)) * 1_000,
         copies: u32::from(dice.small(200)) * 1_000,
-        ..Weather::between(delay, delay + dice.below(jitter))
+        ..Conditions::between(delay, delay + dice.below(jitter))
     }
 }
 
-fn crash(changes: &mut Vec<(u64, Change)>, client: u16, at: u64, gone: u64) {
-    changes.push((at, Change::Crash(client)));
-    changes.push((at + gone, Change::Restart(client)));
+fn crash(changes: &mut Vec<(u64, LeaseChange)>, client: u16, at: u64, gone: u64) {
+    changes.push((at, LeaseChange::Crash(client)));
+    changes.push((at + gone, LeaseChange::Restart(client)));
 }
 
-fn pause(changes: &mut Vec<(u64, Change)>, client: u16, at: u64, long: u64) {
-    changes.push((at, Change::Pause(client)));
-    changes.push((at + long, Change::GoOn(client)));
+fn pause(changes: &mut Vec<(u64, LeaseChange)>, client: u16, at: u64, long: u64) {
+    changes.push((at, LeaseChange::Pause(client)));
+    changes.push((at + long, LeaseChange::GoOn(client)));
 }
 
 /// The grantor falls for a moment; one time in so many its books are kept.
-fn fall(dice: &mut Dice, kept: u64, changes: &mut Vec<(u64, Change)>) {
+fn fall(dice: &mut LabDice, kept: u64, changes: &mut Vec<(u64, LeaseChange)>) {
     let recovery = if dice.below(kept) == 0 {
         Recovery::Ledger
     } else {
         Recovery::Restate
     };
     let at = dice.below(LENGTH);
-    changes.push((at, Change::Fall));
-    changes.push((at + dice.below(400 * MILLI), Change::Rise(recovery)));
+    changes.push((at, LeaseChange::Fall));
+    changes.push((at + dice.below(400 * MILLI), LeaseChange::Rise(recovery)));
 }
 
 /// Every client wants something else each second, up to so many times its part, and sometimes nothing; and those who
 /// ask each time want as much all the time.
-fn phases(dice: &mut Dice, setting: &Setting, times: u64, direct: u64) -> Vec<Phase> {
+fn phases(dice: &mut LabDice, setting: &LeaseSetting, times: u64, direct: u64) -> Vec<Phase> {
     let part = setting.demand(100) / u64::from(setting.clients);
     let mut starts = Vec::new();
     for client in 0..usize::from(setting.clients) {
@@ -250,10 +258,10 @@ impl LeaseTrial {
         let plot = match self {
             Self::Bucket => bucket(seed, false),
             Self::BucketAndSteps => bucket(seed, true),
-            Self::FixedWindow => window(Shape::Fixed(0), seed),
-            Self::SlidingLog => window(Shape::Log, seed),
-            Self::SlidingCounters => window(Shape::Counters(10), seed),
-            Self::SlidingWeighted => window(Shape::Weighted, seed),
+            Self::FixedWindow => window(NaiveShape::Fixed(0), seed),
+            Self::SlidingLog => window(NaiveShape::Log, seed),
+            Self::SlidingCounters => window(NaiveShape::Counters(10), seed),
+            Self::SlidingWeighted => window(NaiveShape::Weighted, seed),
         };
         let run = Design::Lease.run(&plot);
         LeaseTried {

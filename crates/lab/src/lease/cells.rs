@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::design::Design;
 use super::row::{LeaseExpected, LeaseRow};
-use super::world::{Outcome, Plot};
-use crate::catalogue::Ask;
+use super::world::{LeaseOutcome, Plot};
+use crate::catalogue::RunRequest;
 use crate::run::each;
 
 /// Makes the run of a seed.
 pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
 
 /// A design in a scenario.
-pub(super) struct Cell {
+pub(super) struct LeaseScenario {
     pub(super) scenario: String,
     pub(super) design: Design,
     /// The name of the row, where it is not the design's: something that must be seen to fail.
@@ -27,7 +27,7 @@ pub(super) struct Cell {
     pub(super) is_compared: bool,
 }
 
-impl Cell {
+impl LeaseScenario {
     pub(super) fn new(
         scenario: &str,
         design: Design,
@@ -60,16 +60,16 @@ impl Cell {
 }
 
 /// What came of the cells.
-pub(super) struct Ran {
+pub(super) struct LeaseResults {
     pub(super) rows: Vec<LeaseRow>,
     /// Slots of the first seed of each row.
     pub(super) slots: Vec<Vec<(u32, u32)>>,
 }
 
 /// Runs every cell over its seeds.
-pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
-    let of = |cell: &Cell| seeds.min(cell.seeds_max).max(1);
-    let tasks: Vec<(&Cell, u64)> = cells
+pub(super) fn run(cells: &[LeaseScenario], seeds: u64, ask: &RunRequest<'_>) -> LeaseResults {
+    let of = |cell: &LeaseScenario| seeds.min(cell.seeds_max).max(1);
+    let tasks: Vec<(&LeaseScenario, u64)> = cells
         .iter()
         .flat_map(|cell| (0..of(cell)).map(move |number| (cell, number)))
         .collect();
@@ -82,15 +82,15 @@ pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
         outcome
     });
     let mut outcomes = outcomes.into_iter();
-    let mut ran = Ran {
+    let mut ran = LeaseResults {
         rows: Vec::new(),
         slots: Vec::new(),
     };
     for cell in cells {
         let count = usize::try_from(of(cell)).unwrap_or(usize::MAX);
         let both = outcomes.by_ref().take(count).flatten();
-        let (mut runs, calm): (Vec<Outcome>, Vec<Option<Outcome>>) = both.unzip();
-        let calm: Vec<Outcome> = calm.into_iter().flatten().collect();
+        let (mut runs, calm): (Vec<LeaseOutcome>, Vec<Option<LeaseOutcome>>) = both.unzip();
+        let calm: Vec<LeaseOutcome> = calm.into_iter().flatten().collect();
         let setting = (cell.plot)(ask.first).setting;
         ran.rows.push(LeaseRow {
             scenario: cell.scenario.clone(),
@@ -111,7 +111,11 @@ pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
     ran
 }
 
-fn run_one(cell: &Cell, ask: &Ask<'_>, number: u64) -> (Outcome, Option<Outcome>) {
+fn run_one(
+    cell: &LeaseScenario,
+    ask: &RunRequest<'_>,
+    number: u64,
+) -> (LeaseOutcome, Option<LeaseOutcome>) {
     let mut plot = (cell.plot)(ask.first.wrapping_add(number));
     let outcome = cell.design.run(&plot);
     let calm = cell.is_compared.then(|| {

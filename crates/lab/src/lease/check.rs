@@ -7,7 +7,7 @@ use super::naive::Naive;
 
 /// What was seen to be wrong at some instant, each counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct LeaseViolations {
     /// Requests that the bucket would have refused.
     pub(crate) over: u64,
     /// More could be spent than the bucket has.
@@ -18,7 +18,7 @@ pub(crate) struct Broken {
     pub(crate) book: u64,
 }
 
-impl Broken {
+impl LeaseViolations {
     pub(crate) fn sum(&self) -> u64 {
         self.over + self.potential + self.held + self.book
     }
@@ -43,7 +43,7 @@ pub(crate) struct Sight {
 
 /// The bucket itself, in 2^-48 of a billionth of a token; of a window, in parts of its period.
 #[derive(Clone, Debug)]
-pub(crate) struct Ghost {
+pub(crate) struct LabReferenceBucket {
     /// What is counted by instead, and its period.
     naive: Option<Naive>,
     /// One token.
@@ -55,7 +55,7 @@ pub(crate) struct Ghost {
     depth: i128,
     level: i128,
     at: u64,
-    pub(crate) broken: Broken,
+    pub(crate) broken: LeaseViolations,
     pub(crate) checks: u64,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Ghost {
 const SECOND: i128 = 1_000_000_000;
 const TOKEN: i128 = (1 << 48) * SECOND;
 
-impl Ghost {
+impl LabReferenceBucket {
     pub(crate) fn new(per_second: u64, burst: u64) -> Self {
         let depth = TOKEN * i128::from(burst);
         Self {
@@ -74,7 +74,7 @@ impl Ghost {
             depth,
             level: depth,
             at: 0,
-            broken: Broken::default(),
+            broken: LeaseViolations::default(),
             checks: 0,
         }
     }
@@ -219,7 +219,8 @@ mod tests {
 
     #[test]
     fn what_the_central_bucket_admits_is_within_by_both() {
-        let (mut central, mut ghost) = (Ghost::new(7, 3), Ghost::new(7, 3));
+        let (mut central, mut ghost) =
+            (LabReferenceBucket::new(7, 3), LabReferenceBucket::new(7, 3));
         let mut replay = Replay::new(7, 3);
         for step in 0..5_000 {
             let now = step * 33_333_333;
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_mite_too_much_breaks_each_rule() {
-        let mut ghost = Ghost::new(1_000, 10);
+        let mut ghost = LabReferenceBucket::new(1_000, 10);
         let full = 10 << 48;
         let mut broken = |sight: Sight| {
             let before = ghost.broken;

@@ -2,13 +2,13 @@
 //!
 //! Not here: how they work.
 
-use tollgate_lease::{Keep, Key, Lend, Limits, Rules, Setup, SyncConfig};
+use tollgate_lease::{Lend, Limits, ModeKey, Overdraft, Rules, Setup, SyncConfig};
 
-use super::naive::Shape;
+use super::naive::NaiveShape;
 use super::others;
-use super::world::{MILLI, Outcome, Plot, Setting, simulate};
+use super::world::{LeaseOutcome, LeaseSetting, MILLI, Plot, simulate};
 use crate::contender::Contender;
-use crate::world::Lent;
+use crate::world::LendingMode;
 
 /// A way to share one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,11 +81,11 @@ impl Design {
     }
 
     /// Runs it.
-    pub(crate) fn run(self, plot: &Plot) -> Outcome {
+    pub(crate) fn run(self, plot: &Plot) -> LeaseOutcome {
         match self {
             Self::Gossip => others::run(Contender::Links, plot),
-            Self::Supply => others::run(Contender::Lent(Lent::Supply), plot),
-            Self::Split => others::run(Contender::Lent(Lent::Split), plot),
+            Self::Supply => others::run(Contender::Lent(LendingMode::Supply), plot),
+            Self::Split => others::run(Contender::Lent(LendingMode::Split), plot),
             _ => simulate(self, plot),
         }
     }
@@ -102,7 +102,7 @@ impl Design {
     }
 
     /// The contract of a run, as nodes have it.
-    pub(super) fn contract(self, setting: &Setting) -> String {
+    pub(super) fn contract(self, setting: &LeaseSetting) -> String {
         let (limit, burst) = (setting.per_second, setting.burst);
         let parts = u64::from(setting.clients.max(1));
         let part = (burst / parts).max(1);
@@ -120,7 +120,7 @@ impl Design {
     }
 
     /// How leases are given.
-    fn lent(self, setting: &Setting) -> String {
+    fn lent(self, setting: &LeaseSetting) -> String {
         let (term, drift) = (setting.term_ns, setting.drift_ppm);
         let (timeout, uses) = (timeout_ns(setting), self.uses_min());
         let share = ["request", "client"][usize::from(setting.is_shared_by_client)];
@@ -143,7 +143,7 @@ impl Design {
     }
 
     /// How the grantor lends, where no contract can say it.
-    pub(super) fn rules(self, setting: &Setting) -> Option<Rules> {
+    pub(super) fn rules(self, setting: &LeaseSetting) -> Option<Rules> {
         let usual = Rules {
             term_ns: setting.term_ns,
             ..Rules::default()
@@ -186,11 +186,11 @@ impl Design {
     }
 
     /// How a client begins; the rest it is told.
-    pub(super) fn setup(self, setting: &Setting, client: u16, boot: u64) -> Setup {
+    pub(super) fn setup(self, setting: &LeaseSetting, client: u16, boot: u64) -> Setup {
         Setup {
             trip_ns: setting.weather.delay_min + setting.weather.delay_max,
             timeout_ns: timeout_ns(setting),
-            ..Setup::new(client.into(), boot, Key(1))
+            ..Setup::new(client.into(), boot, ModeKey(1))
         }
     }
 
@@ -200,7 +200,11 @@ impl Design {
             Self::Sync { interval_ns, keeps } => Some(SyncConfig {
                 limits,
                 interval_ns,
-                keep: if keeps { Keep::Debt } else { Keep::Nothing },
+                keep: if keeps {
+                    Overdraft::Debt
+                } else {
+                    Overdraft::Nothing
+                },
             }),
             _ => None,
         }
@@ -213,21 +217,21 @@ impl Design {
 }
 
 /// What is lent: a bucket or a window.
-fn counted(setting: &Setting) -> String {
+fn counted(setting: &LeaseSetting) -> String {
     let (limit, burst) = (setting.per_second, setting.burst);
     let Some(of) = setting.window_of else {
         return format!("limit: {limit}, per: 1s, burst: {burst}");
     };
     let by = match of.shape {
-        Shape::Fixed(offset) => format!("fixed-window, offset: {offset}ns"),
-        Shape::Log => "sliding-log".to_owned(),
-        Shape::Counters(slices) => format!("sliding-counters, slices: {slices}"),
-        Shape::Weighted => "sliding-weighted".to_owned(),
+        NaiveShape::Fixed(offset) => format!("fixed-window, offset: {offset}ns"),
+        NaiveShape::Log => "sliding-log".to_owned(),
+        NaiveShape::Counters(slices) => format!("sliding-counters, slices: {slices}"),
+        NaiveShape::Weighted => "sliding-weighted".to_owned(),
     };
     format!("limit: {burst}, per: {}ns, algorithm: {by}", of.period_ns)
 }
 
 /// After which time without an answer nobody is there.
-fn timeout_ns(setting: &Setting) -> u64 {
+fn timeout_ns(setting: &LeaseSetting) -> u64 {
     (200 * MILLI).max(10 * setting.weather.delay_max)
 }

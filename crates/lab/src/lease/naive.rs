@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// How admissions count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum NaiveShape {
     /// Those of the window that holds the time; windows begin at that and every period after.
     Fixed(u64),
     /// Those less than a period ago.
@@ -20,12 +20,12 @@ pub(crate) enum Shape {
 pub(crate) struct Naive {
     pub(crate) limit: u64,
     pub(crate) period: u64,
-    pub(crate) shape: Shape,
+    pub(crate) shape: NaiveShape,
     admitted: VecDeque<(u64, u64)>,
 }
 
 impl Naive {
-    pub(crate) fn new(shape: Shape, limit: u64, period: u64) -> Self {
+    pub(crate) fn new(shape: NaiveShape, limit: u64, period: u64) -> Self {
         Self {
             limit,
             period,
@@ -57,13 +57,13 @@ impl Naive {
     /// By how much of a period something of `at` counts at `now`.
     fn weight(&self, at: u64, now: u64) -> u64 {
         let counts = match self.shape {
-            Shape::Fixed(start) => (at - start) / self.period == (now - start) / self.period,
-            Shape::Log => at + self.period > now,
-            Shape::Counters(slices) => {
+            NaiveShape::Fixed(start) => (at - start) / self.period == (now - start) / self.period,
+            NaiveShape::Log => at + self.period > now,
+            NaiveShape::Counters(slices) => {
                 let width = self.period / slices;
                 at / width + slices > now / width
             }
-            Shape::Weighted => {
+            NaiveShape::Weighted => {
                 let windows = now / self.period - at / self.period;
                 return match windows {
                     0 => self.period,

@@ -2,32 +2,32 @@
 //!
 //! Only what is admitted, beside the same judges, and messages; nobody waits there. Not here: their world.
 
-use tollgate_gossip::{Bucket, Key};
+use tollgate_gossip::{Bucket, ModeKey};
 use tollgate_limit::{Instant, Span};
 
-use super::check::{Ghost, Replay};
-use super::world::{Outcome, Plot};
+use super::check::{LabReferenceBucket, Replay};
+use super::world::{LeaseOutcome, Plot};
 use crate::contender::Contender;
-use crate::supply::stage::Arrivals;
-use crate::world::{Cluster, Fault, Request, answered};
+use crate::supply::stage::DemandArrivals;
+use crate::world::{Cluster, Request, WorldFault, answered};
 
 /// Nodes that agree in one of these ways.
-pub(super) fn run(contender: Contender, plot: &Plot) -> Outcome {
+pub(super) fn run(contender: Contender, plot: &Plot) -> LeaseOutcome {
     let setting = &plot.setting;
     let Ok(bucket) = Bucket::new(setting.burst, setting.per_second, 1_000_000_000) else {
-        return Outcome::default();
+        return LeaseOutcome::default();
     };
     let weather = setting.weather;
     let span = |nanos: u64| Span::from_nanos(u128::from(nanos));
     let mut cluster = Cluster::new(bucket);
     cluster.nodes = setting.clients;
     cluster.knobs.delay = span(weather.delay_min);
-    cluster.faults = vec![Fault::Delay {
+    cluster.faults = vec![WorldFault::Delay {
         base: span(weather.delay_min),
         jitter: span(weather.delay_max - weather.delay_min),
     }];
     let Ok((answers, figures)) = answered(&cluster, contender, &trace(plot), plot.seed) else {
-        return Outcome::default();
+        return LeaseOutcome::default();
     };
     let mut outcome = judge(plot, &answers);
     outcome.tally.messages = figures.traffic.messages;
@@ -37,7 +37,7 @@ pub(super) fn run(contender: Contender, plot: &Plot) -> Outcome {
 
 /// The arrivals of a run as a trace.
 fn trace(plot: &Plot) -> Vec<Request> {
-    let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
+    let mut arrivals = DemandArrivals::new(&plot.phases, plot.seed);
     let mut trace = Vec::new();
     while let Some((micros, node)) = arrivals.draw() {
         let at = micros.saturating_mul(1_000);
@@ -46,7 +46,7 @@ fn trace(plot: &Plot) -> Vec<Request> {
         }
         trace.push(Request {
             at: Instant::from_nanos(at),
-            key: Key(1),
+            key: ModeKey(1),
             cost: 1,
             node: Some(node),
         });
@@ -55,13 +55,13 @@ fn trace(plot: &Plot) -> Vec<Request> {
 }
 
 /// Answers beside the central bucket and the replay.
-fn judge(plot: &Plot, answers: &[(Request, bool)]) -> Outcome {
+fn judge(plot: &Plot, answers: &[(Request, bool)]) -> LeaseOutcome {
     let setting = &plot.setting;
-    let mut central = Ghost::new(setting.per_second, setting.burst);
+    let mut central = LabReferenceBucket::new(setting.per_second, setting.burst);
     let mut replay = Replay::new(setting.per_second, setting.burst);
-    let mut outcome = Outcome {
+    let mut outcome = LeaseOutcome {
         clients: vec![(0, 0); usize::from(setting.clients)],
-        ..Outcome::default()
+        ..LeaseOutcome::default()
     };
     for (request, is_allowed) in answers {
         let now = request.at.as_nanos();

@@ -4,7 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use super::world::Outcome;
+use super::world::LeaseOutcome;
 
 /// One design in one scenario, over all seeds. What does not apply is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -111,19 +111,19 @@ const RECOVERED: f64 = 0.95;
 
 impl LeaseRow {
     /// The row of some runs; the caller names it. With `calm`, the same runs without what happened in them.
-    pub(super) fn of(runs: &[Outcome], calm: &[Outcome], per_second: u64) -> Self {
-        let sum = |pick: fn(&Outcome) -> u64| runs.iter().map(pick).sum::<u64>();
-        let mean = |pick: &dyn Fn(&Outcome) -> f64| {
+    pub(super) fn of(runs: &[LeaseOutcome], calm: &[LeaseOutcome], per_second: u64) -> Self {
+        let sum = |pick: fn(&LeaseOutcome) -> u64| runs.iter().map(pick).sum::<u64>();
+        let mean = |pick: &dyn Fn(&LeaseOutcome) -> f64| {
             let count = runs.len() as f64;
             (count > 0.0).then(|| runs.iter().map(pick).sum::<f64>() / count)
         };
-        let shares = || runs.iter().map(Outcome::share);
+        let shares = || runs.iter().map(LeaseOutcome::share);
         Self {
             seeds: runs.len() as u64,
             checks: Some(sum(|run| run.checks)),
             violations: Some(sum(|run| run.broken.sum())),
             over: Some(sum(|run| run.excess.over)),
-            admitted: mean(&Outcome::share),
+            admitted: mean(&LeaseOutcome::share),
             least: shares().reduce(f64::min),
             messages: mean(&|run| run.per_decision(run.tally.messages)),
             waited: mean(&|run| run.per_decision(run.tally.waited)),
@@ -146,8 +146,8 @@ impl LeaseRow {
     }
 
     /// What was admitted after the last fault, where that was looked at.
-    fn recovered(mut self, runs: &[Outcome]) -> Self {
-        let back: Vec<f64> = runs.iter().filter_map(Outcome::window_share).collect();
+    fn recovered(mut self, runs: &[LeaseOutcome]) -> Self {
+        let back: Vec<f64> = runs.iter().filter_map(LeaseOutcome::window_share).collect();
         self.more.back = back.iter().copied().reduce(f64::min);
         let count = back.iter().filter(|own| **own >= RECOVERED).count();
         self.more.back_most = (!back.is_empty()).then(|| count as f64 / back.len() as f64);
@@ -155,8 +155,8 @@ impl LeaseRow {
     }
 }
 
-fn fairness(runs: &[Outcome]) -> LeaseMore {
-    let both = || runs.iter().filter_map(Outcome::fairness);
+fn fairness(runs: &[LeaseOutcome]) -> LeaseMore {
+    let both = || runs.iter().filter_map(LeaseOutcome::fairness);
     LeaseMore {
         jain: both().map(|own| own.0).reduce(f64::min),
         worst_client: both().map(|own| own.1).reduce(f64::min),
@@ -165,7 +165,7 @@ fn fairness(runs: &[Outcome]) -> LeaseMore {
 }
 
 /// What runs lost more than the same runs without a failure, in seconds of the limit.
-fn lost(runs: &[Outcome], calm: &[Outcome], per_second: u64) -> Option<f64> {
+fn lost(runs: &[LeaseOutcome], calm: &[LeaseOutcome], per_second: u64) -> Option<f64> {
     let each = runs.iter().zip(calm);
     let more: Vec<f64> = each.map(|(run, calm)| run.lost() - calm.lost()).collect();
     let mean = more.iter().sum::<f64>() / (more.len() as f64).max(1.0);

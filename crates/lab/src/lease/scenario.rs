@@ -2,8 +2,8 @@
 //!
 //! Not here: the designs, and random faults.
 
-use super::world::{Plot, Setting, skewed};
-use crate::dice::{Dice, Purpose};
+use super::world::{LeaseSetting, Plot, skewed};
+use crate::dice::{LabDice, Purpose};
 use crate::supply::stage::{Phase, SECOND};
 
 /// How demand moves.
@@ -32,8 +32,8 @@ impl Scenario {
     }
 
     /// The run of a seed.
-    pub(crate) fn plot(self, setting: Setting, seed: u64) -> Plot {
-        let mut dice = Dice::new(seed, Purpose::Worlds);
+    pub(crate) fn plot(self, setting: LeaseSetting, seed: u64) -> Plot {
+        let mut dice = LabDice::new(seed, Purpose::Worlds);
         let turns = setting.until / 1_000 / (5 * SECOND);
         let phases = (0..turns).map(|turn| Phase {
             at: turn * 5 * SECOND,
@@ -47,7 +47,7 @@ impl Scenario {
         }
     }
 
-    fn rates(self, setting: &Setting, turn: u64, dice: &mut Dice) -> Vec<u64> {
+    fn rates(self, setting: &LeaseSetting, turn: u64, dice: &mut LabDice) -> Vec<u64> {
         let clients = setting.clients;
         let all = |percent: u64| skewed(setting.demand(percent), clients, 10);
         let turn = usize::try_from(turn).unwrap_or(0);

@@ -2,22 +2,22 @@
 //!
 //! Not here: what must hold whatever happens.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
-use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
-use crate::dice::{Dice, Purpose};
+use super::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
+use crate::dice::{LabDice, Purpose};
 use crate::supply::stage::Phase;
 
 /// What a schedule may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct ScheduleKind {
     /// How successors learn what is out; at random where it is `None`.
     pub(crate) recovery: Option<Recovery>,
     /// Whether clocks jump.
     pub(crate) has_jumps: bool,
 }
 
-impl Kind {
+impl ScheduleKind {
     pub(crate) const ANY: Self = Self {
         recovery: None,
         has_jumps: false,
@@ -26,11 +26,11 @@ impl Kind {
 
 /// Nothing fails, but clocks run faster than they may by so many millionths, and two clients want twice what there is.
 pub(crate) fn fast(drift_more: u32, seed: u64) -> Plot {
-    let setting = Setting {
+    let setting = LeaseSetting {
         clients: 2,
         drift_more,
         until: 8 * SECOND,
-        ..Setting::usual(300, 2_000)
+        ..LeaseSetting::usual(300, 2_000)
     };
     let rates = vec![setting.demand(100); 2];
     Plot {
@@ -43,8 +43,8 @@ pub(crate) fn fast(drift_more: u32, seed: u64) -> Plot {
 const FAULTS: u64 = 12 * SECOND;
 
 /// The schedule of a seed.
-pub(crate) fn plot(kind: Kind, seed: u64) -> Plot {
-    let mut dice = Dice::new(seed, Purpose::Worlds);
+pub(crate) fn plot(kind: ScheduleKind, seed: u64) -> Plot {
+    let mut dice = LabDice::new(seed, Purpose::Worlds);
     let mut setting = setting(&mut dice);
     let mut changes = Vec::new();
     for client in 0..setting.clients {
@@ -56,7 +56,7 @@ pub(crate) fn plot(kind: Kind, seed: u64) -> Plot {
     }
     changes.sort_by_key(|(at, _)| *at);
     let last = changes.last().map_or(0, |(at, _)| *at).max(4 * SECOND);
-    changes.push((last, Change::Calm));
+    changes.push((last, LeaseChange::Calm));
     setting.window = Some((last + 4 * SECOND, last + 8 * SECOND));
     setting.until = last + 8 * SECOND;
     let phases = phases(&mut dice, &setting, last);
@@ -68,7 +68,7 @@ pub(crate) fn plot(kind: Kind, seed: u64) -> Plot {
     }
 }
 
-fn setting(dice: &mut Dice) -> Setting {
+fn setting(dice: &mut LabDice) -> LeaseSetting {
     let per_second = 20 + dice.below(981);
     let delay_min = MILLI / 10 + dice.below(20 * MILLI);
     let jitter = if dice.below(4) == 0 {
@@ -76,28 +76,33 @@ fn setting(dice: &mut Dice) -> Setting {
     } else {
         dice.below(80 * MILLI)
     };
-    Setting {
+    LeaseSetting {
         // Less is not lent.
         burst: (per_second * (1 + dice.below(30)) / 10).max(4),
         clients: 2 + dice.small(7),
         term_ns: 300 * MILLI + dice.below(1_700 * MILLI),
         drift_ppm: pick(dice, [500, 20_000]),
-        weather: Weather {
+        weather: Conditions {
             loss: u32::from(dice.small(201)) * 1_000,
             copies: u32::from(dice.small(201)) * 1_000,
-            ..Weather::between(delay_min, delay_min + jitter)
+            ..Conditions::between(delay_min, delay_min + jitter)
         },
-        ..Setting::usual(per_second, 1_000)
+        ..LeaseSetting::usual(per_second, 1_000)
     }
 }
 
-fn pick<T: Copy, const N: usize>(dice: &mut Dice, from: [T; N]) -> T {
+fn pick<T: Copy, const N: usize>(dice: &mut LabDice, from: [T; N]) -> T {
     let at = usize::try_from(dice.below(N as u64)).unwrap_or(0);
     from[at.min(N - 1)]
 }
 
 /// What may happen to one client: it crashes for a while, or for three milliseconds, or its clock jumps.
-fn own_faults(dice: &mut Dice, kind: Kind, client: u16, changes: &mut Vec<(u64, Change)>) {
+fn own_faults(
+    dice: &mut LabDice,
+    kind: ScheduleKind,
+    client: u16,
+    changes: &mut Vec<(u64, LeaseChange)>,
+) {
     for _ in 0..2 {
         let at = SECOND + dice.below(FAULTS - 4 * SECOND);
         let gone = match dice.below(4) {
@@ -105,33 +110,35 @@ fn own_faults(dice: &mut Dice, kind: Kind, client: u16, changes: &mut Vec<(u64, 
             1 => dice.below(3 * SECOND),
             _ => continue,
         };
-        changes.push((at, Change::Crash(client)));
-        changes.push((at + gone, Change::Restart(client)));
+        changes.push((at, LeaseChange::Crash(client)));
+        changes.push((at + gone, LeaseChange::Restart(client)));
     }
     if kind.has_jumps {
         let by = i64::try_from(MILLI + dice.below(3 * SECOND)).unwrap_or(0);
         let by = if dice.below(2) == 0 { by } else { -by };
         let at = SECOND + dice.below(FAULTS - SECOND);
-        changes.push((at, Change::Step(client, by)));
+        changes.push((at, LeaseChange::Step(client, by)));
     }
 }
 
 /// One client or half of them are cut off for a while.
-fn cut(dice: &mut Dice, clients: u16, changes: &mut Vec<(u64, Change)>) {
+fn cut(dice: &mut LabDice, clients: u16, changes: &mut Vec<(u64, LeaseChange)>) {
     let cut: Vec<u16> = match dice.below(3) {
         0 => return,
         1 => vec![dice.small(clients)],
         _ => (0..clients).step_by(2).collect(),
     };
     let at = SECOND + dice.below(FAULTS - 4 * SECOND);
-    changes.push((at, Change::Cut(cut)));
-    changes.push((at + dice.below(3 * SECOND), Change::Heal));
+    changes.push((at, LeaseChange::Cut(cut)));
+    changes.push((at + dice.below(3 * SECOND), LeaseChange::Heal));
 }
 
 /// The grantor falls and has a successor.
-fn fall(dice: &mut Dice, kind: Kind, changes: &mut Vec<(u64, Change)>) {
-    let is_down = |at: u64, changes: &[(u64, Change)]| {
-        let falls = changes.iter().filter(|(_, change)| *change == Change::Fall);
+fn fall(dice: &mut LabDice, kind: ScheduleKind, changes: &mut Vec<(u64, LeaseChange)>) {
+    let is_down = |at: u64, changes: &[(u64, LeaseChange)]| {
+        let falls = changes
+            .iter()
+            .filter(|(_, change)| *change == LeaseChange::Fall);
         falls.clone().any(|(fall, _)| fall.abs_diff(at) < SECOND)
     };
     let at = SECOND + dice.below(FAULTS - 2 * SECOND);
@@ -142,15 +149,15 @@ fn fall(dice: &mut Dice, kind: Kind, changes: &mut Vec<(u64, Change)>) {
         dice,
         [Recovery::Ledger, Recovery::Restate, Recovery::Quarantine],
     ));
-    changes.push((at, Change::Fall));
-    changes.push((at + dice.below(600 * MILLI), Change::Rise(recovery)));
+    changes.push((at, LeaseChange::Fall));
+    changes.push((at + dice.below(600 * MILLI), LeaseChange::Rise(recovery)));
 }
 
 /// Demand of every client from nothing to five times the limit in all, until the last fault.
-fn phases(dice: &mut Dice, setting: &Setting, last: u64) -> Vec<Phase> {
+fn phases(dice: &mut LabDice, setting: &LeaseSetting, last: u64) -> Vec<Phase> {
     let most = setting.demand(500) / u64::from(setting.clients);
     let mut rates = vec![0; usize::from(setting.clients)];
-    let draw = |dice: &mut Dice| match dice.below(4) {
+    let draw = |dice: &mut LabDice| match dice.below(4) {
         0 => 0,
         1 => dice.below(most / 5 + 1),
         _ => dice.below(most + 1),

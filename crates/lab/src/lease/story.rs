@@ -2,10 +2,10 @@
 //!
 //! Not here: processes, and which phases there are.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::design::Design;
-use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
+use super::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
 use crate::supply::stage::Phase;
 
 /// Something that happens when a phase begins.
@@ -55,14 +55,14 @@ impl LeaseStory {
     /// Runs it, with one seed.
     #[allow(clippy::cast_precision_loss, reason = "figures of three digits")]
     pub fn run(&self, seed: u64) -> LeaseTold {
-        let setting = Setting {
+        let setting = LeaseSetting {
             burst: self.burst,
             clients: self.clients,
             term_ns: self.term_ms * MILLI,
-            weather: Weather::between(self.one_way_us * 1_000, self.one_way_us * 1_200),
+            weather: Conditions::between(self.one_way_us * 1_000, self.one_way_us * 1_200),
             until: self.phases.iter().map(|(_, nanos)| nanos).sum(),
             slot_ns: SLOT_NS,
-            ..Setting::usual(self.per_second, 1_000)
+            ..LeaseSetting::usual(self.per_second, 1_000)
         };
         let (changes, phases) = self.script(&setting);
         let outcome = Design::Lease.run(&Plot {
@@ -88,7 +88,7 @@ impl LeaseStory {
     }
 
     /// What happens when, and who is asked how much from when on.
-    fn script(&self, setting: &Setting) -> (Vec<(u64, Change)>, Vec<Phase>) {
+    fn script(&self, setting: &LeaseSetting) -> (Vec<(u64, LeaseChange)>, Vec<Phase>) {
         let each = setting.demand(200) / u64::from(self.clients.max(1));
         let mut rates = vec![each; usize::from(self.clients)];
         let (mut changes, mut phases, mut at) = (Vec::new(), Vec::new(), 0);
@@ -102,23 +102,23 @@ impl LeaseStory {
                 LeaseEvent::Nothing => {}
                 LeaseEvent::Crash(client) => {
                     asked(client, 0);
-                    changes.push((at, Change::Crash(client)));
+                    changes.push((at, LeaseChange::Crash(client)));
                 }
                 LeaseEvent::Restart(client) => {
                     asked(client, each);
-                    changes.push((at, Change::Restart(client)));
+                    changes.push((at, LeaseChange::Restart(client)));
                 }
                 LeaseEvent::Fall(millis) => {
-                    changes.push((at, Change::Fall));
-                    changes.push((at + millis * MILLI, Change::Rise(Recovery::Restate)));
+                    changes.push((at, LeaseChange::Fall));
+                    changes.push((at + millis * MILLI, LeaseChange::Rise(Recovery::Restate)));
                 }
                 LeaseEvent::Pause(client) => {
                     asked(client, 0);
-                    changes.push((at, Change::Cut(vec![client])));
+                    changes.push((at, LeaseChange::Cut(vec![client])));
                 }
                 LeaseEvent::Resume(client) => {
                     asked(client, each);
-                    changes.push((at, Change::Heal));
+                    changes.push((at, LeaseChange::Heal));
                 }
             }
             phases.push(Phase {

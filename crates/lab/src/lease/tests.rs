@@ -2,13 +2,13 @@
 
 use super::design::{Design, LENDERS};
 use super::scenario::Scenario;
-use super::schedule::{Kind, fast, plot};
-use super::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
+use super::schedule::{ScheduleKind, fast, plot};
+use super::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
 
-fn short(per_second: u64, burst_ms: u64) -> Setting {
-    Setting {
+fn short(per_second: u64, burst_ms: u64) -> LeaseSetting {
+    LeaseSetting {
         until: 6 * SECOND,
-        ..Setting::usual(per_second, burst_ms)
+        ..LeaseSetting::usual(per_second, burst_ms)
     }
 }
 
@@ -34,7 +34,7 @@ fn nothing_passes_too_much_and_most_of_what_may() {
 
 #[test]
 fn one_seed_has_one_history() {
-    let hash = |seed| Design::Lease.run(&plot(Kind::ANY, seed)).hash;
+    let hash = |seed| Design::Lease.run(&plot(ScheduleKind::ANY, seed)).hash;
     assert_eq!(hash(5), hash(5));
     assert_ne!(hash(5), hash(6));
 }
@@ -42,9 +42,9 @@ fn one_seed_has_one_history() {
 #[test]
 fn demand_that_moves_is_followed() {
     for scenario in Scenario::ALL {
-        let setting = Setting {
+        let setting = LeaseSetting {
             until: 15 * SECOND,
-            ..Setting::usual(300, 1_000)
+            ..LeaseSetting::usual(300, 1_000)
         };
         let run = Design::Lease.run(&scenario.plot(setting, 1));
         assert_eq!((run.excess.over, run.broken.sum()), (0, 0), "{scenario:?}");
@@ -54,11 +54,11 @@ fn demand_that_moves_is_followed() {
 
 #[test]
 fn a_client_that_dies_costs_its_lease_and_one_that_comes_back_next_to_nothing() {
-    let setting = Setting {
+    let setting = LeaseSetting {
         until: 12 * SECOND,
-        ..Setting::usual(300, 1_000)
+        ..LeaseSetting::usual(300, 1_000)
     };
-    let lost = |changes: Vec<(u64, Change)>| {
+    let lost = |changes: Vec<(u64, LeaseChange)>| {
         let run = |changes| {
             let plot = Plot {
                 changes,
@@ -71,14 +71,14 @@ fn a_client_that_dies_costs_its_lease_and_one_that_comes_back_next_to_nothing() 
         (run(changes) - run(Vec::new())) / 300.0
     };
     let at = 6 * SECOND;
-    let dead = lost(vec![(at, Change::Crash(0))]);
+    let dead = lost(vec![(at, LeaseChange::Crash(0))]);
     let back = lost(vec![
-        (at, Change::Crash(0)),
-        (at + 3 * MILLI, Change::Restart(0)),
+        (at, LeaseChange::Crash(0)),
+        (at + 3 * MILLI, LeaseChange::Restart(0)),
     ]);
     let books = lost(vec![
-        (at, Change::Fall),
-        (at + 300 * MILLI, Change::Rise(Recovery::Ledger)),
+        (at, LeaseChange::Fall),
+        (at + 300 * MILLI, LeaseChange::Rise(Recovery::Ledger)),
     ]);
     assert!(dead > 0.2 && dead < 1.0, "{dead}");
     assert!(back < 0.2, "{back}");
@@ -91,11 +91,11 @@ fn a_careless_successor_and_clocks_beyond_the_bound_are_seen() {
         let runs = (1..8).map(|seed| Design::Lease.run(&plots(seed)));
         runs.map(|run| run.broken.sum()).sum::<u64>()
     };
-    let careless = Kind {
+    let careless = ScheduleKind {
         recovery: Some(Recovery::Careless),
-        ..Kind::ANY
+        ..ScheduleKind::ANY
     };
-    assert_eq!(broken(&|seed| plot(Kind::ANY, seed)), 0);
+    assert_eq!(broken(&|seed| plot(ScheduleKind::ANY, seed)), 0);
     assert!(broken(&|seed| plot(careless, seed)) > 0);
     assert_eq!(broken(&|seed| fast(0, seed)), 0);
     assert!(broken(&|seed| fast(30_000, seed)) > 0);

@@ -10,12 +10,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_cluster::MemberState;
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report, Spread};
 
-pub use self::world::{Capture, MS, Process, SECOND, World, address};
+pub use self::world::{Capture, MS, MembershipWorld, Process, SECOND, address};
 
 /// The name it is run by.
 pub(crate) const NAME: &str = "membership";
@@ -38,7 +38,7 @@ struct Found {
 }
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let tasks: Vec<(u32, u32, u64)> = NODES
         .iter()
         .flat_map(|nodes| LOSSES.map(|loss| (*nodes, loss)))
@@ -90,7 +90,7 @@ fn hash(found: &[Found]) -> u64 {
     })
 }
 
-fn run_all(tasks: &[(u32, u32, u64)], ask: &Ask<'_>) -> Vec<Found> {
+fn run_all(tasks: &[(u32, u32, u64)], ask: &RunRequest<'_>) -> Vec<Found> {
     let of = tasks.len() as u64;
     (ask.progress)(0, of);
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -122,20 +122,20 @@ fn run_all(tasks: &[(u32, u32, u64)], ask: &Ask<'_>) -> Vec<Found> {
 /// The whole life of one world.
 fn live(nodes: u32, loss: u32, seed: u64) -> Found {
     let mut world = gathering(nodes, loss, seed);
-    let gathered = wait(&mut world, World::is_one);
+    let gathered = wait(&mut world, MembershipWorld::is_one);
     let (bytes, wrongs) = idle(&mut world, nodes);
     world.kill(nodes);
     let died = world.now();
     let first_missed = wait(&mut world, |world| missed_by(world, nodes) > 0);
-    let all = |world: &World| missed_by(world, nodes) == world.processes.len();
+    let all = |world: &MembershipWorld| missed_by(world, nodes) == world.processes.len();
     let all_missed = wait(&mut world, all).map(|_| seconds(world.now() - died));
     // Whoever lost somebody else on the way finds it again first.
-    let _ = wait(&mut world, World::is_one);
+    let _ = wait(&mut world, MembershipWorld::is_one);
     let (left, right): (Vec<u32>, Vec<u32>) = (1..=nodes).partition(|host| *host <= nodes / 2);
     world.part(&left, &right);
     world.run_to(world.now() + CUT_NS);
     world.heal();
-    let healed = wait(&mut world, World::is_one);
+    let healed = wait(&mut world, MembershipWorld::is_one);
     Found {
         gathered,
         bytes,
@@ -148,12 +148,12 @@ fn live(nodes: u32, loss: u32, seed: u64) -> Found {
 }
 
 /// Hosts that start within a second and know the first two.
-fn gathering(nodes: u32, loss: u32, seed: u64) -> World {
-    let weather = Weather {
+fn gathering(nodes: u32, loss: u32, seed: u64) -> MembershipWorld {
+    let weather = Conditions {
         loss,
-        ..Weather::between(DELAY_NS, 2 * DELAY_NS - 1)
+        ..Conditions::between(DELAY_NS, 2 * DELAY_NS - 1)
     };
-    let mut world = World::under(weather, seed);
+    let mut world = MembershipWorld::under(weather, seed);
     let begin = world.now();
     let mut starts: Vec<(u64, u32)> = (1..=nodes)
         .map(|host| (world.below(SECOND), host))
@@ -167,7 +167,7 @@ fn gathering(nodes: u32, loss: u32, seed: u64) -> World {
 }
 
 /// How many of those that run do not see that host.
-fn missed_by(world: &World, host: u32) -> usize {
+fn missed_by(world: &MembershipWorld, host: u32) -> usize {
     let seers = world.processes.keys();
     seers
         .filter(|seer| !world.view(**seer).contains(&host))
@@ -175,7 +175,7 @@ fn missed_by(world: &World, host: u32) -> usize {
 }
 
 /// A minute without events: bytes a node and second, and what nodes were wrong about.
-fn idle(world: &mut World, nodes: u32) -> (f64, Wrongs) {
+fn idle(world: &mut MembershipWorld, nodes: u32) -> (f64, Wrongs) {
     world.run_to(world.now() + SETTLE_NS);
     let mut watch = Watch::default();
     watch.look(world);
@@ -209,7 +209,7 @@ struct Watch {
 
 impl Watch {
     /// Counts what is new since the last look.
-    fn look(&mut self, world: &World) {
+    fn look(&mut self, world: &MembershipWorld) {
         for (host, process) in &world.processes {
             let members = process.cluster.members().iter();
             let suspects = members.filter(|member| member.state == MemberState::Suspect);
@@ -230,7 +230,7 @@ impl Watch {
 }
 
 /// Seconds until it is so; `None` if it never is.
-fn wait(world: &mut World, is_so: impl Fn(&World) -> bool) -> Option<f64> {
+fn wait(world: &mut MembershipWorld, is_so: impl Fn(&MembershipWorld) -> bool) -> Option<f64> {
     let begun = world.now();
     while !is_so(world) {
         if world.now() - begun > PATIENCE_NS {

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use tollgate_cluster::{
-    Cluster, ClusterConfig, DATAGRAM_OVERHEAD, Event, Pace, Refused, Transmit, Via,
+    Cluster, ClusterConfig, DATAGRAM_OVERHEAD, Event, FailureTiming, Refused, Transmit, Via,
 };
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
-use tollgate_sim::{self as sim, Clock, Sim, Weather};
+use tollgate_sim::{self as sim, Conditions, Sim, SimClock};
 
-use crate::dice::{Dice, Purpose, links};
+use crate::dice::{LabDice, Purpose, links};
 use crate::world::hash::EventHash;
 
 /// A millisecond, in nanoseconds.
@@ -23,15 +23,15 @@ pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000 * MS;
 
 /// All processes and what is under way between them.
-pub struct World {
+pub struct MembershipWorld {
     /// The processes that run, by host.
     pub processes: BTreeMap<u32, Process>,
     /// Every datagram that was ever sent, if they are captured.
     pub captures: Vec<Capture>,
     /// Bytes of all datagrams, with their seals and the headers of IP and UDP.
     pub bytes: u64,
-    sim: Sim<Flight, (), Dice>,
-    boots: Dice,
+    sim: Sim<Flight, (), LabDice>,
+    boots: LabDice,
     hash: EventHash,
     captures_all: bool,
 }
@@ -101,17 +101,17 @@ fn place(host: u32) -> u16 {
     number(address(host))
 }
 
-impl World {
+impl MembershipWorld {
     /// A world without processes, in which datagrams take 2 to 3 ms and are captured.
     pub fn new(seed: u64) -> Self {
         Self {
             captures_all: true,
-            ..Self::under(Weather::between(DELAY, DELAY * 3 / 2), seed)
+            ..Self::under(Conditions::between(DELAY, DELAY * 3 / 2), seed)
         }
     }
 
     /// A world without processes.
-    pub fn under(weather: Weather, seed: u64) -> Self {
+    pub fn under(weather: Conditions, seed: u64) -> Self {
         let mut links = links(weather, seed);
         links.cuts_arrivals = true;
         Self {
@@ -119,7 +119,7 @@ impl World {
             captures: Vec::new(),
             bytes: 0,
             sim: Sim::new(EPOCH, links),
-            boots: Dice::new(seed, Purpose::Boots),
+            boots: LabDice::new(seed, Purpose::Boots),
             hash: EventHash::new(),
             captures_all: false,
         }
@@ -160,7 +160,7 @@ impl World {
             mtu: ClusterConfig::MTU,
             bytes_per_second_max: None,
             seed: self.roll(),
-            pace: Pace::LAN,
+            pace: FailureTiming::LAN,
             missing: Vec::new(),
         }
     }
@@ -216,7 +216,7 @@ impl World {
 
     /// From here on a host's clock shows so much more than the world's.
     pub fn skew(&mut self, host: u32, nanos: i64) {
-        self.sim.set_clock(place(host), Clock::ahead(nanos));
+        self.sim.set_clock(place(host), SimClock::ahead(nanos));
     }
 
     /// From here on so many datagrams of a million are lost.
@@ -344,9 +344,9 @@ impl World {
     pub(super) fn run_to(&mut self, end: u64) {
         while let Some(event) = self.sim.next(end) {
             match event {
-                sim::Event::Message { to, message, .. } => self.land(to, &message),
-                sim::Event::Wake { node } => self.call(u32::from(node)),
-                sim::Event::Plan(()) => {}
+                sim::SimEvent::Message { to, message, .. } => self.land(to, &message),
+                sim::SimEvent::Wake { node } => self.call(u32::from(node)),
+                sim::SimEvent::Plan(()) => {}
             }
         }
         self.sim.pass(end);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gossip::{Bucket, Footprint, Key, Malformed, Mark, NodeId};
+use tollgate_gossip::{Bucket, Footprint, Malformed, Mark, ModeKey, NodeId};
 use tollgate_limit::Instant;
 
 use super::{PaperDesign, PaperSetup};
@@ -14,7 +14,7 @@ const ENTRY_BYTES: u64 = 24;
 #[derive(Debug)]
 struct Alone {
     bucket: Bucket,
-    ends: BTreeMap<Key, Mark>,
+    ends: BTreeMap<ModeKey, Mark>,
 }
 
 /// A node's part.
@@ -26,7 +26,7 @@ pub(super) fn build(setup: &PaperSetup) -> Box<dyn PaperDesign> {
 }
 
 impl PaperDesign for Alone {
-    fn level(&mut self, key: Key, now: Instant) -> u128 {
+    fn level(&mut self, key: ModeKey, now: Instant) -> u128 {
         let level = self
             .ends
             .get(&key)
@@ -37,7 +37,7 @@ impl PaperDesign for Alone {
         level
     }
 
-    fn accept(&mut self, key: Key, cost: u64, now: Instant) {
+    fn accept(&mut self, key: ModeKey, cost: u64, now: Instant) {
         let now = self.bucket.mark(now);
         let end = self.ends.entry(key).or_insert(now);
         *end = (*end).max(now).plus(self.bucket.grains(cost));
@@ -60,11 +60,11 @@ impl PaperDesign for Alone {
         self.ends.len()
     }
 
-    fn knows(&self, key: Key) -> bool {
+    fn knows(&self, key: ModeKey) -> bool {
         self.ends.contains_key(&key)
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<ModeKey> {
         self.ends.keys().copied().collect()
     }
 }

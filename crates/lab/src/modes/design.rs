@@ -8,10 +8,10 @@ use std::fmt;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{
-    Bucket, Footprint, Key, Malformed, NodeId, Probe, Send, Standing, Verdict, Writer,
+    Bucket, Footprint, Malformed, ModeKey, ModeProbe, ModeVerdict, NodeId, Send, Standing, Writer,
 };
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Build, Event, Figure, Mode, ModeKind, Tag};
+use tollgate_mode::{Build, Figure, Mode, ModeEvent, ModeKind, Tag};
 
 use super::{Frequency, design};
 use crate::contender::Contender;
@@ -38,10 +38,10 @@ pub struct PaperSetup {
 /// A way for nodes to agree about many keys of one bucket.
 pub(super) trait PaperDesign: fmt::Debug + std::marker::Send {
     /// Grains of backlog that this node knows of; above the bucket's capacity it is debt.
-    fn level(&mut self, key: Key, now: Instant) -> u128;
+    fn level(&mut self, key: ModeKey, now: Instant) -> u128;
 
     /// Counts `cost` tokens as admitted here, whatever the level.
-    fn accept(&mut self, key: Key, cost: u64, now: Instant);
+    fn accept(&mut self, key: ModeKey, cost: u64, now: Instant);
 
     /// Takes a frame that `from` sent. A malformed one changes nothing.
     fn handle_frame(&mut self, from: NodeId, frame: &[u8], now: Instant) -> Result<(), Malformed>;
@@ -71,13 +71,13 @@ pub(super) trait PaperDesign: fmt::Debug + std::marker::Send {
     fn footprint(&self) -> Footprint;
 
     /// Every key that is known, in ascending order.
-    fn keys(&self) -> Vec<Key>;
+    fn keys(&self) -> Vec<ModeKey>;
 
     /// How many keys are known.
     fn keys_count(&self) -> usize;
 
     /// Whether something is known of a key.
-    fn knows(&self, key: Key) -> bool;
+    fn knows(&self, key: ModeKey) -> bool;
 }
 
 /// The mode of a contender that contracts cannot name.
@@ -137,8 +137,8 @@ impl PaperPart {
     }
 
     /// Decides one request and counts it if it passes.
-    pub fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {
-        let Probe { verdict, .. } = self.probe(key, cost, now);
+    pub fn handle_request(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeVerdict {
+        let ModeProbe { verdict, .. } = self.probe(key, cost, now);
         if verdict.is_allowed() {
             self.take(key, cost, now);
         }
@@ -158,34 +158,34 @@ impl Mode for PaperPart {
 
     fn change(&mut self, _: &NamedPolicy, _: Instant) {}
 
-    fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         let (bucket, asked) = (self.bucket, cost.max(1));
         let level = self.design.level(key, now);
         let after = |tokens| level.saturating_add(bucket.grains(tokens));
         let verdict = match after(asked).saturating_sub(bucket.capacity()) {
-            _ if asked > bucket.burst() => Verdict::Never,
-            0 => Verdict::Allow {
+            _ if asked > bucket.burst() => ModeVerdict::Never,
+            0 => ModeVerdict::Allow {
                 remaining: self.left(after(cost)),
                 wait: Span::ZERO,
             },
-            short => Verdict::Deny {
+            short => ModeVerdict::Deny {
                 retry_after: bucket.time_for(short),
             },
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining: self.left(level),
             over: bucket.tokens(level.saturating_sub(bucket.capacity())),
         }
     }
 
-    fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         if cost > 0 {
             self.design.accept(key, cost, now);
         }
     }
 
-    fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         let level = self.design.level(key, now);
         let most = debt_max.map_or(cost, |debt| {
             let bound = self.bucket.capacity() + self.bucket.grains(debt);
@@ -194,11 +194,11 @@ impl Mode for PaperPart {
         self.take(key, cost.min(most), now);
     }
 
-    fn refund(&mut self, _: Key, _: u64, _: Instant) {}
+    fn refund(&mut self, _: ModeKey, _: u64, _: Instant) {}
 
-    fn reset(&mut self, _: Key, _: Instant) {}
+    fn reset(&mut self, _: ModeKey, _: Instant) {}
 
-    fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         let level = self.design.level(key, now);
         Standing {
             remaining: self.left(level),
@@ -210,8 +210,8 @@ impl Mode for PaperPart {
         self.design.handle_frame(from, frame, now)
     }
 
-    fn handle_event(&mut self, event: &Event<'_>, _: Instant) {
-        if let Event::Members(alive) = event {
+    fn handle_event(&mut self, event: &ModeEvent<'_>, _: Instant) {
+        if let ModeEvent::Members(alive) = event {
             self.design.handle_members(alive);
         }
     }
@@ -232,7 +232,7 @@ impl Mode for PaperPart {
         self.design.is_quiet()
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<ModeKey> {
         self.design.keys()
     }
 
@@ -240,7 +240,7 @@ impl Mode for PaperPart {
         self.design.keys_count()
     }
 
-    fn knows(&self, key: Key) -> bool {
+    fn knows(&self, key: ModeKey) -> bool {
         self.design.knows(key)
     }
 
@@ -252,7 +252,7 @@ impl Mode for PaperPart {
         self.design.footprint()
     }
 
-    fn status(&mut self, _: Option<Key>, _: Instant) -> Vec<Figure> {
+    fn status(&mut self, _: Option<ModeKey>, _: Instant) -> Vec<Figure> {
         Vec::new()
     }
 }

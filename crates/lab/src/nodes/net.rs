@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_sim::{Event, Links, Sim, Weather};
+use tollgate_sim::{Conditions, Links, Sim, SimEvent};
 
-use crate::dice::{Dice, links};
+use crate::dice::{LabDice, links};
 use crate::world::hash::EventHash;
 
 /// What a world drives: a whole node, or part of a design that exists in the lab alone. Times are what its own clock
@@ -76,7 +76,7 @@ impl<M: Member> Member for Option<M> {
 
 /// What one member put on the network for another, or all for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentCounts {
     /// Messages, whether they arrive or not.
     pub messages: u64,
     /// Their bytes, 28 for IP and UDP added to each.
@@ -98,14 +98,14 @@ pub struct Net<M: Member> {
     /// The members; each one's address is its place.
     pub nodes: Vec<M>,
     /// Time, links, clocks and pauses. What is planned has a number.
-    pub sim: Sim<M::Message, u64, Dice>,
+    pub sim: Sim<M::Message, u64, LabDice>,
     /// A member that was woken is not woken again before that, however often it asks.
     pub wake_gap: u64,
     /// Members are woken up to so late, and how late by chance.
-    pub(crate) late: Option<(u64, Dice)>,
+    pub(crate) late: Option<(u64, LabDice)>,
     /// What was sent, by who sent it and whom it was for; all of it; and when that was last.
-    links: BTreeMap<(u16, u16), Sent>,
-    total: Sent,
+    links: BTreeMap<(u16, u16), SentCounts>,
+    total: SentCounts,
     /// Messages whose receiver did not run.
     missed: u64,
     last_sent: u64,
@@ -127,18 +127,18 @@ pub(crate) enum Happened {
 
 impl<M: Member> Net<M> {
     /// A world without members at a time.
-    pub fn new(start: u64, weather: Weather, seed: u64) -> Self {
+    pub fn new(start: u64, weather: Conditions, seed: u64) -> Self {
         Self::on(start, links(weather, seed))
     }
 
-    pub(crate) fn on(start: u64, links: Links<Dice>) -> Self {
+    pub(crate) fn on(start: u64, links: Links<LabDice>) -> Self {
         Self {
             nodes: Vec::new(),
             sim: Sim::new(start, links),
             wake_gap: 1_000,
             late: None,
             links: BTreeMap::new(),
-            total: Sent::default(),
+            total: SentCounts::default(),
             missed: 0,
             last_sent: start,
             dues: Vec::new(),
@@ -162,7 +162,7 @@ impl<M: Member> Net<M> {
     }
 
     /// What all members sent together.
-    pub fn sent(&self) -> Sent {
+    pub fn sent(&self) -> SentCounts {
         self.total
     }
 
@@ -177,13 +177,13 @@ impl<M: Member> Net<M> {
     }
 
     /// What was sent, by who sent it and whom it was for.
-    pub fn links(&self) -> &BTreeMap<(u16, u16), Sent> {
+    pub fn links(&self) -> &BTreeMap<(u16, u16), SentCounts> {
         &self.links
     }
 
     /// Counts what is sent anew.
     pub fn forget_sent(&mut self) {
-        (self.links, self.total, self.missed) = (BTreeMap::new(), Sent::default(), 0);
+        (self.links, self.total, self.missed) = (BTreeMap::new(), SentCounts::default(), 0);
     }
 
     /// Cuts a member off from all others, and heals every other such cut.
@@ -196,13 +196,15 @@ impl<M: Member> Net<M> {
     pub(crate) fn step(&mut self, until: u64) -> Option<Happened> {
         let event = self.sim.next(until)?;
         let (to, now) = match &event {
-            Event::Message { to, .. } | Event::Wake { node: to } => (*to, self.sim.local(*to)),
-            Event::Plan(number) => return Some(Happened::Plan(*number)),
+            SimEvent::Message { to, .. } | SimEvent::Wake { node: to } => {
+                (*to, self.sim.local(*to))
+            }
+            SimEvent::Plan(number) => return Some(Happened::Plan(*number)),
         };
         let due = self.dues.get(usize::from(to)).copied().flatten();
         let member = self.nodes.get_mut(usize::from(to));
         let Some(member) = member.filter(|member| member.is_up()) else {
-            let is_message = matches!(event, Event::Message { .. });
+            let is_message = matches!(event, SimEvent::Message { .. });
             self.missed += u64::from(is_message);
             return Some(if is_message {
                 Happened::Member
@@ -211,7 +213,7 @@ impl<M: Member> Net<M> {
             });
         };
         let gap = match &event {
-            Event::Message { from, message, .. } => {
+            SimEvent::Message { from, message, .. } => {
                 self.hash.word(self.sim.now());
                 self.hash.word(u64::from(*from) << 16 | u64::from(to));
                 self.hash.bytes(M::bytes(message));

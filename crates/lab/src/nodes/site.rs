@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_lease::{
-    By, Held, Holding, Joined, Lease, Message, Pool, Reply, Rules, Said, Setup, decode,
-    decode_reply, encode_inquiry, encode_nudge,
+    BundleReply, DecidedBy, HeldLease, Holding, JoinAnswer, Joined, Lease, LeaseMessage, Pool,
+    Rules, Setup, decode, decode_reply, encode_inquiry, encode_nudge,
 };
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{
@@ -22,7 +22,7 @@ use super::net::Member;
 
 /// What places say to each other of a key.
 #[derive(Clone, Debug)]
-pub(crate) struct Parcel {
+pub(crate) struct SiteParcel {
     key: u64,
     kind: Kind,
     bytes: Arc<[u8]>,
@@ -41,7 +41,7 @@ enum Kind {
 
 /// What places tell the world.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
+pub(crate) enum SiteEvent {
     /// A request that waited is decided.
     Decided {
         site: u16,
@@ -50,7 +50,7 @@ pub(crate) enum Event {
         cost: u64,
         /// After which time it passes, where it does.
         passes: Option<Span>,
-        by: By,
+        by: DecidedBy,
     },
     /// A node admitted a request of another place.
     Served {
@@ -62,19 +62,19 @@ pub(crate) enum Event {
 
 /// What places have told, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<Event>>>);
+pub(crate) struct SiteLog(Arc<Mutex<Vec<SiteEvent>>>);
 
-impl Log {
+impl SiteLog {
     /// All that was told since it was asked last.
-    pub(crate) fn take(&self) -> Vec<Event> {
+    pub(crate) fn take(&self) -> Vec<SiteEvent> {
         std::mem::take(&mut *self.open())
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: SiteEvent) {
         self.open().push(event);
     }
 
-    fn open(&self) -> MutexGuard<'_, Vec<Event>> {
+    fn open(&self) -> MutexGuard<'_, Vec<SiteEvent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -105,7 +105,7 @@ pub(crate) enum Fate {
 }
 
 /// How a node that lends begins.
-pub(crate) struct Begin {
+pub(crate) struct LenderBegin {
     /// Larger than that of any node that granted before.
     pub(crate) generation: u64,
     pub(crate) since: Instant,
@@ -116,7 +116,7 @@ pub(crate) struct Begin {
 }
 
 /// A node that is alone, lends what contracts say, and tells what it admits.
-pub(crate) fn lender(contracts: Contracts, begin: Begin, log: &Log) -> Arc<Node> {
+pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) -> Arc<Node> {
     let log = log.clone();
     let mut membership = Membership::alone(NodeId(1), Writer(1), begin.since);
     if begin.rules.is_some() {
@@ -133,7 +133,7 @@ pub(crate) fn lender(contracts: Contracts, begin: Begin, log: &Log) -> Arc<Node>
         steady: None,
         day: begin.day,
         journal: Some(Arc::new(move |admitted| {
-            log.tell(Event::Served {
+            log.tell(SiteEvent::Served {
                 cost: admitted.cost,
                 wait: admitted.wait,
             });
@@ -174,13 +174,13 @@ pub(crate) struct Site {
     leases: BTreeMap<u64, Leased>,
     due: BTreeSet<(u64, u64)>,
     asked: u64,
-    out: VecDeque<(u16, Parcel)>,
-    log: Log,
+    out: VecDeque<(u16, SiteParcel)>,
+    log: SiteLog,
 }
 
 impl Site {
     /// A place that is no node and holds nothing.
-    pub(crate) fn new(me: u16, log: &Log) -> Self {
+    pub(crate) fn new(me: u16, log: &SiteLog) -> Self {
         Self {
             me,
             is_up: true,
@@ -208,12 +208,12 @@ impl Site {
     pub(crate) fn check(&mut self, wish: &Wish, now: Instant) -> Fate {
         let said = self.leased(wish, now).holding.check(wish.cost, now);
         let fate = match said {
-            Said::Allow(_) => Fate::Passes(Span::ZERO),
-            Said::Delay { wait, .. } => Fate::Passes(wait),
-            Said::Deny { .. } => Fate::Refused,
-            Said::Failed { is_allowed } => Fate::Failed(is_allowed),
-            Said::Wait(ticket) => Fate::Later(ticket),
-            Said::Ask => Fate::Later(self.ask(wish.key, wish.cost, wish.lender)),
+            JoinAnswer::Allow(_) => Fate::Passes(Span::ZERO),
+            JoinAnswer::Delay { wait, .. } => Fate::Passes(wait),
+            JoinAnswer::Deny { .. } => Fate::Refused,
+            JoinAnswer::Failed { is_allowed } => Fate::Failed(is_allowed),
+            JoinAnswer::Wait(ticket) => Fate::Later(ticket),
+            JoinAnswer::Ask => Fate::Later(self.ask(wish.key, wish.cost, wish.lender)),
         };
         self.follow(wish.key, now);
         fate
@@ -236,7 +236,7 @@ impl Site {
     }
 
     /// What it holds of a key.
-    pub(crate) fn held(&self, key: u64, now: Instant) -> Held {
+    pub(crate) fn held(&self, key: u64, now: Instant) -> HeldLease {
         let leased = self.leases.get(&key);
         let held = leased.and_then(|leased| leased.holding.held(now).pop());
         held.map(|(_, held)| held).unwrap_or_default()
@@ -324,7 +324,7 @@ impl Site {
     /// A request that waited is decided, or must be asked for.
     fn joined(&mut self, key: u64, lender: u16, one: &Joined) {
         match one.by {
-            Some(by) => self.log.tell(Event::Decided {
+            Some(by) => self.log.tell(SiteEvent::Decided {
                 site: self.me,
                 key,
                 ticket: one.number,
@@ -337,11 +337,11 @@ impl Site {
     }
 
     fn say(&mut self, to: u16, kind: Kind, key: u64, bytes: Arc<[u8]>) {
-        self.out.push_back((to, Parcel { key, kind, bytes }));
+        self.out.push_back((to, SiteParcel { key, kind, bytes }));
     }
 
     /// Answers what a client says, as a node.
-    fn lend(&mut self, from: u16, parcel: &Parcel, now: Instant) {
+    fn lend(&mut self, from: u16, parcel: &SiteParcel, now: Instant) {
         let Some((node, spot)) = self.spot(parcel.key) else {
             return;
         };
@@ -356,7 +356,7 @@ impl Site {
     }
 
     /// Decides a request of another place, as a node.
-    fn serve(&mut self, from: u16, parcel: &Parcel, now: Instant) {
+    fn serve(&mut self, from: u16, parcel: &SiteParcel, now: Instant) {
         let (ticket, cost) = words(&parcel.bytes);
         let Some(answer) = self.decide(parcel.key, cost, now) else {
             return;
@@ -370,7 +370,7 @@ impl Site {
         let is_told = self.node.as_ref().is_some_and(|node| node.is_lent(0));
         if refused == 0 && !is_told {
             let wait = answer.verdict.wait();
-            self.log.tell(Event::Served { cost, wait });
+            self.log.tell(SiteEvent::Served { cost, wait });
         }
         let bytes = short(
             parcel.key,
@@ -381,31 +381,31 @@ impl Site {
     }
 
     /// A request that was decided elsewhere.
-    fn served(&mut self, parcel: &Parcel, now: Instant) {
+    fn served(&mut self, parcel: &SiteParcel, now: Instant) {
         let (ticket, refused) = words(&parcel.bytes);
         if let Some(leased) = self.leases.get_mut(&parcel.key).filter(|_| refused > 0) {
             let span = Span::from_nanos(u128::from(refused));
             leased.holding.handle_refusal(span, now);
         }
-        self.log.tell(Event::Decided {
+        self.log.tell(SiteEvent::Decided {
             site: self.me,
             key: parcel.key,
             ticket,
             cost: 1,
             passes: (refused == 0).then_some(Span::ZERO),
-            by: By::Grantor,
+            by: DecidedBy::Grantor,
         });
     }
 
     /// A lease of a key hears of its lender.
-    fn hear(&mut self, parcel: &Parcel, now: Instant) {
+    fn hear(&mut self, parcel: &SiteParcel, now: Instant) {
         let Some(leased) = self.leases.get_mut(&parcel.key) else {
             return;
         };
-        let reply: Option<Reply> = decode_reply(&parcel.bytes).ok();
+        let reply: Option<BundleReply> = decode_reply(&parcel.bytes).ok();
         match (parcel.kind, reply) {
             (Kind::Reply, Some(reply)) => leased.holding.handle_reply(&reply, now),
-            (Kind::Nudge, _) if matches!(decode(&parcel.bytes), Ok(Message::Nudge(_))) => {
+            (Kind::Nudge, _) if matches!(decode(&parcel.bytes), Ok(LeaseMessage::Nudge(_))) => {
                 leased.holding.handle_nudge(now);
             }
             _ => return,
@@ -415,13 +415,13 @@ impl Site {
 }
 
 impl Member for Site {
-    type Message = Parcel;
+    type Message = SiteParcel;
 
     fn is_up(&self) -> bool {
         self.is_up
     }
 
-    fn handle_message(&mut self, from: u16, parcel: &Parcel, now: u64) {
+    fn handle_message(&mut self, from: u16, parcel: &SiteParcel, now: u64) {
         if now < self.deaf_until {
             return;
         }
@@ -452,11 +452,11 @@ impl Member for Site {
         node.map(Instant::as_nanos).into_iter().chain(leases).min()
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Parcel)> {
+    fn poll_send(&mut self) -> Option<(u16, SiteParcel)> {
         self.out.pop_front()
     }
 
-    fn bytes(parcel: &Parcel) -> &[u8] {
+    fn bytes(parcel: &SiteParcel) -> &[u8] {
         &parcel.bytes
     }
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Instant;
-use tollgate_node::{Kept, Node};
+use tollgate_node::{ModeRecord, Node};
 
 use super::net::{Member, address};
 
 /// A frame between nodes.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct NodeFrame {
     /// The number of the node that sent it.
     pub from: NodeId,
     /// The number of the node it is for.
@@ -37,7 +37,7 @@ pub struct Whole {
     /// When it began, by the world's time.
     pub began: u64,
     /// What it has stored of each policy, by tag.
-    pub disk: BTreeMap<u64, Kept>,
+    pub disk: BTreeMap<u64, ModeRecord>,
     /// Whether it runs.
     pub is_up: bool,
 }
@@ -70,13 +70,13 @@ impl Deref for Whole {
 }
 
 impl Member for Whole {
-    type Message = Frame;
+    type Message = NodeFrame;
 
     fn is_up(&self) -> bool {
         self.is_up
     }
 
-    fn handle_message(&mut self, _from: u16, frame: &Frame, now: u64) {
+    fn handle_message(&mut self, _from: u16, frame: &NodeFrame, now: u64) {
         if frame.to == self.id.0 {
             let now = Instant::from_nanos(now);
             // Policies may differ where contracts are changed one node at a time.
@@ -99,9 +99,9 @@ impl Member for Whole {
         }
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Frame)> {
+    fn poll_send(&mut self) -> Option<(u16, NodeFrame)> {
         let out = self.node.poll_send()?;
-        let frame = Frame {
+        let frame = NodeFrame {
             from: self.id.0,
             to: out.to,
             tag: out.tag,
@@ -110,7 +110,7 @@ impl Member for Whole {
         Some((Self::address(out.to), frame))
     }
 
-    fn bytes(frame: &Frame) -> &[u8] {
+    fn bytes(frame: &NodeFrame) -> &[u8] {
         &frame.bytes
     }
 }

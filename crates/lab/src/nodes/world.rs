@@ -11,9 +11,10 @@ use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{
-    Admitted, Answer, Kept, Key, Membership, Node, NodeConfig, Peer, Roster, Share,
+    Answer, DividedAdmission, Key, Membership, ModeRecord, Node, NodeConfig, RateDivision, Roster,
+    RosterPeer,
 };
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 use tollgate_supply::SupplyConfig;
 use tollgate_table::Seed;
 
@@ -25,7 +26,7 @@ use super::whole::Whole;
 pub type Prepare = Box<dyn Fn(usize, &mut Membership) + Send>;
 
 /// Whole nodes, who judges them, and what they have in common.
-pub struct World<O = ()> {
+pub struct NodeWorld<O = ()> {
     /// Who hears every decision.
     pub observer: O,
     /// What nodes decide by that start from now on.
@@ -35,7 +36,7 @@ pub struct World<O = ()> {
     /// What nodes that start from now on are told besides.
     pub prepare: Option<Prepare>,
     net: Net<Whole>,
-    log: Arc<Mutex<Vec<(usize, Admitted)>>>,
+    log: Arc<Mutex<Vec<(usize, DividedAdmission)>>>,
     writers: u16,
     config: NodeConfig,
 }
@@ -52,16 +53,16 @@ pub fn contracts(text: &str) -> Contracts {
     Contracts::parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-impl World {
+impl NodeWorld {
     /// A world without nodes that nobody judges; they will have so many bytes each.
-    pub fn empty(weather: Weather, seed: u64, bytes_max: u64) -> Self {
+    pub fn empty(weather: Conditions, seed: u64, bytes_max: u64) -> Self {
         Self::watched(weather, seed, bytes_max, ())
     }
 }
 
-impl<O: Observer> World<O> {
+impl<O: Observer> NodeWorld<O> {
     /// A world without nodes; they will have so many bytes each.
-    pub fn watched(weather: Weather, seed: u64, bytes_max: u64, observer: O) -> Self {
+    pub fn watched(weather: Conditions, seed: u64, bytes_max: u64, observer: O) -> Self {
         Self {
             observer,
             contracts: Contracts::default(),
@@ -93,12 +94,12 @@ impl<O: Observer> World<O> {
     }
 
     /// What was admitted of divided limits, and by which node.
-    pub fn log(&self) -> MutexGuard<'_, Vec<(usize, Admitted)>> {
+    pub fn log(&self) -> MutexGuard<'_, Vec<(usize, DividedAdmission)>> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a node with what its disk held, which no one is told of yet.
-    pub fn add(&mut self, name: &str, disk: BTreeMap<u64, Kept>) -> usize {
+    pub fn add(&mut self, name: &str, disk: BTreeMap<u64, ModeRecord>) -> usize {
         let place = self.nodes.len();
         let id = (Whole::number(place), self.writer());
         let membership = Membership::alone(id.0, id.1, self.local(place));
@@ -124,7 +125,7 @@ impl<O: Observer> World<O> {
     }
 
     /// Takes a node down, with its memory, and tells the others; what its disk holds.
-    pub fn crash(&mut self, node: usize) -> BTreeMap<u64, Kept> {
+    pub fn crash(&mut self, node: usize) -> BTreeMap<u64, ModeRecord> {
         self.nodes[node].is_up = false;
         self.sim.reset(address(node));
         self.tell();
@@ -206,13 +207,13 @@ impl<O: Observer> World<O> {
         let mut doubled = Vec::new();
         for node in 0..self.nodes.len() {
             let (seen, now, one) = (self.seen_by(node), self.local(node), &self.nodes[node]);
-            let peer = |to: usize| Peer {
+            let peer = |to: usize| RosterPeer {
                 node: self.nodes[to].id.0,
                 name: self.nodes[to].name.clone(),
                 age: (self.nodes[to].began, 0),
             };
             if one.is_up {
-                let peers: Vec<Peer> = seen.into_iter().map(peer).collect();
+                let peers: Vec<RosterPeer> = seen.into_iter().map(peer).collect();
                 let members: Vec<NodeId> = peers.iter().map(|peer| peer.node).collect();
                 doubled.push(one.handle_peers(one.id.0, peers, now));
                 one.handle_members(&members, now);
@@ -272,7 +273,7 @@ impl<O: Observer> World<O> {
         place: usize,
         name: String,
         mut membership: Membership,
-        disk: BTreeMap<u64, Kept>,
+        disk: BTreeMap<u64, ModeRecord>,
     ) -> Whole {
         let id = (membership.me, membership.writer);
         membership.share = self.share(place, &disk);
@@ -292,10 +293,10 @@ impl<O: Observer> World<O> {
     }
 
     /// A node's part of what is divided, where anything is.
-    fn share(&self, place: usize, disk: &BTreeMap<u64, Kept>) -> Option<Share> {
+    fn share(&self, place: usize, disk: &BTreeMap<u64, ModeRecord>) -> Option<RateDivision> {
         let roster = Roster::new(self.roster.iter().cloned()).ok()?;
         let log = Arc::clone(&self.log);
-        Some(Share {
+        Some(RateDivision {
             kept: disk.clone(),
             config: SupplyConfig {
                 keeps: true,
@@ -305,7 +306,7 @@ impl<O: Observer> World<O> {
                 let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
                 log.push((place, *admitted));
             })),
-            ..Share::new(roster, self.sim.now())
+            ..RateDivision::new(roster, self.sim.now())
         })
     }
 
@@ -320,7 +321,7 @@ impl<O: Observer> World<O> {
     }
 }
 
-impl<O> Deref for World<O> {
+impl<O> Deref for NodeWorld<O> {
     type Target = Net<Whole>;
 
     fn deref(&self) -> &Net<Whole> {
@@ -328,16 +329,16 @@ impl<O> Deref for World<O> {
     }
 }
 
-impl<O> DerefMut for World<O> {
+impl<O> DerefMut for NodeWorld<O> {
     fn deref_mut(&mut self) -> &mut Net<Whole> {
         &mut self.net
     }
 }
 
-impl<O: fmt::Debug> fmt::Debug for World<O> {
+impl<O: fmt::Debug> fmt::Debug for NodeWorld<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let World { observer, net, .. } = self;
-        f.debug_struct("World")
+        let NodeWorld { observer, net, .. } = self;
+        f.debug_struct("NodeWorld")
             .field("observer", observer)
             .field("net", net)
             .finish_non_exhaustive()

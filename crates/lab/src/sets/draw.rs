@@ -2,10 +2,10 @@
 //!
 //! Not here: which sets there are.
 
-use tollgate_gossip::{Bucket, Key};
+use tollgate_gossip::{Bucket, ModeKey};
 use tollgate_limit::Instant;
 
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::world::Request;
 
 /// When every set begins: some time in 2020, in milliseconds since the epoch.
@@ -13,7 +13,7 @@ const START_MS: u64 = 1_600_000_000_000;
 
 /// Part of a trace, in milliseconds since its start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Period {
+pub(crate) struct TracePeriod {
     pub(crate) from_ms: u64,
     pub(crate) for_ms: u64,
 }
@@ -21,9 +21,9 @@ pub(crate) struct Period {
 /// A trace being drawn.
 pub(crate) struct Draw {
     pub(crate) nodes: u16,
-    pub(crate) dice: Dice,
+    pub(crate) dice: LabDice,
     bucket: Bucket,
-    keys: Dice,
+    keys: LabDice,
     requests: Vec<Request>,
 }
 
@@ -31,16 +31,16 @@ impl Draw {
     pub(crate) fn new(bucket: Bucket, nodes: u16, seed: u64) -> Self {
         Self {
             nodes,
-            dice: Dice::new(seed, Purpose::Arrivals),
+            dice: LabDice::new(seed, Purpose::Arrivals),
             bucket,
-            keys: Dice::new(seed, Purpose::Keys),
+            keys: LabDice::new(seed, Purpose::Keys),
             requests: Vec::new(),
         }
     }
 
     /// A user nobody has met.
-    pub(crate) fn user(&mut self) -> Key {
-        Key(u128::from(self.keys.roll()) << 64 | u128::from(self.keys.roll()))
+    pub(crate) fn user(&mut self) -> ModeKey {
+        ModeKey(u128::from(self.keys.roll()) << 64 | u128::from(self.keys.roll()))
     }
 
     /// That many hundredths of the burst, in tokens.
@@ -57,24 +57,24 @@ impl Draw {
     }
 
     /// One request of one token.
-    pub(crate) fn one(&mut self, key: Key, at_ms: u64) {
+    pub(crate) fn one(&mut self, key: ModeKey, at_ms: u64) {
         self.push(key, at_ms, None);
     }
 
     /// One request that goes to a node of our choice.
-    pub(crate) fn one_at(&mut self, key: Key, at_ms: u64, node: u16) {
+    pub(crate) fn one_at(&mut self, key: ModeKey, at_ms: u64, node: u16) {
         self.push(key, at_ms, Some(node));
     }
 
     /// Requests at instants drawn from a period, each equally likely.
-    pub(crate) fn scatter(&mut self, key: Key, count: u64, period: Period) {
+    pub(crate) fn scatter(&mut self, key: ModeKey, count: u64, period: TracePeriod) {
         for _ in 0..count {
             let at = period.from_ms + self.dice.below(period.for_ms);
             self.one(key, at);
         }
     }
 
-    fn push(&mut self, key: Key, at_ms: u64, node: Option<u16>) {
+    fn push(&mut self, key: ModeKey, at_ms: u64, node: Option<u16>) {
         let since_epoch = START_MS.saturating_add(at_ms);
         self.requests.push(Request {
             at: Instant::from_nanos(since_epoch.saturating_mul(1_000_000)),

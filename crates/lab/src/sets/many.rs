@@ -2,7 +2,7 @@
 //!
 //! Not here: sets of one.
 
-use super::draw::{Draw, Period};
+use super::draw::{Draw, TracePeriod};
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -23,7 +23,7 @@ pub(super) fn ten(draw: &mut Draw) {
         draw.scatter(
             key,
             count,
-            Period {
+            TracePeriod {
                 from_ms: 0,
                 for_ms: 5 * MINUTE,
             },
@@ -39,7 +39,7 @@ pub(super) fn two(draw: &mut Draw) {
         draw.scatter(
             key,
             count,
-            Period {
+            TracePeriod {
                 from_ms,
                 for_ms: 30 * SECOND,
             },
@@ -66,7 +66,7 @@ pub(super) fn crowd(draw: &mut Draw) {
         draw.scatter(
             key,
             count,
-            Period {
+            TracePeriod {
                 from_ms,
                 for_ms: stay,
             },

@@ -2,9 +2,9 @@
 //!
 //! Not here: sets of many.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 
-use super::draw::{Draw, Period};
+use super::draw::{Draw, TracePeriod};
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -28,7 +28,7 @@ fn minute(draw: &mut Draw, hundredths: u64) {
     draw.scatter(
         key,
         count,
-        Period {
+        TracePeriod {
             from_ms: 0,
             for_ms: MINUTE,
         },
@@ -80,7 +80,7 @@ pub(super) fn idle(draw: &mut Draw) {
     draw.scatter(
         key,
         count,
-        Period {
+        TracePeriod {
             from_ms: 3_000 * SECOND,
             for_ms: 10 * SECOND,
         },
@@ -92,7 +92,7 @@ pub(super) fn mob(draw: &mut Draw) {
     let key = draw.user();
     let (calm, rise, fall) = (20 * SECOND, 15 * SECOND, 25 * SECOND);
     let quiet = draw.hundredths(3).max(1);
-    let early = Period {
+    let early = TracePeriod {
         from_ms: 0,
         for_ms: calm,
     };
@@ -125,7 +125,7 @@ pub(super) fn split(draw: &mut Draw) {
     draw.scatter(
         key,
         count,
-        Period {
+        TracePeriod {
             from_ms: quiet,
             for_ms: 20 * SECOND,
         },
@@ -138,7 +138,7 @@ struct Regular {
     for_ms: u64,
 }
 
-fn regular(draw: &mut Draw, key: Key, beat: &Regular) {
+fn regular(draw: &mut Draw, key: ModeKey, beat: &Regular) {
     let mut at = 0;
     while at < beat.for_ms {
         draw.one(key, at);

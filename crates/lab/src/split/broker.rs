@@ -12,9 +12,9 @@
     reason = "times of a simulation"
 )]
 
-use super::topic::Left;
+use super::topic::DepartedMessage;
 use super::traffic::{MICRO, SECOND, exponential};
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 
 /// What a broker takes, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub(super) struct Beside {
 
 /// Batches of others, in order of time.
 struct Others {
-    dice: Dice,
+    dice: LabDice,
     beside: Beside,
     at: f64,
 }
@@ -50,7 +50,7 @@ struct Others {
 impl Others {
     fn new(beside: Beside, seed: u64) -> Self {
         let mut others = Self {
-            dice: Dice::new(seed, Purpose::Keys),
+            dice: LabDice::new(seed, Purpose::Keys),
             beside,
             at: 0.0,
         };
@@ -83,7 +83,12 @@ impl Servers {
 
 impl Broker {
     /// How long each message took from its arrival to its end, in the order in which they left their bucket.
-    pub(super) fn latencies(&self, lefts: &[Left], beside: Beside, seed: u64) -> Vec<u64> {
+    pub(super) fn latencies(
+        &self,
+        lefts: &[DepartedMessage],
+        beside: Beside,
+        seed: u64,
+    ) -> Vec<u64> {
         let mut others = Others::new(beside, seed);
         let mut servers = Servers([0; 2]);
         let mut latencies = Vec::with_capacity(lefts.len());
@@ -113,7 +118,7 @@ mod tests {
 
     #[test]
     fn two_are_served_at_once_and_the_third_waits() {
-        let left = |burst, at| Left {
+        let left = |burst, at| DepartedMessage {
             arrived: 0,
             at,
             burst,
@@ -125,8 +130,8 @@ mod tests {
 
     #[test]
     fn what_is_carried_besides_takes_time() {
-        let lefts: Vec<Left> = (0..1_000)
-            .map(|at| Left {
+        let lefts: Vec<DepartedMessage> = (0..1_000)
+            .map(|at| DepartedMessage {
                 arrived: at * 100_000,
                 at: at * 100_000,
                 burst: at as u32,

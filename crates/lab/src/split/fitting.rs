@@ -3,25 +3,25 @@
 //! Three ways: more and more brokers, the printed search, and the model that is verified. The last two are those of
 //! `tollgate-split`; here is what they ask to be measured. Not here: which topics.
 
-use tollgate_split::plan::fit::{ModelFirst, Next, Search, Task, Topic};
-use tollgate_split::plan::place::{Broker, Place, Principles, Publisher, distribute};
-use tollgate_split::plan::predict::{Costs, Part};
+use tollgate_split::plan::fit::{FitStep, ModelFirst, PrintedFitting, Task, Topic};
+use tollgate_split::plan::place::{Broker, BrokerShare, Principles, Publisher, distribute};
+use tollgate_split::plan::predict::{Costs, PartRate};
 
 use super::measure::{Figures, Placed};
-use super::topic::Bucket;
-use super::traffic::{Burst, MILLI, Traffic};
+use super::topic::TopicBucket;
+use super::traffic::{Burst, MILLI, PublisherTraffic};
 
 /// A topic to be fitted: one trace, and the bucket it has.
 pub(super) struct Fitted {
     pub(super) publishers: Vec<Publisher>,
     pub(super) bursts: Vec<Burst>,
-    pub(super) bucket: Bucket,
+    pub(super) bucket: TopicBucket,
     pub(super) seed: u64,
 }
 
 /// How a fitting ended.
 #[derive(Clone, Debug)]
-pub(super) struct Ended {
+pub(super) struct FittingResult {
     /// Brokers that take part; those that there are where none of them is enough.
     pub(super) k: u32,
     pub(super) rounds: u32,
@@ -41,7 +41,12 @@ const CAPACITY: u64 = 60_000_000;
 
 impl Fitted {
     /// The trace of a seed, and the bucket that another trace asked for.
-    pub(super) fn new(traffic: &Traffic, bursts: Vec<Burst>, bucket: Bucket, seed: u64) -> Self {
+    pub(super) fn new(
+        traffic: &PublisherTraffic,
+        bursts: Vec<Burst>,
+        bucket: TopicBucket,
+        seed: u64,
+    ) -> Self {
         Self {
             publishers: traffic.publishers(),
             bursts,
@@ -69,7 +74,7 @@ impl Fitted {
     }
 
     /// One round.
-    pub(super) fn measure(&self, places: &[Place]) -> Figures {
+    pub(super) fn measure(&self, places: &[BrokerShare]) -> Figures {
         Placed::new(self.bucket, &self.publishers, places).measure(&self.bursts, self.seed)
     }
 
@@ -87,11 +92,11 @@ impl Fitted {
 
     /// As few brokers as keep the bound when measured, one more in each round; where none does, those that come
     /// closest.
-    pub(super) fn fewest(&self, principles: Principles) -> Ended {
-        let mut best: Option<Ended> = None;
+    pub(super) fn fewest(&self, principles: Principles) -> FittingResult {
+        let mut best: Option<FittingResult> = None;
         for (rounds, count) in (1..).zip(1..=BROKERS_MAX) {
             let figures = self.at(principles, count);
-            let ended = Ended {
+            let ended = FittingResult {
                 k: rounds,
                 rounds,
                 is_kept: is_kept(&figures),
@@ -111,11 +116,11 @@ impl Fitted {
     }
 
     /// By the printed search.
-    pub(super) fn search(&self, principles: Principles) -> Ended {
-        let Ok((mut search, mut next)) = Search::new(self.task(principles)) else {
+    pub(super) fn search(&self, principles: Principles) -> FittingResult {
+        let Ok((mut search, mut next)) = PrintedFitting::new(self.task(principles)) else {
             return self.none();
         };
-        while let Next::Measure(places) = &next {
+        while let FitStep::Measure(places) = &next {
             if search.rounds() >= ROUNDS_MAX {
                 break;
             }
@@ -125,10 +130,10 @@ impl Fitted {
     }
 
     /// By the model first, which is told costs that are wrong by a factor.
-    pub(super) fn model_first(&self, principles: Principles, wrong: f64) -> Ended {
+    pub(super) fn model_first(&self, principles: Principles, wrong: f64) -> FittingResult {
         let costs = Costs::default();
         let topic = Topic {
-            bucket: Part {
+            bucket: PartRate {
                 rate: tokens(self.bucket.rate_milli) / 1e3,
                 depth: tokens(self.bucket.burst),
             },
@@ -143,24 +148,25 @@ impl Fitted {
         let Ok((mut fitting, mut next)) = ModelFirst::new(self.task(principles), topic) else {
             return self.none();
         };
-        while let Next::Measure(places) = &next {
+        while let FitStep::Measure(places) = &next {
             next = fitting.handle_measured(&self.measure(places).brokers);
         }
         self.ended(&next, fitting.rounds())
     }
 
-    fn ended(&self, next: &Next, rounds: u32) -> Ended {
-        let (Next::Measure(places) | Next::Done(places) | Next::OutOfBrokers(places)) = next;
-        Ended {
+    fn ended(&self, next: &FitStep, rounds: u32) -> FittingResult {
+        let (FitStep::Measure(places) | FitStep::Done(places) | FitStep::OutOfBrokers(places)) =
+            next;
+        FittingResult {
             k: u32::try_from(places.len()).unwrap_or(u32::MAX),
             rounds,
-            is_kept: matches!(next, Next::Done(_)),
+            is_kept: matches!(next, FitStep::Done(_)),
             figures: self.measure(places),
         }
     }
 
-    fn none(&self) -> Ended {
-        Ended {
+    fn none(&self) -> FittingResult {
+        FittingResult {
             k: 0,
             rounds: 0,
             is_kept: false,

@@ -4,10 +4,10 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures to read")]
 
-use tollgate_split::plan::place::{Place, Publisher};
+use tollgate_split::plan::place::{BrokerShare, Publisher};
 
 use super::broker::{BROKER, Beside, Broker};
-use super::topic::{Bucket, Cut, Ran, run_apart};
+use super::topic::{Cut, TopicBucket, TopicResults, run_apart};
 use super::traffic::{Burst, MILLI};
 
 /// What a run took, in milliseconds where it is a time.
@@ -33,7 +33,7 @@ pub(super) struct Figures {
 
 impl Figures {
     /// Of waits for tokens alone, of messages that arrived within a time.
-    pub(super) fn of_waits(ran: &Ran, from: u64, until: u64) -> Self {
+    pub(super) fn of_waits(ran: &TopicResults, from: u64, until: u64) -> Self {
         let mut figures = Self::of_times(ran.waits(from, until));
         figures.tell(ran);
         figures.worst = figures.p99;
@@ -57,7 +57,7 @@ impl Figures {
         }
     }
 
-    fn tell(&mut self, ran: &Ran) {
+    fn tell(&mut self, ran: &TopicResults) {
         let count = ran.count().max(1) as f64;
         let waits = ran.lefts.iter().flatten();
         let waited = waits.filter(|left| left.at > left.arrived).count();
@@ -80,9 +80,9 @@ pub(super) fn percentile(values: &mut [u64], milli: u64) -> u64 {
 
 /// A topic that is placed, and the brokers it is placed on.
 pub(super) struct Placed<'a> {
-    pub(super) bucket: Bucket,
+    pub(super) bucket: TopicBucket,
     pub(super) publishers: &'a [Publisher],
-    pub(super) places: &'a [Place],
+    pub(super) places: &'a [BrokerShare],
     /// What each broker of the list carries besides; nothing where the list is shorter.
     pub(super) beside: &'a [Beside],
     pub(super) broker: Broker,
@@ -91,9 +91,9 @@ pub(super) struct Placed<'a> {
 impl<'a> Placed<'a> {
     /// On brokers that carry nothing else.
     pub(super) const fn new(
-        bucket: Bucket,
+        bucket: TopicBucket,
         publishers: &'a [Publisher],
-        places: &'a [Place],
+        places: &'a [BrokerShare],
     ) -> Self {
         Self {
             bucket,
@@ -132,7 +132,7 @@ impl<'a> Placed<'a> {
     }
 
     /// What brokers make of what left the sub-buckets.
-    fn serve(&self, ran: &Ran, seed: u64) -> Figures {
+    fn serve(&self, ran: &TopicResults, seed: u64) -> Figures {
         let mut all = Vec::with_capacity(ran.count());
         let mut brokers = Vec::new();
         for (place, lefts) in self.places.iter().zip(&ran.lefts) {

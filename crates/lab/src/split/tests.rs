@@ -2,17 +2,17 @@
 
 use tollgate_split::Borrow;
 use tollgate_split::plan::place::{Broker, Principles, distribute};
-use tollgate_split::plan::profile::{Wish, profile};
+use tollgate_split::plan::profile::{BucketTarget, profile};
 
 use super::fitting::Fitted;
 use super::measure::{Figures, Placed};
-use super::topic::{Bucket, Cut, config, run_apart, run_near};
-use super::traffic::{MICRO, Pattern, SECOND, Traffic, arrivals};
+use super::topic::{Cut, TopicBucket, config, run_apart, run_near};
+use super::traffic::{MICRO, Pattern, PublisherTraffic, SECOND, arrivals};
 use super::world::Near;
-use crate::catalogue::{Ask, experiments};
+use crate::catalogue::{RunRequest, experiments};
 
 /// A thousand publishers over some brokers, and their trace.
-fn cut(traffic: &Traffic, bucket: Bucket, brokers: usize) -> Cut {
+fn cut(traffic: &PublisherTraffic, bucket: TopicBucket, brokers: usize) -> Cut {
     let publishers = traffic.publishers();
     let idle = Broker {
         capacity: 1 << 40,
@@ -24,9 +24,9 @@ fn cut(traffic: &Traffic, bucket: Bucket, brokers: usize) -> Cut {
 
 #[test]
 fn borrowing_leaves_little_of_the_penalty_and_breaks_nothing() {
-    let traffic = Traffic::alone(1_000, 1, Pattern::Poisson, 4);
+    let traffic = PublisherTraffic::alone(1_000, 1, Pattern::Poisson, 4);
     let bursts = traffic.bursts(1);
-    let bucket = Bucket::per_second(11_000, 25);
+    let bucket = TopicBucket::per_second(11_000, 25);
     let cut = cut(&traffic, bucket, 6);
     let near = Near {
         one_way_ns: 200 * MICRO,
@@ -55,10 +55,10 @@ fn borrowing_leaves_little_of_the_penalty_and_breaks_nothing() {
 
 #[test]
 fn equal_pieces_of_groups_wait_as_the_whole_does() {
-    let traffic = Traffic::groups(20, Pattern::Poisson, 10);
+    let traffic = PublisherTraffic::groups(20, Pattern::Poisson, 10);
     let bursts = traffic.bursts(3);
-    let found = profile(&arrivals(&bursts), Wish::default()).unwrap();
-    let bucket = Bucket {
+    let found = profile(&arrivals(&bursts), BucketTarget::default()).unwrap();
+    let bucket = TopicBucket {
         rate_milli: found.rate_milli,
         burst: found.burst,
     };
@@ -77,8 +77,8 @@ fn equal_pieces_of_groups_wait_as_the_whole_does() {
 
 #[test]
 fn two_whole_buckets_are_no_cut_and_the_judge_sees_it() {
-    let traffic = Traffic::alone(1_000, 1, Pattern::Poisson, 1);
-    let bucket = Bucket::per_second(5_000, 5);
+    let traffic = PublisherTraffic::alone(1_000, 1, Pattern::Poisson, 1);
+    let bucket = TopicBucket::per_second(5_000, 5);
     let whole = bucket.limits().whole();
     let both = Cut {
         places: (0..1_000).map(|at| Some(at % 2)).collect(),
@@ -92,7 +92,7 @@ fn one_bucket_never_has_more_waiting_than_its_parts() {
     let experiment = experiments().iter().find(|own| own.name == "split-prop1");
     let report = experiment
         .unwrap()
-        .run(&Ask {
+        .run(&RunRequest {
             first: 1,
             seeds: Some(1),
             threads: 2,

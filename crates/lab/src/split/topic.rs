@@ -5,7 +5,7 @@
 
 use tollgate_gossip::NodeId;
 use tollgate_limit::{Instant, Span};
-use tollgate_split::{Begin, Borrow, Limits, Machine, Setup, Share, SplitConfig};
+use tollgate_split::{Begin, Borrow, Share, SplitConfig, SplitMachine, SplitSetup, TopicLimits};
 
 use super::traffic::{Burst, SECOND};
 use super::world::{self, Near};
@@ -13,7 +13,7 @@ use crate::nodes::OneBucket;
 
 /// A message that had its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct DepartedMessage {
     pub(super) arrived: u64,
     pub(super) at: u64,
     /// Its batch, by its place in the trace.
@@ -22,12 +22,12 @@ pub(super) struct Left {
 
 /// The bucket of a topic, in thousandths of messages per second, and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bucket {
+pub(super) struct TopicBucket {
     pub(super) rate_milli: u64,
     pub(super) burst: u64,
 }
 
-impl Bucket {
+impl TopicBucket {
     pub(super) const fn per_second(messages: u64, burst: u64) -> Self {
         Self {
             rate_milli: messages * 1_000,
@@ -36,9 +36,9 @@ impl Bucket {
     }
 
     /// What is cut. A rate or burst of zero is one.
-    pub(super) fn limits(self) -> Limits {
+    pub(super) fn limits(self) -> TopicLimits {
         let period = Span::from_nanos(u128::from(PERIOD_NS));
-        Limits::new(self.rate_milli.max(1), period, self.burst.max(1))
+        TopicLimits::new(self.rate_milli.max(1), period, self.burst.max(1))
             .unwrap_or_else(|_| unreachable!("a lab's bucket is small"))
     }
 
@@ -63,7 +63,7 @@ pub(super) struct Cut {
 
 impl Cut {
     /// One broker has all.
-    pub(super) fn whole(bucket: Bucket, publishers: u32) -> Self {
+    pub(super) fn whole(bucket: TopicBucket, publishers: u32) -> Self {
         Self {
             places: vec![Some(0); publishers as usize],
             shares: vec![bucket.limits().whole()],
@@ -77,17 +77,17 @@ impl Cut {
 
 /// What came of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Ran {
+pub(super) struct TopicResults {
     /// What left each broker's sub-bucket, in order.
-    pub(super) lefts: Vec<Vec<Left>>,
+    pub(super) lefts: Vec<Vec<DepartedMessage>>,
     /// Frames between machines, and to and from an adaptor.
     pub(super) frames: u64,
     /// Messages that left although the undivided bucket had no token for them.
     pub(super) violations: u64,
 }
 
-impl Ran {
-    pub(super) fn new(bucket: Bucket, lefts: Vec<Vec<Left>>, frames: u64) -> Self {
+impl TopicResults {
+    pub(super) fn new(bucket: TopicBucket, lefts: Vec<Vec<DepartedMessage>>, frames: u64) -> Self {
         let mut all: Vec<u64> = lefts.iter().flatten().map(|left| left.at).collect();
         all.sort_unstable();
         let violations = bucket
@@ -116,12 +116,12 @@ impl Ran {
 }
 
 /// Runs a topic whose sub-buckets are on their own.
-pub(super) fn run_apart(bucket: Bucket, cut: &Cut, bursts: &[Burst]) -> Ran {
+pub(super) fn run_apart(bucket: TopicBucket, cut: &Cut, bursts: &[Burst]) -> TopicResults {
     let config = SplitConfig {
         borrow: Borrow::Off,
         ..config()
     };
-    let mut machines: Vec<Machine> = machines(bucket, cut, &config, None);
+    let mut machines: Vec<SplitMachine> = machines(bucket, cut, &config, None);
     let mut lefts = vec![Vec::new(); machines.len()];
     for (number, burst) in (0..).zip(bursts) {
         let Some(place) = cut.place(burst.publisher).map(usize::from) else {
@@ -137,11 +137,16 @@ pub(super) fn run_apart(bucket: Bucket, cut: &Cut, bursts: &[Burst]) -> Ran {
         machine.handle_timeout(Instant::from_nanos(FAR_NS));
         take(machine, lefts);
     }
-    Ran::new(bucket, lefts, 0)
+    TopicResults::new(bucket, lefts, 0)
 }
 
 /// Runs a topic whose sub-buckets are in a world.
-pub(super) fn run_near(bucket: Bucket, cut: &Cut, bursts: &[Burst], near: &Near) -> Ran {
+pub(super) fn run_near(
+    bucket: TopicBucket,
+    cut: &Cut,
+    bursts: &[Burst],
+    near: &Near,
+) -> TopicResults {
     world::run(bucket, cut, bursts, near)
 }
 
@@ -156,15 +161,15 @@ pub(super) fn config() -> SplitConfig {
 
 /// A machine for every broker.
 pub(super) fn machines(
-    bucket: Bucket,
+    bucket: TopicBucket,
     cut: &Cut,
     config: &SplitConfig,
     adaptor: Option<NodeId>,
-) -> Vec<Machine> {
+) -> Vec<SplitMachine> {
     let limits = bucket.limits();
     let members: Vec<NodeId> = (0..).map(NodeId).take(cut.shares.len()).collect();
     let one = |(me, share): (NodeId, &Share)| {
-        Machine::new(Setup {
+        SplitMachine::new(SplitSetup {
             limits,
             share: *share,
             me,
@@ -186,7 +191,7 @@ pub(super) fn machines(
 }
 
 /// A batch comes to a machine, message by message.
-pub(super) fn arrive(machine: &mut Machine, number: u32, burst: &Burst) {
+pub(super) fn arrive(machine: &mut SplitMachine, number: u32, burst: &Burst) {
     let now = Instant::from_nanos(burst.at_ns);
     for _ in 0..burst.count {
         // A queue of the lab is larger than any run fills it.
@@ -196,9 +201,9 @@ pub(super) fn arrive(machine: &mut Machine, number: u32, burst: &Burst) {
 }
 
 /// Takes out what may go.
-pub(super) fn take(machine: &mut Machine, lefts: &mut Vec<Left>) {
+pub(super) fn take(machine: &mut SplitMachine, lefts: &mut Vec<DepartedMessage>) {
     while let Some(left) = machine.poll_departure() {
-        lefts.push(Left {
+        lefts.push(DepartedMessage {
             arrived: left.arrived.as_nanos(),
             at: left.at.as_nanos(),
             burst: u32::try_from(left.id).unwrap_or(u32::MAX),

@@ -10,9 +10,9 @@
 )]
 
 use tollgate_split::plan::place::Publisher;
-use tollgate_split::plan::profile::Arrival;
+use tollgate_split::plan::profile::ProfileArrival;
 
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 
 pub(super) const MICRO: u64 = 1_000;
 pub(super) const MILLI: u64 = 1_000 * MICRO;
@@ -46,7 +46,7 @@ impl Pattern {
 
 /// Publishers that send ten messages a second each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Traffic {
+pub(super) struct PublisherTraffic {
     pub(super) publishers: u32,
     /// Messages that a publisher sends at once.
     pub(super) batch: u32,
@@ -61,7 +61,7 @@ pub(super) struct Traffic {
 /// Messages per second of a publisher, in thousandths.
 const RATE_MILLI: u64 = 10_000;
 
-impl Traffic {
+impl PublisherTraffic {
     /// Publishers that know nothing of each other.
     pub(super) const fn alone(publishers: u32, batch: u32, pattern: Pattern, seconds: u64) -> Self {
         Self {
@@ -101,8 +101,8 @@ impl Traffic {
     pub(super) fn bursts(&self, seed: u64) -> Vec<Burst> {
         let groups = self.publishers.div_ceil(self.group);
         let period = SECOND as f64 * f64::from(self.batch) * 1e3 / RATE_MILLI as f64;
-        let mut dice = Dice::new(seed, Purpose::Arrivals);
-        let mut offsets = Dice::new(seed, Purpose::Delays);
+        let mut dice = LabDice::new(seed, Purpose::Arrivals);
+        let mut offsets = LabDice::new(seed, Purpose::Delays);
         let mut bursts = Vec::new();
         let end = self.seconds * SECOND;
         match self.pattern {
@@ -132,7 +132,7 @@ impl Traffic {
     }
 
     /// All of a group send.
-    fn send(&self, at_ns: u64, group: u32, offsets: &mut Dice, bursts: &mut Vec<Burst>) {
+    fn send(&self, at_ns: u64, group: u32, offsets: &mut LabDice, bursts: &mut Vec<Burst>) {
         let first = group * self.group;
         for publisher in first..(first + self.group).min(self.publishers) {
             let offset = if self.spread_ns > 0 {
@@ -150,12 +150,12 @@ impl Traffic {
 }
 
 /// A trace as a profile wants it.
-pub(super) fn arrivals(bursts: &[Burst]) -> Vec<Arrival> {
-    let mut trace: Vec<Arrival> = Vec::with_capacity(bursts.len());
+pub(super) fn arrivals(bursts: &[Burst]) -> Vec<ProfileArrival> {
+    let mut trace: Vec<ProfileArrival> = Vec::with_capacity(bursts.len());
     for burst in bursts {
         match trace.last_mut().filter(|last| last.at_ns == burst.at_ns) {
             Some(last) => last.count += burst.count,
-            None => trace.push(Arrival {
+            None => trace.push(ProfileArrival {
                 at_ns: burst.at_ns,
                 count: burst.count,
             }),
@@ -165,12 +165,12 @@ pub(super) fn arrivals(bursts: &[Burst]) -> Vec<Arrival> {
 }
 
 /// Between zero and one.
-pub(super) fn unit(dice: &mut Dice) -> f64 {
+pub(super) fn unit(dice: &mut LabDice) -> f64 {
     (dice.roll() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// A time between two events without memory.
-pub(super) fn exponential(dice: &mut Dice, mean: f64) -> f64 {
+pub(super) fn exponential(dice: &mut LabDice, mean: f64) -> f64 {
     -(1.0 - unit(dice)).ln() * mean
 }
 
@@ -180,16 +180,16 @@ mod tests {
 
     #[test]
     fn groups_send_together_and_as_often_as_they_should() {
-        let traffic = Traffic::groups(30, Pattern::Periodic, 4);
+        let traffic = PublisherTraffic::groups(30, Pattern::Periodic, 4);
         let bursts = traffic.bursts(1);
         assert_eq!(bursts.len(), 4 * 990);
         assert_eq!(arrivals(&bursts).len(), 4 * 33);
-        let spread = Traffic {
+        let spread = PublisherTraffic {
             spread_ns: 5 * MILLI,
             ..traffic
         };
         assert!(arrivals(&spread.bursts(1)).len() > 3_880);
-        let random = Traffic::groups(30, Pattern::Poisson, 40).bursts(1);
+        let random = PublisherTraffic::groups(30, Pattern::Poisson, 40).bursts(1);
         assert!((36_000..44_000).contains(&random.len()));
         assert!(random.is_sorted_by_key(|burst| burst.at_ns));
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use tollgate_gossip::{NodeId, Send};
 use tollgate_limit::Instant;
-use tollgate_sim::Weather;
-use tollgate_split::{Adaptor, AdaptorConfig, Machine, SplitConfig};
+use tollgate_sim::Conditions;
+use tollgate_split::{Adaptor, AdaptorConfig, SplitConfig, SplitMachine};
 
-use super::topic::{Bucket, Cut, Left, Ran, arrive, machines, take};
+use super::topic::{Cut, DepartedMessage, TopicBucket, TopicResults, arrive, machines, take};
 use super::traffic::{Burst, SECOND};
 use crate::nodes::{Member, Net, address};
 
@@ -26,48 +26,48 @@ pub(super) struct Near {
 const DRAIN_NS: u64 = 300 * SECOND;
 
 /// Machines, each with the address of its place, the adaptor behind them, and what is between them.
-pub(crate) struct World {
-    net: Net<Part>,
+pub(crate) struct SplitWorld {
+    net: Net<WorldPart>,
 }
 
 /// Who has an address.
-pub(crate) enum Part {
+pub(crate) enum WorldPart {
     /// A machine, and what left its part of the bucket.
-    Machine(Box<Machine>, Vec<Left>),
+    Machine(Box<SplitMachine>, Vec<DepartedMessage>),
     Adaptor(Box<Adaptor>),
 }
 
 /// Runs a topic.
-pub(super) fn run(bucket: Bucket, cut: &Cut, bursts: &[Burst], near: &Near) -> Ran {
+pub(super) fn run(bucket: TopicBucket, cut: &Cut, bursts: &[Burst], near: &Near) -> TopicResults {
     let members: Vec<NodeId> = (0..).map(NodeId).take(cut.shares.len()).collect();
     let named = NodeId(address(members.len()));
     let named = near.adaptor.as_ref().map(|_| named);
     let machines = machines(bucket, cut, &near.config, named);
     let start = Instant::from_nanos(0);
     // Every frame takes the same time, so that no seed decides anything.
-    let weather = Weather::between(near.one_way_ns, near.one_way_ns);
-    let mut world = World::new(machines, weather, 0);
+    let weather = Conditions::between(near.one_way_ns, near.one_way_ns);
+    let mut world = SplitWorld::new(machines, weather, 0);
     world.net.wake_gap = 1;
     let adaptor = near.adaptor.clone();
     let adaptor =
         adaptor.and_then(|config| Adaptor::new(bucket.limits(), 1, &members, config, start).ok());
     if let Some(adaptor) = adaptor {
-        world.net.nodes.push(Part::Adaptor(Box::new(adaptor)));
+        world.net.nodes.push(WorldPart::Adaptor(Box::new(adaptor)));
         (0..world.net.nodes.len()).for_each(|place| world.settle(place));
     }
     let expected = world.feed(cut, bursts);
     let end = bursts.last().map_or(0, |burst| burst.at_ns) + DRAIN_NS;
     while world.lefts().map(Vec::len).sum::<usize>() < expected && world.net.step(end).is_some() {}
     let lefts = world.lefts().cloned().collect();
-    Ran::new(bucket, lefts, world.frames())
+    TopicResults::new(bucket, lefts, world.frames())
 }
 
-impl World {
-    pub(crate) fn new(machines: Vec<Machine>, weather: Weather, seed: u64) -> Self {
+impl SplitWorld {
+    pub(crate) fn new(machines: Vec<SplitMachine>, weather: Conditions, seed: u64) -> Self {
         let mut net = Net::new(0, weather, seed);
         net.wake_gap = 0;
         let parts = machines.into_iter();
-        let parts = parts.map(|machine| Part::Machine(Box::new(machine), Vec::new()));
+        let parts = parts.map(|machine| WorldPart::Machine(Box::new(machine), Vec::new()));
         net.nodes = parts.collect();
         Self { net }
     }
@@ -96,10 +96,10 @@ impl World {
         expected
     }
     /// All machines, each at its place.
-    pub(crate) fn machines(&mut self) -> impl Iterator<Item = &mut Machine> {
+    pub(crate) fn machines(&mut self) -> impl Iterator<Item = &mut SplitMachine> {
         self.net.nodes.iter_mut().filter_map(|part| match part {
-            Part::Machine(machine, _) => Some(&mut **machine),
-            Part::Adaptor(_) => None,
+            WorldPart::Machine(machine, _) => Some(&mut **machine),
+            WorldPart::Adaptor(_) => None,
         })
     }
 
@@ -114,15 +114,15 @@ impl World {
     }
 
     /// What left each machine.
-    fn lefts(&self) -> impl Iterator<Item = &Vec<Left>> {
+    fn lefts(&self) -> impl Iterator<Item = &Vec<DepartedMessage>> {
         self.net.nodes.iter().filter_map(|part| match part {
-            Part::Machine(_, lefts) => Some(lefts),
-            Part::Adaptor(_) => None,
+            WorldPart::Machine(_, lefts) => Some(lefts),
+            WorldPart::Adaptor(_) => None,
         })
     }
 }
 
-impl Member for Part {
+impl Member for WorldPart {
     type Message = Arc<[u8]>;
 
     fn handle_message(&mut self, from: u16, frame: &Arc<[u8]>, now: u64) {

@@ -4,19 +4,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::design::Design;
+use super::design::SupplyDesign;
 use super::row::SupplyRow;
-use super::stage::{Outcome, Plot, Sample};
-use crate::catalogue::Ask;
+use super::stage::{HoldingSample, Plot, SupplyOutcome};
+use crate::catalogue::RunRequest;
 use crate::run::each;
 
 /// Makes the run of a seed.
 pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
 
 /// A design in a scenario.
-pub(super) struct Cell {
+pub(super) struct SupplyScenario {
     pub(super) scenario: String,
-    pub(super) design: Design,
+    pub(super) design: SupplyDesign,
     /// The name of the row, where it is not the design's.
     pub(super) label: Option<String>,
     pub(super) nodes: u16,
@@ -32,16 +32,16 @@ pub(super) struct Cell {
 }
 
 /// What came of the cells.
-pub(super) struct Ran {
+pub(super) struct SupplyResults {
     pub(super) rows: Vec<SupplyRow>,
     /// Samples of the first seed, of cells that are drawn, in the order of the rows.
-    pub(super) samples: Vec<Vec<Sample>>,
+    pub(super) samples: Vec<Vec<HoldingSample>>,
 }
 
 /// Runs every cell over its seeds.
-pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
-    let of = |cell: &Cell| seeds.min(cell.seeds_max).max(1);
-    let tasks: Vec<(&Cell, u64)> = cells
+pub(super) fn run(cells: &[SupplyScenario], seeds: u64, ask: &RunRequest<'_>) -> SupplyResults {
+    let of = |cell: &SupplyScenario| seeds.min(cell.seeds_max).max(1);
+    let tasks: Vec<(&SupplyScenario, u64)> = cells
         .iter()
         .flat_map(|cell| (0..of(cell)).map(move |number| (cell, number)))
         .collect();
@@ -54,13 +54,13 @@ pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
         outcome
     });
     let mut outcomes = outcomes.into_iter();
-    let mut ran = Ran {
+    let mut ran = SupplyResults {
         rows: Vec::new(),
         samples: Vec::new(),
     };
     for cell in cells {
         let count = usize::try_from(of(cell)).unwrap_or(usize::MAX);
-        let mut runs: Vec<Outcome> = outcomes.by_ref().take(count).flatten().collect();
+        let mut runs: Vec<SupplyOutcome> = outcomes.by_ref().take(count).flatten().collect();
         let rate = (cell.plot)(ask.first).setting.rate;
         ran.rows.push(SupplyRow {
             scenario: cell.scenario.clone(),
@@ -76,7 +76,7 @@ pub(super) fn run(cells: &[Cell], seeds: u64, ask: &Ask<'_>) -> Ran {
     ran
 }
 
-fn run_one(cell: &Cell, ask: &Ask<'_>, number: u64) -> Outcome {
+fn run_one(cell: &SupplyScenario, ask: &RunRequest<'_>, number: u64) -> SupplyOutcome {
     let mut plot = (cell.plot)(ask.first.wrapping_add(number));
     if !(ask.curves && cell.is_drawn && number == 0) {
         plot.setting.sample_us = 0;

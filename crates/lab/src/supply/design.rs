@@ -3,12 +3,12 @@
 //! Not here: how it works.
 
 use super::loans::{Loans, Tuning};
-use super::rival::{Document, Ledger, Plant, Static};
-use super::stage::{Outcome, Plot, SECOND, simulate};
+use super::rival::{DocumentDesign, LedgerDesign, Plant, Static};
+use super::stage::{Plot, SECOND, SupplyOutcome, simulate};
 
 /// A way to share a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Design {
+pub(crate) enum SupplyDesign {
     /// The protocol that the server runs.
     Loans(Tuning),
     /// Even shares for good.
@@ -23,7 +23,7 @@ pub(crate) enum Design {
     Planted { lease_us: u64, plant: Plant },
 }
 
-impl Design {
+impl SupplyDesign {
     /// The name in tables.
     pub(crate) fn name(self) -> String {
         match self {
@@ -38,14 +38,14 @@ impl Design {
     }
 
     /// Runs it.
-    pub(crate) fn run(self, plot: &Plot) -> Outcome {
+    pub(crate) fn run(self, plot: &Plot) -> SupplyOutcome {
         let setting = plot.setting.clone();
-        let document = |as_printed, inherits| Document {
+        let document = |as_printed, inherits| DocumentDesign {
             setting: setting.clone(),
             as_printed,
             inherits,
         };
-        let ledger = |lease_us, plant| Ledger {
+        let ledger = |lease_us, plant| LedgerDesign {
             setting: setting.clone(),
             lease_us,
             plant,
@@ -53,7 +53,7 @@ impl Design {
         match self {
             Self::Loans(tuning) => match Loans::new(&setting, &tuning) {
                 Some(loans) => simulate(&loans, plot),
-                None => Outcome::default(),
+                None => SupplyOutcome::default(),
             },
             Self::Static => simulate(&Static(setting), plot),
             Self::Document { inherits } => simulate(&document(false, inherits), plot),

@@ -8,17 +8,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tollgate_contract::Contracts;
-use tollgate_gossip::{Key as Fingerprint, NodeId, Writer};
+use tollgate_gossip::{ModeKey, NodeId, Writer};
 use tollgate_limit::{Cost, Instant, Span};
-use tollgate_node::{Answer, Kept, Key, Membership, Node, NodeConfig, Peer, Roster, Share};
-use tollgate_sim::Clock;
+use tollgate_node::{
+    Answer, Key, Membership, ModeRecord, Node, NodeConfig, RateDivision, Roster, RosterPeer,
+};
+use tollgate_sim::SimClock;
 use tollgate_supply::{
     AUTHORITY, Authority, Limits, Machine, Supply, SupplyConfig, Witness, audit,
 };
 use tollgate_table::Seed;
 
-use super::stage::{Audited, Fleet, PER_SECOND, Passed, REQUEST, SECOND, Seat, Setting, Sharer};
-use crate::nodes::{Frame, Member, Whole, address, contracts};
+use super::stage::{
+    Audited, Fleet, MemberStart, PER_SECOND, Passed, REQUEST, SECOND, Sharer, SupplySetting,
+};
+use crate::nodes::{Member, NodeFrame, Whole, address, contracts};
 
 /// The key that everything is about.
 const KEY: Key<'_> = Key::Text(b"all");
@@ -40,17 +44,17 @@ pub(crate) struct Loans {
     /// What each node is called where rates are divided, by address.
     pub(super) numbers: Vec<NodeId>,
     pub(super) disks: Disks,
-    key: Rc<Cell<Option<Fingerprint>>>,
+    key: Rc<Cell<Option<ModeKey>>>,
 }
 
 /// What each node must not forget, by address.
 type Disks = Rc<RefCell<BTreeMap<u16, Disk>>>;
 /// What one node must not forget, by policy.
-pub(super) type Disk = BTreeMap<u64, Kept>;
+pub(super) type Disk = BTreeMap<u64, ModeRecord>;
 
 impl Loans {
     /// `None` for a setting or a configuration that the protocol refuses.
-    pub(crate) fn new(setting: &Setting, tuned: &Tuning) -> Option<Self> {
+    pub(crate) fn new(setting: &SupplySetting, tuned: &Tuning) -> Option<Self> {
         let config = tuned.config(setting);
         let burst = u128::from(setting.rate) * u128::from(setting.depth_us) / u128::from(REQUEST);
         let rate = setting.rate / PER_SECOND * Limits::PER_SECOND;
@@ -91,7 +95,7 @@ impl Loans {
     /// Starts a node, which hears of all members; boots grow with every start.
     pub(super) fn node<const FINE: u64>(
         &self,
-        seat: &Seat,
+        seat: &MemberStart,
         boot: u64,
         roster: Roster,
     ) -> Part<FINE> {
@@ -104,9 +108,9 @@ impl Loans {
             is_first: is_first || self.is_hasty,
         };
         let membership = Membership {
-            share: Some(Share {
+            share: Some(RateDivision {
                 kept: disk.unwrap_or_default(),
-                ..Share::new(roster, boot)
+                ..RateDivision::new(roster, boot)
             }),
             modes: vec![Arc::new(supply)],
             ..Membership::alone(id.0, id.1, now)
@@ -217,7 +221,7 @@ impl Tuning {
         is_hasty: false,
     };
 
-    fn config(&self, setting: &Setting) -> SupplyConfig {
+    fn config(&self, setting: &SupplySetting) -> SupplyConfig {
         let usual = SupplyConfig::default();
         let (gap_min, gap_max) = if self.rounds_only {
             (DAY_US, DAY_US)
@@ -259,7 +263,7 @@ impl Fleet for Loans {
         }
     }
 
-    fn boot(&self, seat: &Seat) -> Part<MICRO> {
+    fn boot(&self, seat: &MemberStart) -> Part<MICRO> {
         let now = instant::<MICRO>(seat.now);
         let Some(roster) = self.roster(&seat.members) else {
             return Part::None;
@@ -295,7 +299,7 @@ impl Fleet for Loans {
     }
 }
 
-fn truth(clock: Clock) -> impl Fn(Instant) -> i128 {
+fn truth(clock: SimClock) -> impl Fn(Instant) -> i128 {
     move |at| i128::from(clock.world(at.as_nanos() / MICRO)) * i128::from(MICRO)
 }
 
@@ -317,7 +321,7 @@ pub(crate) struct LoansNode {
     is_leased: bool,
     disks: Disks,
     /// The only key that there is, once a machine has seen it.
-    key: Rc<Cell<Option<Fingerprint>>>,
+    key: Rc<Cell<Option<ModeKey>>>,
 }
 
 /// The authority, and what is known of those that it speaks to.
@@ -332,7 +336,7 @@ pub(crate) struct Register {
 impl LoansNode {
     /// Shows its machine, the only key that there is, and what its clock shows. Where no machine has seen the key, one
     /// that nobody knows stands as it would.
-    pub(super) fn see(&self, now: Instant, mut see: impl FnMut(&Machine, Fingerprint, Instant)) {
+    pub(super) fn see(&self, now: Instant, mut see: impl FnMut(&Machine, ModeKey, Instant)) {
         self.whole.extensions(now, |machine: &Machine, now| {
             if self.key.get().is_none() {
                 self.key.set(machine.keys().first().copied());
@@ -348,20 +352,20 @@ impl LoansNode {
 
     /// Hears who is in the cluster, as it begins or later.
     fn meet(&self, members: &[u16], now: Instant) {
-        let peer = |node: &u16| Peer {
+        let peer = |node: &u16| RosterPeer {
             node: Whole::number(usize::from(*node)),
             name: name(*node),
             age: (0, 0),
         };
-        let peers: Vec<Peer> = members.iter().map(peer).collect();
+        let peers: Vec<RosterPeer> = members.iter().map(peer).collect();
         self.whole.handle_peers(self.whole.id.0, peers, now);
     }
 }
 
 impl<const FINE: u64> Member for Part<FINE> {
-    type Message = Frame;
+    type Message = NodeFrame;
 
-    fn handle_message(&mut self, from: u16, frame: &Frame, now: u64) {
+    fn handle_message(&mut self, from: u16, frame: &NodeFrame, now: u64) {
         match self {
             Self::Node(node) => node.whole.handle_message(from, frame, now * FINE),
             Self::Authority(register) => {
@@ -406,7 +410,7 @@ impl<const FINE: u64> Member for Part<FINE> {
         }
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Frame)> {
+    fn poll_send(&mut self) -> Option<(u16, NodeFrame)> {
         match self {
             Self::Node(node) => {
                 let (to, frame) = node.whole.poll_send()?;
@@ -417,7 +421,7 @@ impl<const FINE: u64> Member for Part<FINE> {
                 let send = register.authority.poll_send()?;
                 let mut numbers = register.numbers.iter();
                 let place = numbers.position(|number| *number == send.to)?;
-                let frame = Frame {
+                let frame = NodeFrame {
                     from: AUTHORITY,
                     to: Whole::number(place),
                     tag: register.tag,
@@ -429,7 +433,7 @@ impl<const FINE: u64> Member for Part<FINE> {
         }
     }
 
-    fn bytes(frame: &Frame) -> &[u8] {
+    fn bytes(frame: &NodeFrame) -> &[u8] {
         &frame.bytes
     }
 }

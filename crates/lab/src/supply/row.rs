@@ -4,7 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use super::stage::{Outcome, PER_SECOND};
+use super::stage::{PER_SECOND, SupplyOutcome};
 
 /// One design in one scenario, over all seeds. What does not apply is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,14 +63,14 @@ const RECOVERED: f64 = 0.98;
 
 impl SupplyRow {
     /// The row of some runs of a limit; the caller names it.
-    pub(super) fn of(runs: &[Outcome], rate: u64, recovers: bool) -> Self {
-        let sum = |pick: fn(&Outcome) -> u64| runs.iter().map(pick).sum::<u64>();
+    pub(super) fn of(runs: &[SupplyOutcome], rate: u64, recovers: bool) -> Self {
+        let sum = |pick: fn(&SupplyOutcome) -> u64| runs.iter().map(pick).sum::<u64>();
         let mean = |values: Vec<f64>| {
             let count = values.len() as f64;
             (count > 0.0).then(|| values.iter().sum::<f64>() / count)
         };
         let of = |value: i128| value as f64 / (rate as f64 * 1_000.0);
-        let back = |run: &&Outcome| of(run.recovered) >= RECOVERED;
+        let back = |run: &&SupplyOutcome| of(run.recovered) >= RECOVERED;
         let (offered, admitted, central) = (
             sum(|run| run.offered),
             sum(|run| run.admitted),
@@ -78,14 +78,18 @@ impl SupplyRow {
         );
         debug_assert!(admitted <= offered);
         let per_second = rate as f64 / PER_SECOND as f64;
-        let lost = |run: &Outcome| (run.central as f64 - run.admitted as f64) / per_second;
+        let lost = |run: &SupplyOutcome| (run.central as f64 - run.admitted as f64) / per_second;
         Self {
             seeds: runs.len() as u64,
             checks: Some(sum(|run| run.sums.checks)),
             violations: Some(sum(|run| run.sums.violations())),
             over: Some(sum(|run| run.excess.over)),
             lost_percent: (central > 0).then(|| 100.0 * (1.0 - admitted as f64 / central as f64)),
-            messages_per_node_s: mean(runs.iter().map(Outcome::messages_per_node_s).collect()),
+            messages_per_node_s: mean(
+                runs.iter()
+                    .map(SupplyOutcome::messages_per_node_s)
+                    .collect(),
+            ),
             recovered: recovers.then(|| runs.iter().filter(back).count() as u64),
             more: SupplyMore {
                 worst: runs.iter().map(|run| run.excess.worst).max(),

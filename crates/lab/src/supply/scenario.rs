@@ -2,7 +2,7 @@
 //!
 //! Not here: the designs, and random schedules of faults.
 
-use super::stage::{Change, Phase, Plot, SECOND, Setting, part, zipf};
+use super::stage::{ClusterChange, Phase, Plot, SECOND, SupplySetting, part, zipf};
 
 /// A minute in the life of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Scenario {
     }
 
     /// The run of a seed in a setting.
-    pub(crate) fn plot(self, setting: &Setting, seed: u64) -> Plot {
+    pub(crate) fn plot(self, setting: &SupplySetting, seed: u64) -> Plot {
         let mut setting = setting.clone();
         let mut changes = Vec::new();
         match self {
@@ -70,19 +70,19 @@ impl Scenario {
             | Self::Flash
             | Self::Idle => {}
             Self::Crash => {
-                changes.push((20 * SECOND, Change::Crash(0)));
-                changes.push((40 * SECOND, Change::Restart(0)));
+                changes.push((20 * SECOND, ClusterChange::Crash(0)));
+                changes.push((40 * SECOND, ClusterChange::Restart(0)));
             }
             Self::Netsplit => {
                 let sides = (0..setting.nodes).map(|node| u8::from(node % 3 == 0));
-                changes.push((20 * SECOND, Change::Split(sides.collect())));
-                changes.push((40 * SECOND, Change::Heal));
+                changes.push((20 * SECOND, ClusterChange::Split(sides.collect())));
+                changes.push((40 * SECOND, ClusterChange::Heal));
             }
             Self::JoinLeave => {
                 let (first, last) = joiners(&mut setting);
-                changes.extend((first..last).map(|node| (20 * SECOND, Change::Join(node))));
+                changes.extend((first..last).map(|node| (20 * SECOND, ClusterChange::Join(node))));
                 let leavers = first - (last - first)..first;
-                changes.extend(leavers.map(|node| (40 * SECOND, Change::Leave(node))));
+                changes.extend(leavers.map(|node| (40 * SECOND, ClusterChange::Leave(node))));
             }
         }
         let phases = self.phases(&setting);
@@ -94,7 +94,7 @@ impl Scenario {
         }
     }
 
-    fn phases(self, setting: &Setting) -> Vec<Phase> {
+    fn phases(self, setting: &SupplySetting) -> Vec<Phase> {
         let tenths = |count| part(setting.rate, count, 10);
         let steady = |rates| vec![Phase { at: 0, rates }];
         match self {
@@ -132,7 +132,7 @@ fn every_ten_seconds(rates: impl Fn(usize) -> Vec<u64>) -> Vec<Phase> {
 }
 
 /// Everybody is asked 0.35 of a share; from 5, 25 and 45 s on, one node each time is asked 0.6 of the limit for 10 s.
-fn flashes(setting: &Setting) -> Vec<Phase> {
+fn flashes(setting: &SupplySetting) -> Vec<Phase> {
     let count = usize::from(setting.nodes);
     let calm = vec![part(setting.rate, 35, 100 * count.max(1) as u64); count];
     let mut phases = vec![Phase {
@@ -155,13 +155,13 @@ fn flashes(setting: &Setting) -> Vec<Phase> {
 }
 
 /// Makes room for a fifth more nodes; returns their addresses.
-fn joiners(setting: &mut Setting) -> (u16, u16) {
+fn joiners(setting: &mut SupplySetting) -> (u16, u16) {
     let first = setting.nodes;
     setting.nodes = first + (first / 5).max(1);
     (first, setting.nodes)
 }
 
-fn joining(setting: &Setting) -> Vec<Phase> {
+fn joining(setting: &SupplySetting) -> Vec<Phase> {
     let (old, more) = (setting.founders, setting.nodes - setting.founders);
     let whole = part(setting.rate, 9, 10);
     let mut before = zipf(whole, old);
@@ -192,7 +192,7 @@ mod tests {
     fn every_scenario_asks_what_it_says() {
         for scenario in Scenario::ALL {
             for nodes in [3, 10, 30] {
-                let plot = scenario.plot(&Setting::rack(nodes), 1);
+                let plot = scenario.plot(&SupplySetting::rack(nodes), 1);
                 for phase in &plot.phases {
                     assert_eq!(phase.rates.len(), usize::from(plot.setting.nodes));
                     let asked: u64 = phase.rates.iter().sum();

@@ -2,17 +2,17 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use super::design::Design;
+use super::design::SupplyDesign;
 use super::loans::Tuning;
-use super::rounds::{Load, Rule};
+use super::rounds::{DemandSpread, ExchangeRule};
 use super::scenario::Scenario;
-use super::stage::{Change, MILLI, Outcome, Phase, Plot, SECOND, Setting};
+use super::stage::{ClusterChange, MILLI, Phase, Plot, SECOND, SupplyOutcome, SupplySetting};
 
 /// Twelve seconds of a scenario with few nodes and a small limit.
 fn small(scenario: Scenario, nodes: u16) -> Plot {
-    let setting = Setting {
-        rate: Setting::rack(nodes).rate / 5,
-        ..Setting::rack(nodes)
+    let setting = SupplySetting {
+        rate: SupplySetting::rack(nodes).rate / 5,
+        ..SupplySetting::rack(nodes)
     };
     let mut plot = scenario.plot(&setting, 1);
     // The same at a fifth of the time.
@@ -26,19 +26,19 @@ fn small(scenario: Scenario, nodes: u16) -> Plot {
     plot
 }
 
-fn lost(outcome: &Outcome) -> f64 {
+fn lost(outcome: &SupplyOutcome) -> f64 {
     100.0 * (1.0 - outcome.admitted as f64 / outcome.central as f64)
 }
 
-const OURS: Design = Design::Loans(Tuning::USUAL);
+const OURS: SupplyDesign = SupplyDesign::Loans(Tuning::USUAL);
 /// A lease shortened as the scenarios are.
-const LEDGER: Design = Design::Ledger { lease_us: SECOND };
+const LEDGER: SupplyDesign = SupplyDesign::Ledger { lease_us: SECOND };
 
 #[test]
 fn supply_follows_demand_and_nothing_is_over_in_every_scenario() {
     for scenario in Scenario::ALL {
         let plot = small(scenario, 6);
-        let even = lost(&Design::Static.run(&plot));
+        let even = lost(&SupplyDesign::Static.run(&plot));
         for design in [OURS, LEDGER] {
             let outcome = design.run(&plot);
             let name = format!("{} {scenario:?}", design.name());
@@ -60,7 +60,7 @@ fn a_netsplit_makes_supply_where_the_buddy_inherits() {
             *rate *= 3;
         }
     }
-    let document = Design::Document { inherits: true }.run(&plot);
+    let document = SupplyDesign::Document { inherits: true }.run(&plot);
     assert!(document.sums.above > 0 && document.excess.over > 0);
     let ours = OURS.run(&plot);
     assert_eq!((ours.sums.above, ours.excess.over), (0, 0));
@@ -69,23 +69,26 @@ fn a_netsplit_makes_supply_where_the_buddy_inherits() {
 #[test]
 fn as_printed_the_document_loses_more_than_even_shares() {
     let plot = Scenario::Steady90.plot(
-        &Setting {
+        &SupplySetting {
             until: 30 * SECOND,
-            ..Setting::rack(10)
+            ..SupplySetting::rack(10)
         },
         1,
     );
-    let (printed, even) = (Design::Printed.run(&plot), Design::Static.run(&plot));
+    let (printed, even) = (
+        SupplyDesign::Printed.run(&plot),
+        SupplyDesign::Static.run(&plot),
+    );
     assert!(printed.admitted < even.admitted);
 }
 
 #[test]
 fn rules_take_the_rounds_they_are_known_to_take() {
-    let rounds = |rule: Rule, nodes, load| rule.run(nodes, load, 1).rounds.unwrap();
-    assert_eq!(rounds(Rule::Ring, 10, Load::Hot), 63);
-    assert_eq!(rounds(Rule::Ring, 30, Load::Hot), 679);
-    for rule in Rule::ALL {
-        for load in [Load::Spread, Load::Hot] {
+    let rounds = |rule: ExchangeRule, nodes, load| rule.run(nodes, load, 1).rounds.unwrap();
+    assert_eq!(rounds(ExchangeRule::Ring, 10, DemandSpread::Hot), 63);
+    assert_eq!(rounds(ExchangeRule::Ring, 30, DemandSpread::Hot), 679);
+    for rule in ExchangeRule::ALL {
+        for load in [DemandSpread::Spread, DemandSpread::Hot] {
             let tally = rule.run(10, load, 3);
             assert!(
                 tally.rounds.is_some_and(|rounds| rounds < 1_000),
@@ -95,24 +98,27 @@ fn rules_take_the_rounds_they_are_known_to_take() {
         }
     }
     for nodes in [10, 30, 100, 300] {
-        assert!(rounds(Rule::Group, nodes, Load::Spread) <= 10);
-        assert!(rounds(Rule::Group, nodes, Load::Hot) <= 38);
+        assert!(rounds(ExchangeRule::Group, nodes, DemandSpread::Spread) <= 10);
+        assert!(rounds(ExchangeRule::Group, nodes, DemandSpread::Hot) <= 38);
     }
 }
 
 #[test]
 fn a_sample_shows_who_is_there_and_what_is_asked() {
     let plot = Plot {
-        setting: Setting {
+        setting: SupplySetting {
             until: 4 * SECOND,
             sample_us: 500 * MILLI,
-            ..Setting::rack(3)
+            ..SupplySetting::rack(3)
         },
         phases: vec![Phase {
             at: 0,
             rates: vec![1_000_000; 3],
         }],
-        changes: vec![(SECOND, Change::Crash(1)), (3 * SECOND, Change::Restart(1))],
+        changes: vec![
+            (SECOND, ClusterChange::Crash(1)),
+            (3 * SECOND, ClusterChange::Restart(1)),
+        ],
         seed: 1,
     };
     let outcome = OURS.run(&plot);

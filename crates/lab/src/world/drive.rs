@@ -7,10 +7,10 @@ use tollgate_limit::Instant;
 
 use crate::dice::{Purpose, scramble};
 use crate::nodes::Whole;
-use crate::world::fault::Fault;
+use crate::world::fault::WorldFault;
 use crate::world::limit::Boot;
 use crate::world::links::nanos;
-use crate::world::sim::World;
+use crate::world::sim::TraceWorld;
 
 /// The writer of the first boot: no node's number, so that nobody mistakes one for the other.
 const WRITER_FIRST: u16 = 20_000;
@@ -47,7 +47,7 @@ impl Plan {
     }
 }
 
-impl World<'_> {
+impl TraceWorld<'_> {
     /// Plans the faults of a world whose first request comes at a time.
     pub(crate) fn plan_faults(&mut self, first: u64) {
         for (number, fault) in (0_u32..).zip(&self.cluster.faults) {
@@ -64,8 +64,7 @@ impl World<'_> {
     /// Starts every node that is there from the beginning, and has them know of each other.
     pub(crate) fn boot_all(&mut self) {
         let late = |node: u16| {
-            let joins =
-                |fault: &Fault| matches!(fault, Fault::Join { node: who, .. } if *who == node);
+            let joins = |fault: &WorldFault| matches!(fault, WorldFault::Join { node: who, .. } if *who == node);
             self.cluster.faults.iter().any(joins)
         };
         let first: Vec<u16> = (0..self.cluster.nodes)
@@ -94,7 +93,7 @@ impl World<'_> {
             return;
         };
         match fault {
-            Fault::Crash {
+            WorldFault::Crash {
                 node,
                 outage,
                 keeps_state,
@@ -105,16 +104,16 @@ impl World<'_> {
                     self.plan(back, Plan::Return(number));
                 }
             }
-            Fault::Leave { node, .. } => {
+            WorldFault::Leave { node, .. } => {
                 let _ = self.take_down(*node, number, false);
             }
-            Fault::Join { node, .. } => self.rise(*node),
-            Fault::Jump { node, nanos, .. } => self.jump(*node, *nanos),
-            Fault::Delay { .. }
-            | Fault::Loss(_)
-            | Fault::Duplication(_)
-            | Fault::Skew(_)
-            | Fault::Cut { .. } => {}
+            WorldFault::Join { node, .. } => self.rise(*node),
+            WorldFault::Jump { node, nanos, .. } => self.jump(*node, *nanos),
+            WorldFault::Delay { .. }
+            | WorldFault::Loss(_)
+            | WorldFault::Duplication(_)
+            | WorldFault::Skew(_)
+            | WorldFault::Cut { .. } => {}
         }
     }
 

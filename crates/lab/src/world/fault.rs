@@ -6,7 +6,7 @@ use tollgate_limit::Span;
 
 /// Something that goes wrong. Times are since the first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum WorldFault {
     /// Every message takes that long, and up to `jitter` longer.
     Delay {
         /// At least.
@@ -67,7 +67,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl WorldFault {
     /// When it happens, if it happens once and changes a node.
     pub(crate) fn begins(&self) -> Option<Span> {
         match self {

@@ -20,7 +20,7 @@ use crate::nodes::Whole;
 
 /// What every node of a world enforces.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub(crate) struct WorldLimit {
     contracts: Contracts,
     /// The mode of a design that contracts cannot name.
     mode: Option<Arc<dyn ModeKind>>,
@@ -39,7 +39,7 @@ pub(crate) struct Boot {
     pub(crate) clock: Instant,
 }
 
-impl Limit {
+impl WorldLimit {
     /// A design in a cluster, for that many requests.
     pub(crate) fn bucket(
         cluster: &Cluster,

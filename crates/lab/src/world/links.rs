@@ -3,25 +3,25 @@
 //! Not here: what becomes of a frame on them.
 
 use tollgate_limit::Span;
-use tollgate_sim::{Links, Weather};
+use tollgate_sim::{Conditions, Links};
 
-use crate::dice::{self, Dice};
-use crate::world::fault::Fault;
+use crate::dice::{self, LabDice};
+use crate::world::fault::WorldFault;
 
 /// The links that `faults` describe. Delays and odds of several add up; times count from `start`.
-pub(crate) fn links(faults: &[Fault], seed: u64, start: u64) -> Links<Dice> {
-    let mut weather = Weather::default();
+pub(crate) fn links(faults: &[WorldFault], seed: u64, start: u64) -> Links<LabDice> {
+    let mut weather = Conditions::default();
     let mut links = dice::links(weather, seed);
     for fault in faults {
         match fault {
-            Fault::Delay { base, jitter } => {
+            WorldFault::Delay { base, jitter } => {
                 weather.delay_min = weather.delay_min.saturating_add(nanos(*base));
                 let most = nanos(*base).saturating_add(nanos(*jitter));
                 weather.delay_max = weather.delay_max.saturating_add(most);
             }
-            Fault::Loss(odds) => weather.loss = weather.loss.saturating_add(*odds),
-            Fault::Duplication(odds) => weather.copies = weather.copies.saturating_add(*odds),
-            Fault::Cut {
+            WorldFault::Loss(odds) => weather.loss = weather.loss.saturating_add(*odds),
+            WorldFault::Duplication(odds) => weather.copies = weather.copies.saturating_add(*odds),
+            WorldFault::Cut {
                 from,
                 to,
                 at,
@@ -30,11 +30,11 @@ pub(crate) fn links(faults: &[Fault], seed: u64, start: u64) -> Links<Dice> {
                 let begins = start.saturating_add(nanos(*at));
                 links.cut(from, to, begins..begins.saturating_add(nanos(*lasting)));
             }
-            Fault::Skew(_)
-            | Fault::Jump { .. }
-            | Fault::Crash { .. }
-            | Fault::Join { .. }
-            | Fault::Leave { .. } => {}
+            WorldFault::Skew(_)
+            | WorldFault::Jump { .. }
+            | WorldFault::Crash { .. }
+            | WorldFault::Join { .. }
+            | WorldFault::Leave { .. } => {}
         }
     }
     links.weather = weather;

@@ -66,23 +66,23 @@ impl Grid {
 
 /// What is sampled.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct SampleRecord {
     state_grid: Grid,
     /// The mean state is taken up to here.
     end: u64,
-    pub(crate) state: Sum,
+    pub(crate) state: StateSum,
     curve_grid: Option<Grid>,
     pub(crate) curves: Curves,
     sent_before: u64,
 }
 
-impl Record {
+impl SampleRecord {
     pub(crate) fn new(trace: &[Request], with_curves: bool) -> Self {
         let curve_grid = Grid::of_curves(trace);
         Self {
             state_grid: Grid::of_state(trace),
             end: trace.last().map_or(0, |request| request.at.as_nanos()),
-            state: Sum::default(),
+            state: StateSum::default(),
             curve_grid: with_curves.then_some(curve_grid),
             curves: Curves {
                 step_s: curve_grid.step_s(),
@@ -118,7 +118,7 @@ impl Record {
     }
 
     fn sample(&mut self, nodes: &[Player], sent_bytes: u64) {
-        let mut held = Sum::default();
+        let mut held = StateSum::default();
         held.add(nodes);
         self.curves.state_bytes.push(held.all());
         self.curves.sent_bytes.push(sent_bytes - self.sent_before);
@@ -128,13 +128,13 @@ impl Record {
 
 /// Bytes of state, summed over samples.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct StateSum {
     local: u128,
     all: u128,
     nodes: u128,
 }
 
-impl Sum {
+impl StateSum {
     /// Adds what all running nodes hold now.
     pub(crate) fn add(&mut self, nodes: &[Player]) {
         for held in nodes.iter().filter_map(Player::footprint) {

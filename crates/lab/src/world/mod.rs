@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use tollgate_gossip::{Bucket, Key, Knobs};
+use tollgate_gossip::{Bucket, Knobs, ModeKey};
 use tollgate_limit::{Instant, Span};
 
 use crate::contender::Contender;
@@ -23,12 +23,12 @@ mod player;
 mod router;
 mod sim;
 
-pub use fault::Fault;
-pub use lent::Lent;
-use limit::Limit;
-pub use outcome::{Curves, Outcome, Probe, Traffic};
+pub use fault::WorldFault;
+pub use lent::LendingMode;
+use limit::WorldLimit;
+pub use outcome::{Curves, FrameTraffic, KeyProbe, RunOutcome};
 pub use router::places;
-use sim::World;
+use sim::TraceWorld;
 
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Request {
     /// When it comes.
     pub at: Instant,
     /// Who is counted.
-    pub key: Key,
+    pub key: ModeKey,
     /// What it costs.
     pub cost: u64,
     /// The node it goes to, where the trace says so.
@@ -71,14 +71,14 @@ pub struct Cluster {
     /// Who gets which request.
     pub routing: Routing,
     /// What goes wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<WorldFault>,
     /// What is recorded besides the figures.
-    pub watch: Watch,
+    pub watch: RecordingOptions,
 }
 
 /// What is recorded besides the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Watch {
+pub struct RecordingOptions {
     /// Curves over time.
     pub curves: bool,
     /// What every node knows of every key once all is quiet, beside the truth.
@@ -97,7 +97,7 @@ impl Cluster {
             frequency: Frequency::default(),
             routing: Routing::Hash,
             faults: Vec::new(),
-            watch: Watch::default(),
+            watch: RecordingOptions::default(),
         }
     }
 }
@@ -156,7 +156,7 @@ pub fn simulate(
     contender: Contender,
     trace: &[Request],
     seed: u64,
-) -> Result<Outcome, BadWorld> {
+) -> Result<RunOutcome, BadWorld> {
     Ok(answered(cluster, contender, trace, seed)?.1)
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn answered(
     contender: Contender,
     trace: &[Request],
     seed: u64,
-) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
+) -> Result<(Vec<(Request, bool)>, RunOutcome), BadWorld> {
     cluster.check(trace)?;
     match contender {
         Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed),
@@ -180,9 +180,9 @@ fn run(
     design: Contender,
     trace: &[Request],
     seed: u64,
-) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
-    let limit = Limit::bucket(cluster, design, trace.len())?;
-    let mut world = World::new(cluster, &limit, trace, seed);
+) -> Result<(Vec<(Request, bool)>, RunOutcome), BadWorld> {
+    let limit = WorldLimit::bucket(cluster, design, trace.len())?;
+    let mut world = TraceWorld::new(cluster, &limit, trace, seed);
     let answers = answers(&mut world, trace);
     let (answered, admitted): (Vec<_>, Vec<_>) = answers.iter().copied().unzip();
     let quiet_s = world.settle();
@@ -210,8 +210,8 @@ pub fn answers_of(
     seed: u64,
 ) -> Result<Vec<(Request, bool)>, BadWorld> {
     cluster.check(trace)?;
-    let limit = Limit::bucket(cluster, design, trace.len())?;
-    let mut world = World::new(cluster, &limit, trace, seed);
+    let limit = WorldLimit::bucket(cluster, design, trace.len())?;
+    let mut world = TraceWorld::new(cluster, &limit, trace, seed);
     Ok(answers(&mut world, trace))
 }
 
@@ -222,17 +222,17 @@ pub(crate) fn simulate_policy(
     policy: &str,
     trace: &[Request],
     seed: u64,
-) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
+) -> Result<(Vec<(Request, bool)>, RunOutcome), BadWorld> {
     cluster.check(trace)?;
-    let limit = Limit::policy(cluster, policy, trace.len())?;
-    let mut world = World::new(cluster, &limit, trace, seed);
+    let limit = WorldLimit::policy(cluster, policy, trace.len())?;
+    let mut world = TraceWorld::new(cluster, &limit, trace, seed);
     let answers = answers(&mut world, trace);
     let quiet_s = world.settle();
     Ok((answers, world.finish(quiet_s)))
 }
 
 /// Brings a world every request; those that somebody answered, and how.
-fn answers(world: &mut World<'_>, trace: &[Request]) -> Vec<(Request, bool)> {
+fn answers(world: &mut TraceWorld<'_>, trace: &[Request]) -> Vec<(Request, bool)> {
     let answer = |request: &Request| Some((*request, world.request(request)?));
     trace.iter().filter_map(answer).collect()
 }
@@ -244,7 +244,7 @@ impl Cluster {
             return Err(BadWorld::Nodes(self.nodes));
         }
         let named = trace.iter().filter_map(|request| request.node);
-        let afflicted = self.faults.iter().flat_map(Fault::nodes);
+        let afflicted = self.faults.iter().flat_map(WorldFault::nodes);
         if let Some(node) = named.chain(afflicted).find(|&node| node >= self.nodes) {
             let nodes = self.nodes;
             return Err(BadWorld::NoSuchNode { node, nodes });

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_gossip::{Bucket, Key};
+use tollgate_gossip::{Bucket, ModeKey};
 
 use crate::nodes::{Member, Net};
 use crate::truth::{self, Judgement};
@@ -13,7 +13,7 @@ use crate::world::meter::Grid;
 
 /// What one run gave.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The seed that decided it.
     pub seed: u64,
     /// A hash of every event in order.
@@ -23,7 +23,7 @@ pub struct Outcome {
     /// The answers beside those of the central bucket.
     pub judged: Judgement,
     /// What the nodes sent each other.
-    pub traffic: Traffic,
+    pub traffic: FrameTraffic,
     /// Bytes of state of a node, mean over nodes and time, until the last request.
     pub state_bytes: f64,
     /// Of these, bytes that decisions are made from.
@@ -33,16 +33,16 @@ pub struct Outcome {
     /// Bytes of state of all nodes at the very end.
     pub left_bytes: u64,
     /// What the nodes know at the end, if that was asked for.
-    pub probes: Vec<Probe>,
+    pub probes: Vec<KeyProbe>,
     /// Curves over time, if they were asked for.
     pub curves: Curves,
 }
 
 /// What is left of a key's bucket, in whole tokens rounded down; below zero is debt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct KeyProbe {
     /// Whose.
-    pub key: Key,
+    pub key: ModeKey,
     /// In the bucket that saw everything.
     pub truth: i64,
     /// To the node that believes least.
@@ -53,7 +53,7 @@ pub struct Probe {
 
 /// What the nodes sent each other. Each frame counts 28 bytes for IP and UDP on top of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct FrameTraffic {
     /// Bytes sent.
     pub bytes: u64,
     /// Frames sent.
@@ -72,7 +72,7 @@ pub struct Traffic {
     pub malformed: u64,
 }
 
-impl Traffic {
+impl FrameTraffic {
     /// What was counted on a network.
     pub(crate) fn of<M: Member>(net: &Net<M>) -> Self {
         let mut each = vec![(0, 0); net.nodes.len()];
@@ -123,7 +123,7 @@ impl Curves {
     pub(crate) fn follow(&mut self, bucket: Bucket, trace: &[Request], admitted: &[bool]) {
         let central = truth::central(bucket, trace);
         let mut grid = Grid::of_curves(trace);
-        let mut seen: BTreeSet<Key> = BTreeSet::new();
+        let mut seen: BTreeSet<ModeKey> = BTreeSet::new();
         let (mut requests, mut rejected, mut central_rejected) = (0, 0, 0);
         let mut answers = trace.iter().zip(admitted).zip(&central).peekable();
         for _ in 0..self.state_bytes.len() {

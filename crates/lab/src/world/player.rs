@@ -6,7 +6,7 @@ use tollgate_gossip::{Footprint, NodeId, Writer};
 use tollgate_limit::Instant;
 use tollgate_node::GossipRefused;
 
-use crate::nodes::{Frame, Member, Whole};
+use crate::nodes::{Member, NodeFrame, Whole};
 
 /// One node.
 #[derive(Debug, Default)]
@@ -44,13 +44,13 @@ impl Player {
 }
 
 impl Member for Player {
-    type Message = Frame;
+    type Message = NodeFrame;
 
     fn is_up(&self) -> bool {
         self.running().is_some()
     }
 
-    fn handle_message(&mut self, _from: u16, frame: &Frame, now: u64) {
+    fn handle_message(&mut self, _from: u16, frame: &NodeFrame, now: u64) {
         self.received += 1;
         let Some(whole) = self.running() else {
             return;
@@ -72,11 +72,11 @@ impl Member for Player {
         Member::poll_timeout(self.whole.as_ref()?)
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Frame)> {
+    fn poll_send(&mut self) -> Option<(u16, NodeFrame)> {
         Member::poll_send(self.whole.as_mut()?)
     }
 
-    fn bytes(frame: &Frame) -> &[u8] {
+    fn bytes(frame: &NodeFrame) -> &[u8] {
         &frame.bytes
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! Not here: what happens when that node is down.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 
-use crate::dice::{Dice, Purpose, scramble};
+use crate::dice::{LabDice, Purpose, scramble};
 use crate::world::{BadWorld, Cluster, Request, Routing};
 
 /// Sends requests to nodes, in their order.
 pub(crate) struct Router {
     nodes: u16,
     routing: Routing,
-    dice: Dice,
+    dice: LabDice,
 }
 
 impl Router {
@@ -19,7 +19,7 @@ impl Router {
         Self {
             nodes: cluster.nodes,
             routing: cluster.routing,
-            dice: Dice::new(seed, Purpose::Routing),
+            dice: LabDice::new(seed, Purpose::Routing),
         }
     }
 
@@ -50,6 +50,6 @@ pub fn places(cluster: &Cluster, trace: &[Request], seed: u64) -> Result<Vec<u16
 
 /// A key's own number, the same everywhere.
 #[allow(clippy::cast_possible_truncation, reason = "in halves")]
-pub(crate) fn hashed(key: Key) -> u64 {
+pub(crate) fn hashed(key: ModeKey) -> u64 {
     scramble(key.0 as u64 ^ scramble((key.0 >> 64) as u64))
 }

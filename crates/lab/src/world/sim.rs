@@ -6,19 +6,19 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_gossip::{Bucket, Key};
+use tollgate_gossip::{Bucket, ModeKey};
 use tollgate_limit::{Cost, Instant, Verdict};
 use tollgate_node::{Answer, Key as NodeKey};
-use tollgate_sim::Clock;
+use tollgate_sim::SimClock;
 
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::nodes::{Happened, Net};
 use crate::truth::Leaky;
-use crate::world::fault::Fault;
-use crate::world::limit::Limit;
+use crate::world::fault::WorldFault;
+use crate::world::limit::WorldLimit;
 use crate::world::links::{links, nanos};
-use crate::world::meter::{Record, Sum, seconds};
-use crate::world::outcome::{Outcome, Probe, Traffic};
+use crate::world::meter::{SampleRecord, StateSum, seconds};
+use crate::world::outcome::{FrameTraffic, KeyProbe, RunOutcome};
 use crate::world::player::Player;
 use crate::world::router::{Router, hashed};
 use crate::world::{Cluster, Request};
@@ -33,25 +33,25 @@ const WAKE_NS_MIN: u64 = 1_000_000;
 const PROBES_MAX: usize = 256;
 
 /// A world under way.
-pub(crate) struct World<'a> {
+pub(crate) struct TraceWorld<'a> {
     pub(crate) cluster: &'a Cluster,
-    pub(crate) limit: &'a Limit,
+    pub(crate) limit: &'a WorldLimit,
     pub(crate) seed: u64,
     pub(crate) net: Net<Player>,
     /// Boots so far; each gets a writer of its own.
     pub(crate) boots: u16,
-    pub(crate) detector: Dice,
+    pub(crate) detector: LabDice,
     /// Messages that were under way when the first request came.
     under_way: u64,
     router: Router,
-    record: Record,
+    record: SampleRecord,
 }
 
-impl<'a> World<'a> {
+impl<'a> TraceWorld<'a> {
     /// A world at the time of the first request.
     pub(crate) fn new(
         cluster: &'a Cluster,
-        limit: &'a Limit,
+        limit: &'a WorldLimit,
         trace: &[Request],
         seed: u64,
     ) -> Self {
@@ -69,10 +69,10 @@ impl<'a> World<'a> {
             seed,
             net,
             boots: 0,
-            detector: Dice::new(seed, Purpose::Detector),
+            detector: LabDice::new(seed, Purpose::Detector),
             under_way: 0,
             router: Router::new(cluster, seed),
-            record: Record::new(trace, cluster.watch.curves),
+            record: SampleRecord::new(trace, cluster.watch.curves),
         };
         world.plan_faults(first);
         world.boot_all();
@@ -119,7 +119,7 @@ impl<'a> World<'a> {
     }
 
     /// Asks a node, by its own clock.
-    fn ask(&self, place: usize, key: Key, cost: u64) -> Option<Answer> {
+    fn ask(&self, place: usize, key: ModeKey, cost: u64) -> Option<Answer> {
         let whole = self.net.nodes.get(place)?.running()?;
         let cost = Cost::new(cost).unwrap_or(Cost::MAX);
         let now = Instant::from_nanos(self.net.clock(place));
@@ -172,14 +172,14 @@ impl<'a> World<'a> {
     }
 
     /// Asks every running node what is left of each key. `truth` has what everything that was admitted fills.
-    pub(crate) fn probe(&mut self, truth: &BTreeMap<Key, Leaky>) -> Vec<Probe> {
+    pub(crate) fn probe(&mut self, truth: &BTreeMap<ModeKey, Leaky>) -> Vec<KeyProbe> {
         let (bucket, now) = (self.cluster.bucket, self.net.sim.now());
         let mut probes = Vec::new();
         for (&key, level) in truth.iter().take(PROBES_MAX) {
             let places = 0..self.net.nodes.len();
             let answers = places.filter_map(|place| self.ask(place, key, 0));
             let beliefs: Vec<i64> = answers.map(|answer| left(bucket, &answer)).collect();
-            probes.push(Probe {
+            probes.push(KeyProbe {
                 key,
                 truth: level.left(bucket, now),
                 least: beliefs.iter().copied().min().unwrap_or(0),
@@ -190,7 +190,7 @@ impl<'a> World<'a> {
     }
 
     /// Runs on for as long as the watch says, and reports.
-    pub(crate) fn finish(mut self, quiet_s: Option<f64>) -> Outcome {
+    pub(crate) fn finish(mut self, quiet_s: Option<f64>) -> RunOutcome {
         let traffic = self.traffic();
         self.record.close(&self.net.nodes, self.net.sent().bytes);
         let drain = nanos(self.cluster.watch.drain);
@@ -199,9 +199,9 @@ impl<'a> World<'a> {
             self.run_until(end);
             self.advance(end);
         }
-        let mut left = Sum::default();
+        let mut left = StateSum::default();
         left.add(&self.net.nodes);
-        Outcome {
+        RunOutcome {
             seed: self.seed,
             hash: self.net.hash(),
             traffic,
@@ -210,15 +210,15 @@ impl<'a> World<'a> {
             quiet_s,
             left_bytes: left.bytes(),
             curves: self.record.curves,
-            ..Outcome::default()
+            ..RunOutcome::default()
         }
     }
 
     /// What is under way at the beginning counts as made then.
-    fn traffic(&self) -> Traffic {
-        let traffic = Traffic::of(&self.net);
+    fn traffic(&self) -> FrameTraffic {
+        let traffic = FrameTraffic::of(&self.net);
         let sum = |pick: fn(&Player) -> u64| self.net.nodes.iter().map(pick).sum();
-        Traffic {
+        FrameTraffic {
             received: sum(|player| player.received),
             copies: traffic.copies + self.under_way,
             malformed: sum(|player| player.malformed),
@@ -228,11 +228,11 @@ impl<'a> World<'a> {
 }
 
 /// The clock of each node.
-pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<Clock> {
-    let mut dice = Dice::new(seed, Purpose::Clocks);
+pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<SimClock> {
+    let mut dice = LabDice::new(seed, Purpose::Clocks);
     let mut offsets = vec![0_i64; usize::from(cluster.nodes)];
     for fault in &cluster.faults {
-        let Fault::Skew(most) = fault else {
+        let WorldFault::Skew(most) = fault else {
             continue;
         };
         let most = i64::try_from(most.as_nanos()).unwrap_or(i64::MAX / 4);
@@ -242,7 +242,7 @@ pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<Clock> {
             *offset = offset.saturating_add(ahead.cast_signed().saturating_sub(most));
         }
     }
-    offsets.into_iter().map(Clock::ahead).collect()
+    offsets.into_iter().map(SimClock::ahead).collect()
 }
 
 /// Whole tokens left, as far as an answer to a peek tells.

@@ -5,7 +5,8 @@
 //! leases.
 
 use super::{
-    Answer, BTreeMap, By, Decided, Instant, Lessee, Outlook, Receipt, Said, Span, VecDeque,
+    BTreeMap, Decided, DecidedBy, Instant, JoinAnswer, LeaseReceipt, Lessee, LesseeAnswer, Outlook,
+    Span, VecDeque,
 };
 use crate::lessee::OnFailure;
 
@@ -13,13 +14,13 @@ use crate::lessee::OnFailure;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JoinReceipt {
     /// Of the only one.
-    One(Receipt),
+    One(LeaseReceipt),
     /// Of each, in their order.
-    Each(Vec<Receipt>),
+    Each(Vec<LeaseReceipt>),
 }
 
 impl JoinReceipt {
-    pub(super) fn each(&self) -> &[Receipt] {
+    pub(super) fn each(&self) -> &[LeaseReceipt] {
         match self {
             Self::One(receipt) => std::slice::from_ref(receipt),
             Self::Each(receipts) => receipts,
@@ -35,7 +36,7 @@ pub struct Joined {
     /// Its cost.
     pub cost: u64,
     /// Where it was decided; `None` where it must be asked for elsewhere.
-    pub by: Option<By>,
+    pub by: Option<DecidedBy>,
     /// Whether it passes.
     pub is_allowed: bool,
     /// For what was refused: how long to wait.
@@ -48,7 +49,7 @@ pub struct Joined {
 
 impl Joined {
     /// That a request does not pass.
-    const fn refused(number: u64, cost: u64, by: Option<By>) -> Self {
+    const fn refused(number: u64, cost: u64, by: Option<DecidedBy>) -> Self {
         Self {
             number,
             cost,
@@ -63,7 +64,7 @@ impl Joined {
 
 /// Requests that wait.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct JoinQueue {
     next: u64,
     /// Waiting for terms: number and cost.
     unknown: VecDeque<(u64, u64)>,
@@ -79,7 +80,7 @@ struct Waiting {
     decided: Vec<Option<Decided>>,
 }
 
-impl Line {
+impl JoinQueue {
     pub(super) fn len(&self) -> usize {
         self.unknown.len() + self.waiting.len()
     }
@@ -113,16 +114,16 @@ impl Line {
 
     /// What the one lease there is says of a request.
     #[inline]
-    pub(super) fn said(&mut self, answer: Answer, cost: u64) -> Said {
+    pub(super) fn said(&mut self, answer: LesseeAnswer, cost: u64) -> JoinAnswer {
         match answer {
-            Answer::Allow(receipt) => Said::Allow(JoinReceipt::One(receipt)),
-            Answer::Delay { receipt, wait } => Said::Delay {
+            LesseeAnswer::Allow(receipt) => JoinAnswer::Allow(JoinReceipt::One(receipt)),
+            LesseeAnswer::Delay { receipt, wait } => JoinAnswer::Delay {
                 receipt: JoinReceipt::One(receipt),
                 wait,
             },
-            Answer::Deny { retry_after } => Said::Deny { retry_after },
-            Answer::Failed { is_allowed } => Said::Failed { is_allowed },
-            Answer::Wait(number) => Said::Wait(self.one(cost, number)),
+            LesseeAnswer::Deny { retry_after } => JoinAnswer::Deny { retry_after },
+            LesseeAnswer::Failed { is_allowed } => JoinAnswer::Failed { is_allowed },
+            LesseeAnswer::Wait(number) => JoinAnswer::Wait(self.one(cost, number)),
         }
     }
 
@@ -135,7 +136,12 @@ impl Line {
     }
 
     /// Decides a request by several leases, or puts it in the line of all of them.
-    pub(super) fn several(&mut self, each: &mut [(u64, Lessee)], cost: u64, now: Instant) -> Said {
+    pub(super) fn several(
+        &mut self,
+        each: &mut [(u64, Lessee)],
+        cost: u64,
+        now: Instant,
+    ) -> JoinAnswer {
         let outlooks: Vec<Outlook> = each
             .iter_mut()
             .map(|(_, lessee)| lessee.outlook(cost, now))
@@ -148,31 +154,31 @@ impl Line {
             for (_, lessee) in each {
                 lessee.want(cost, now);
             }
-            return Said::Deny { retry_after };
+            return JoinAnswer::Deny { retry_after };
         }
         if outlooks.contains(&Outlook::Away) {
             let mut is_allowed = true;
             for ((_, lessee), outlook) in each.iter_mut().zip(&outlooks) {
                 if *outlook == Outlook::Away
-                    && let Answer::Failed { is_allowed: one } = lessee.check(cost, now)
+                    && let LesseeAnswer::Failed { is_allowed: one } = lessee.check(cost, now)
                 {
                     is_allowed &= one;
                 }
             }
-            return Said::Failed { is_allowed };
+            return JoinAnswer::Failed { is_allowed };
         }
         if outlooks.iter().all(|outlook| *outlook == Outlook::Ready) {
             let receipts = each.iter_mut().filter_map(|(_, lessee)| {
-                let Answer::Allow(receipt) = lessee.check(cost, now) else {
+                let LesseeAnswer::Allow(receipt) = lessee.check(cost, now) else {
                     return None;
                 };
                 Some(receipt)
             });
-            return Said::Allow(JoinReceipt::Each(receipts.collect()));
+            return JoinAnswer::Allow(JoinReceipt::Each(receipts.collect()));
         }
         let number = self.number();
         self.stand(number, cost, each, now);
-        Said::Wait(number)
+        JoinAnswer::Wait(number)
     }
 
     /// Puts a request in the line of every lease.
@@ -182,13 +188,13 @@ impl Line {
         let mut refused = false;
         for (place, (_, lessee)) in each.iter_mut().enumerate() {
             match lessee.queue(cost, now) {
-                Answer::Wait(of_lessee) => names.push((place, of_lessee)),
+                LesseeAnswer::Wait(of_lessee) => names.push((place, of_lessee)),
                 _ => refused = true,
             }
         }
         self.wait(number, cost, names, count);
         if refused {
-            self.refuse(number, By::Nobody, Span::ZERO);
+            self.refuse(number, DecidedBy::Nobody, Span::ZERO);
         }
     }
 
@@ -219,12 +225,12 @@ impl Line {
         for (number, cost) in self.unknown.drain(..) {
             self.joined.push_back(Joined {
                 is_allowed: matches!(on_failure, OnFailure::Allow),
-                ..Joined::refused(number, cost, Some(By::Nobody))
+                ..Joined::refused(number, cost, Some(DecidedBy::Nobody))
             });
         }
     }
 
-    fn refuse(&mut self, number: u64, by: By, retry_after: Span) {
+    fn refuse(&mut self, number: u64, by: DecidedBy, retry_after: Span) {
         if let Some(one) = self.waiting.remove(&number) {
             self.joined.push_back(Joined {
                 retry_after,
@@ -276,7 +282,8 @@ impl Line {
         let worst = known
             .iter()
             .max_by_key(|decided| (!decided.is_allowed, decided.retry_after));
-        let receipts: Option<Vec<Receipt>> = known.iter().map(|decided| decided.receipt).collect();
+        let receipts: Option<Vec<LeaseReceipt>> =
+            known.iter().map(|decided| decided.receipt).collect();
         let longest = known.iter().map(|decided| decided.wait).max();
         self.joined.push_back(Joined {
             is_allowed: !is_refused,

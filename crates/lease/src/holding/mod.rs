@@ -12,14 +12,17 @@ use std::collections::{BTreeMap, VecDeque};
 use tollgate_limit::{Instant, Span};
 
 use crate::amount::after;
-use crate::bundle::{Inquiry, Reply, Terms};
-use crate::lessee::{Answer, By, Decided, Figures, Held, Lessee, Outlook, Receipt, Setup};
+use crate::bundle::{BundleReply, Inquiry, LeaseTerms};
+use crate::lessee::{
+    Decided, DecidedBy, HeldLease, LeaseReceipt, Lessee, LesseeAnswer, LesseeFigures, Outlook,
+    Setup,
+};
 
 pub use join::{JoinReceipt, Joined};
 
 /// What is said of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum JoinAnswer {
     /// It passes, by the leases at hand.
     Allow(JoinReceipt),
     /// It passes after that, and not before.
@@ -50,13 +53,13 @@ pub enum Said {
 pub struct Holding {
     setup: Setup,
     state: State,
-    line: join::Line,
+    line: join::JoinQueue,
     /// When terms are asked for next, where they are not known or may have changed.
     asks_at: Instant,
     /// Whether terms are to be asked for.
     is_asking: bool,
     /// Counts of leases that are no more.
-    past: Figures,
+    past: LesseeFigures,
 }
 
 #[derive(Debug)]
@@ -81,16 +84,16 @@ impl Holding {
         Self {
             setup,
             state: State::Unknown { since: None },
-            line: join::Line::default(),
+            line: join::JoinQueue::default(),
             asks_at: now,
             is_asking: false,
-            past: Figures::default(),
+            past: LesseeFigures::default(),
         }
     }
 
     /// Decides a request, or puts it in line. Allocates nothing while the one lease of the key suffices.
     #[inline]
-    pub fn check(&mut self, cost: u64, now: Instant) -> Said {
+    pub fn check(&mut self, cost: u64, now: Instant) -> JoinAnswer {
         if let State::Lent(each) = &mut self.state
             && let [(_, only)] = &mut **each
         {
@@ -101,7 +104,7 @@ impl Holding {
     }
 
     /// Decides unless somebody would have to be waited for.
-    pub fn check_at_once(&mut self, cost: u64, now: Instant) -> Option<Said> {
+    pub fn check_at_once(&mut self, cost: u64, now: Instant) -> Option<JoinAnswer> {
         let waits = match &mut self.state {
             State::Unknown { .. } => true,
             State::Asked { deny_until } => now >= *deny_until,
@@ -114,7 +117,7 @@ impl Holding {
     }
 
     /// Decides without ever waiting; what would wait is refused, and more is asked for.
-    pub fn try_check(&mut self, cost: u64, now: Instant) -> Said {
+    pub fn try_check(&mut self, cost: u64, now: Instant) -> JoinAnswer {
         let trip = Span::from_nanos(u128::from(self.setup.trip_ns));
         match &mut self.state {
             State::Lent(each) => {
@@ -122,7 +125,7 @@ impl Holding {
                     if lessee.outlook(cost, now) == Outlook::Dry {
                         lessee.handle_nudge(now);
                         lessee.want(cost, now);
-                        return Said::Deny { retry_after: trip };
+                        return JoinAnswer::Deny { retry_after: trip };
                     }
                 }
                 if let [(_, only)] = &mut **each {
@@ -134,13 +137,13 @@ impl Holding {
             State::Unknown { since } => {
                 since.get_or_insert(now);
                 self.is_asking |= now >= self.asks_at;
-                Said::Deny { retry_after: trip }
+                JoinAnswer::Deny { retry_after: trip }
             }
             State::Asked { .. } => self.check_slowly(cost, now),
         }
     }
 
-    fn check_slowly(&mut self, cost: u64, now: Instant) -> Said {
+    fn check_slowly(&mut self, cost: u64, now: Instant) -> JoinAnswer {
         match &mut self.state {
             State::Unknown { since } => {
                 if self.line.len() >= crate::WAITING_MAX {
@@ -148,16 +151,16 @@ impl Holding {
                 }
                 since.get_or_insert(now);
                 self.is_asking |= now >= self.asks_at;
-                Said::Wait(self.line.unknown(cost))
+                JoinAnswer::Wait(self.line.unknown(cost))
             }
             State::Asked { deny_until } => {
                 if now < *deny_until {
                     let left = u128::from(deny_until.nanos_since(now));
-                    return Said::Deny {
+                    return JoinAnswer::Deny {
                         retry_after: Span::from_nanos(left),
                     };
                 }
-                Said::Ask
+                JoinAnswer::Ask
             }
             State::Lent(each) => self.line.several(each, cost, now),
         }
@@ -195,9 +198,9 @@ impl Holding {
     }
 
     /// Takes an answer.
-    pub fn handle_reply(&mut self, reply: &Reply, now: Instant) {
+    pub fn handle_reply(&mut self, reply: &BundleReply, now: Instant) {
         match reply {
-            Reply::Ask => {
+            BundleReply::Ask => {
                 if !matches!(self.state, State::Asked { .. }) {
                     self.retire();
                     self.state = State::Asked { deny_until: now };
@@ -205,7 +208,7 @@ impl Holding {
                 }
                 self.asks_at = after(now, ASK_AGAIN_NS);
             }
-            Reply::Lent { terms, each } => {
+            BundleReply::Lent { terms, each } => {
                 self.agree(terms, each.iter().map(|(tag, _)| *tag), now);
                 let State::Lent(held) = &mut self.state else {
                     return;
@@ -312,7 +315,7 @@ impl Holding {
     }
 
     /// What is held of each policy, by its tag.
-    pub fn held(&self, now: Instant) -> Vec<(u64, Held)> {
+    pub fn held(&self, now: Instant) -> Vec<(u64, HeldLease)> {
         match &self.state {
             State::Lent(each) => {
                 let held = each.iter().map(|(tag, lessee)| (*tag, lessee.held(now)));
@@ -366,7 +369,7 @@ impl Holding {
     }
 
     /// What was counted.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> LesseeFigures {
         let mut sum = self.past;
         if let State::Lent(each) = &self.state {
             for (_, lessee) in each {
@@ -384,13 +387,13 @@ impl Holding {
         }
     }
 
-    const fn fail(&self) -> Said {
+    const fn fail(&self) -> JoinAnswer {
         let is_allowed = matches!(self.setup.on_failure, crate::OnFailure::Allow);
-        Said::Failed { is_allowed }
+        JoinAnswer::Failed { is_allowed }
     }
 
     /// Has a lease for each of these policies from here on.
-    fn agree(&mut self, terms: &Terms, tags: impl Iterator<Item = u64>, now: Instant) {
+    fn agree(&mut self, terms: &LeaseTerms, tags: impl Iterator<Item = u64>, now: Instant) {
         let tags: Vec<u64> = tags.collect();
         // A promise is one lease's: of several each would have to keep it at its own time.
         let max_wait_ns = if tags.len() == 1 {

@@ -9,7 +9,7 @@ use tollgate_limit::Instant;
 use super::{HEARD_NS, Lender, LenderSetup};
 use crate::amount::after;
 use crate::pool::{Lend, Pool, PoolTerms};
-use crate::window::Clock;
+use crate::window::WindowClock;
 
 impl LenderSetup {
     /// When all that predecessors lent is over.
@@ -32,7 +32,7 @@ impl LenderSetup {
 pub(super) struct Beginning<'l> {
     pub(super) setup: &'l LenderSetup,
     pub(super) terms: &'l Arc<PoolTerms>,
-    pub(super) clock: Clock,
+    pub(super) clock: WindowClock,
 }
 
 impl Beginning<'_> {

@@ -10,9 +10,9 @@ use tollgate_limit::Instant;
 use tollgate_mode::planted;
 
 use super::{Beginning, Lender, LenderSetup};
-use crate::Key;
+use crate::ModeKey;
 use crate::pool::Pool;
-use crate::quota::{Action, PlaneId, Quota, QuotaFigures, QuotaRules, Report};
+use crate::quota::{Action, KeyQuota, PlaneId, QuotaFigures, QuotaReport, QuotaRules};
 
 /// What a data plane is told, and in how many nanoseconds to look after it again; never where it is not subscribed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub struct QuotaStand {
 /// Data planes of keys that have some.
 #[derive(Debug)]
 pub(super) struct Planes {
-    quotas: BTreeMap<Key, Quota>,
+    quotas: BTreeMap<ModeKey, KeyQuota>,
     /// Of keys that have none any more.
     past: QuotaFigures,
     /// Where to look next for some that nobody speaks for any more.
-    cursor: Key,
+    cursor: ModeKey,
 }
 
 impl Planes {
@@ -56,7 +56,7 @@ impl Planes {
                 abandoned: 0,
                 restated: 0,
             },
-            cursor: Key(0),
+            cursor: ModeKey(0),
         }
     }
 
@@ -65,7 +65,7 @@ impl Planes {
     }
 
     /// Forgets those of all other keys.
-    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(Key) -> bool) {
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(ModeKey) -> bool) {
         let past = &mut self.past;
         self.quotas.retain(|key, quota| {
             let keeps = is_kept(*key);
@@ -93,9 +93,9 @@ impl Planes {
     }
 
     /// Forgets a key that has none any more.
-    fn tidy(&mut self, key: Key) {
+    fn tidy(&mut self, key: ModeKey) {
         let quota = self.quotas.get(&key).filter(|quota| quota.planes() == 0);
-        if let Some(figures) = quota.map(Quota::figures) {
+        if let Some(figures) = quota.map(KeyQuota::figures) {
             self.past = self.past.with(&figures);
             self.quotas.remove(&key);
         }
@@ -120,9 +120,9 @@ impl Lender {
     /// Takes a report of a data plane about a key; `None` where nothing is assigned.
     pub fn handle_report(
         &mut self,
-        key: Key,
+        key: ModeKey,
         plane: PlaneId,
-        report: &Report,
+        report: &QuotaReport,
         now: Instant,
     ) -> Option<QuotaTold> {
         let rules = self.setup.assigned()?;
@@ -130,14 +130,14 @@ impl Lender {
         let quotas = &mut self.planes.quotas;
         let quota = quotas.entry(key);
         // Others promise that nothing is admitted too much, whoever takes over.
-        quota.or_insert_with(|| Quota::new(rules, !self.setup.has_successors));
+        quota.or_insert_with(|| KeyQuota::new(rules, !self.setup.has_successors));
         Some(self.of_planes(key, plane, now, |quota, pool| {
             quota.handle_report(pool, plane, report, now)
         }))
     }
 
     /// Does what is due for a data plane.
-    pub fn handle_due(&mut self, key: Key, plane: PlaneId, now: Instant) -> QuotaTold {
+    pub fn handle_due(&mut self, key: ModeKey, plane: PlaneId, now: Instant) -> QuotaTold {
         self.look(now);
         self.of_planes(key, plane, now, |quota, pool| {
             quota.handle_due(pool, plane, now)
@@ -145,7 +145,7 @@ impl Lender {
     }
 
     /// A data plane is gone. What it was assigned stays in the books as long as it may be in use.
-    pub fn leave(&mut self, key: Key, plane: PlaneId) {
+    pub fn leave(&mut self, key: ModeKey, plane: PlaneId) {
         if let Some(quota) = self.planes.quotas.get_mut(&key) {
             quota.leave(plane);
             self.planes.tidy(key);
@@ -168,10 +168,10 @@ impl Lender {
 
     fn of_planes(
         &mut self,
-        key: Key,
+        key: ModeKey,
         plane: PlaneId,
         now: Instant,
-        act: impl FnOnce(&mut Quota, &mut Pool) -> Option<Action>,
+        act: impl FnOnce(&mut KeyQuota, &mut Pool) -> Option<Action>,
     ) -> QuotaTold {
         let Some(quota) = self.planes.quotas.get_mut(&key) else {
             return QuotaTold::default();
@@ -216,8 +216,8 @@ mod tests {
     }
 
     /// Of one that has nothing yet.
-    fn report(denied: u64) -> Report {
-        Report {
+    fn report(denied: u64) -> QuotaReport {
+        QuotaReport {
             elapsed_ns: SECOND,
             allowed: 0,
             denied,
@@ -227,28 +227,28 @@ mod tests {
     #[test]
     fn quotas_and_requests_come_out_of_one_pool() {
         let mut lender = lender();
-        let told = lender.handle_report(Key(1), 7, &report(50), at(1_000));
+        let told = lender.handle_report(ModeKey(1), 7, &report(50), at(1_000));
         // It may have something of before, which ends by itself.
         assert_eq!(told.expect("quotas are on").action, None);
         // Everything of before is over, and the bucket full.
-        let told = lender.handle_report(Key(1), 7, &report(50), at(20_000));
+        let told = lender.handle_report(ModeKey(1), 7, &report(50), at(20_000));
         let Some(Action::Assign(bucket, 10)) = told.expect("on").action else {
             panic!("{told:?}")
         };
-        let left = lender.probe(Key(1), 1, at(20_000)).remaining;
+        let left = lender.probe(ModeKey(1), 1, at(20_000)).remaining;
         assert_eq!(left + u64::from(bucket.max_tokens), 100);
-        lender.take(Key(1), left, at(20_000));
-        assert_eq!(lender.probe(Key(1), 1, at(20_000)).remaining, 0);
+        lender.take(ModeKey(1), left, at(20_000));
+        assert_eq!(lender.probe(ModeKey(1), 1, at(20_000)).remaining, 0);
         // Another one has to wait for what nobody has.
         let told = lender
-            .handle_report(Key(1), 8, &report(50), at(20_000))
+            .handle_report(ModeKey(1), 8, &report(50), at(20_000))
             .expect("on");
         assert!(matches!(told.action, Some(Action::Deny(_))), "{told:?}");
         assert_eq!(lender.quota_stand().planes, 2);
         // One that is gone is kept room for as long as it may use it.
-        lender.leave(Key(1), 7);
-        lender.leave(Key(1), 8);
-        let left = |lender: &mut Lender, now| lender.probe(Key(1), 1, now).remaining;
+        lender.leave(ModeKey(1), 7);
+        lender.leave(ModeKey(1), 8);
+        let left = |lender: &mut Lender, now| lender.probe(ModeKey(1), 1, now).remaining;
         assert!(left(&mut lender, at(30_000)) <= 100 - u64::from(bucket.max_tokens));
         assert_eq!(left(&mut lender, at(60_000)), 100);
     }
@@ -259,7 +259,7 @@ mod tests {
             quota: None,
             ..lender().setup
         };
-        let told = Lender::new(setup).handle_report(Key(1), 7, &report(50), at(20_000));
+        let told = Lender::new(setup).handle_report(ModeKey(1), 7, &report(50), at(20_000));
         assert_eq!(told, None);
     }
 
@@ -271,22 +271,22 @@ mod tests {
         };
         let takes_over: [fn(&mut Lender, Instant); 3] = [
             |lender, now| lender.retain(|_| false, now),
-            |lender, now| lender.act(Key(1), now),
+            |lender, now| lender.act(ModeKey(1), now),
             // A pause, which the next call notices.
             |_, _| {},
         ];
         for (case, take_over) in takes_over.into_iter().enumerate() {
             let mut lender = Lender::new(setup.clone());
-            let told = lender.handle_report(Key(1), 7, &report(50), at(20_000));
+            let told = lender.handle_report(ModeKey(1), 7, &report(50), at(20_000));
             assert!(matches!(told.unwrap().action, Some(Action::Assign(..))));
             let begun = 22_000;
             take_over(&mut lender, at(begun));
             let mut now = begun;
             let first = loop {
                 if case == 1 {
-                    lender.act(Key(1), at(now));
+                    lender.act(ModeKey(1), at(now));
                 }
-                let told = lender.handle_report(Key(1), 8, &report(50), at(now));
+                let told = lender.handle_report(ModeKey(1), 8, &report(50), at(now));
                 if let Some(action) = told.unwrap().action {
                     break action;
                 }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_data_plane_that_nobody_speaks_for_is_forgotten() {
         let mut lender = lender();
-        let told = lender.handle_report(Key(1), 7, &report(50), at(20_000));
+        let told = lender.handle_report(ModeKey(1), 7, &report(50), at(20_000));
         assert!(told.is_some());
         lender.handle_timeout(at(69_000));
         assert_eq!(lender.quota_stand().planes, 1, "it may be due");

@@ -6,15 +6,15 @@ use tollgate_limit::Instant;
 
 use super::begin::Beginning;
 use super::{Lender, add};
-use crate::Key;
+use crate::ModeKey;
 use crate::amount::tokens;
-use crate::pool::{Figures, Pool};
+use crate::pool::{Pool, PoolFigures};
 
 /// How the keys of a grantor stand together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LenderStand {
     /// What was counted.
-    pub figures: Figures,
+    pub figures: PoolFigures,
     /// Questions that were taken.
     pub questions: u64,
     /// Times that it began anew after a pause.
@@ -39,13 +39,13 @@ pub struct LenderStand {
 
 impl Lender {
     /// How many questions of a key were answered again: what those let pass has passed before.
-    pub fn repeated(&self, key: Key) -> u64 {
+    pub fn repeated(&self, key: ModeKey) -> u64 {
         let pool = self.pools.get(key);
         pool.map_or(0, |pool| pool.figures().repeated)
     }
 
     /// The pool of a key at a time, or the one it would begin with: a copy, for those who judge.
-    pub fn shown(&self, key: Key, now: Instant) -> Pool {
+    pub fn shown(&self, key: ModeKey, now: Instant) -> Pool {
         let clock = self.truly();
         let Some(pool) = self.pools.get(key) else {
             return Beginning {

@@ -2,12 +2,12 @@
 //!
 //! Not here: the counting (`window`), and what is lent (`pool`).
 
-use tollgate_limit::{Cost, Instant, Receipt};
+use tollgate_limit::{Charge, Cost, Instant};
 
 use super::Lender;
-use crate::Key;
+use crate::ModeKey;
 use crate::pool::Pool;
-use crate::window::{Clock, Window};
+use crate::window::{LeaseWindow, WindowClock};
 
 impl Lender {
     /// Whether keys are counted by a window, so that it must know the time of day.
@@ -20,7 +20,7 @@ impl Lender {
     /// Call it before every other call. Terms do not depend on it, so that a clock that is set ends no lease; windows
     /// do.
     pub fn tell_time(&mut self, now: Instant, day: Instant, asked: Instant) {
-        self.clock = Clock {
+        self.clock = WindowClock {
             ahead: i128::from(day.as_nanos()) - i128::from(now.as_nanos()),
             asked: Some(asked),
         };
@@ -33,7 +33,7 @@ impl Lender {
     }
 
     /// Counts by another window from here on. What is lent stays lent.
-    pub fn recount(&mut self, window: &Window, now: Instant) {
+    pub fn recount(&mut self, window: &LeaseWindow, now: Instant) {
         let is_same = self.setup.window.as_ref().is_none_or(|was| was.is(window));
         if is_same {
             return;
@@ -52,7 +52,7 @@ impl Lender {
     }
 
     /// Charges what a request of a key that was decided here really cost.
-    pub fn settle(&mut self, key: Key, receipt: &Receipt, actual: Cost, now: Instant) {
+    pub fn settle(&mut self, key: ModeKey, receipt: &Charge, actual: Cost, now: Instant) {
         self.look(now);
         if let Some(pool) = self.known(key) {
             pool.settle_receipt(receipt, actual, now);
@@ -60,22 +60,22 @@ impl Lender {
     }
 
     /// The pool of a key that is kept, as whoever asks finds it.
-    pub(super) fn known(&mut self, key: Key) -> Option<&mut Pool> {
+    pub(super) fn known(&mut self, key: ModeKey) -> Option<&mut Pool> {
         let pool = self.pools.get_mut(key)?;
         pool.tell_time(self.clock);
         Some(pool)
     }
 
     /// The pool of a key for a client that speaks: what it tells has been by now, whenever whoever asks began to.
-    pub(super) fn lending(&mut self, key: Key, now: Instant) -> &mut Pool {
+    pub(super) fn lending(&mut self, key: ModeKey, now: Instant) -> &mut Pool {
         let clock = self.truly();
         let pool = self.pool(key, now);
         pool.tell_time(clock);
         pool
     }
 
-    pub(super) fn truly(&self) -> Clock {
-        Clock {
+    pub(super) fn truly(&self) -> WindowClock {
+        WindowClock {
             asked: None,
             ..self.clock
         }

@@ -5,7 +5,7 @@
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::planted;
 
-use super::{By, Lessee, Pending};
+use super::{DecidedBy, Lessee, Pending};
 use crate::amount::{TOKEN, after, part};
 use crate::message::{Grant, Stamp};
 
@@ -142,21 +142,21 @@ impl Lessee {
         let retry_after = Span::from_nanos(u128::from(grant.deny_ns));
         while let Some(waiter) = self.line.waiting.pop_front() {
             if waiter.is_stated && waiter.cost == 0 {
-                self.decide(waiter, true, By::Grantor, Span::ZERO);
+                self.decide(waiter, true, DecidedBy::Grantor, Span::ZERO);
             } else if waiter.is_stated && served > 0 {
                 served -= 1;
-                self.decide(waiter, true, By::Grantor, Span::ZERO);
+                self.decide(waiter, true, DecidedBy::Grantor, Span::ZERO);
             } else if waiter.is_stated
                 && let Some(wait) = waits.next()
             {
-                self.decide(waiter, true, By::Grantor, wait);
+                self.decide(waiter, true, DecidedBy::Grantor, wait);
             } else if self.spend(waiter.cost) {
-                self.decide(waiter, true, By::Lease, Span::ZERO);
+                self.decide(waiter, true, DecidedBy::Lease, Span::ZERO);
             } else if let Some(wait) = self.promise(waiter.cost, now) {
-                self.decide(waiter, true, By::Lease, wait);
+                self.decide(waiter, true, DecidedBy::Lease, wait);
             } else if waiter.is_stated || self.is_denied(now) {
                 self.is_welcome = false;
-                self.decide(waiter, false, By::Grantor, retry_after);
+                self.decide(waiter, false, DecidedBy::Grantor, retry_after);
             } else {
                 later.push_back(waiter);
             }

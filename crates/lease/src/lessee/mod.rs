@@ -13,7 +13,7 @@ mod spend;
 
 use std::collections::VecDeque;
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::{Instant, Span};
 
 use crate::demand::Demand;
@@ -47,7 +47,7 @@ pub struct Setup {
     /// Which incarnation; must grow with each start.
     pub boot: u64,
     /// What is limited.
-    pub key: Key,
+    pub key: ModeKey,
     /// By how much its clock may run wrong, in millionths.
     pub drift_ppm: u32,
     /// How often it looks at its clock; twice that is kept off every term.
@@ -71,7 +71,7 @@ pub struct Setup {
 
 impl Setup {
     /// A client with the usual settings.
-    pub const fn new(client: u64, boot: u64, key: Key) -> Self {
+    pub const fn new(client: u64, boot: u64, key: ModeKey) -> Self {
         Self {
             client,
             boot,
@@ -91,13 +91,13 @@ impl Setup {
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum LesseeAnswer {
     /// It passes; the receipt is for settling.
-    Allow(Receipt),
+    Allow(LeaseReceipt),
     /// It passes after that, and not before: its cost is on its way.
     Delay {
         /// For settling.
-        receipt: Receipt,
+        receipt: LeaseReceipt,
         /// How long.
         wait: Span,
     },
@@ -125,13 +125,13 @@ pub struct Decided {
     /// Whether it passes.
     pub is_allowed: bool,
     /// Where it was decided.
-    pub by: By,
+    pub by: DecidedBy,
     /// For what was refused: how long to wait.
     pub retry_after: Span,
     /// For what passes: after which time, and not before.
     pub wait: Span,
     /// What it took from the lease, where it did.
-    pub receipt: Option<Receipt>,
+    pub receipt: Option<LeaseReceipt>,
 }
 
 /// How a request would fare.
@@ -152,7 +152,7 @@ pub enum Outlook {
 
 /// Where a request that waited was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum DecidedBy {
     /// By the grantor, from its pool.
     Grantor,
     /// Here, from the lease.
@@ -163,7 +163,7 @@ pub enum By {
 
 /// What a request took, and from which lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
+pub struct LeaseReceipt {
     cost: u64,
     /// How many leases were voided before.
     epoch: u64,
@@ -171,7 +171,7 @@ pub struct Receipt {
 
 /// What a client holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldLease {
     /// Its level; below zero it is owed.
     pub level: i128,
     /// Its rate.
@@ -192,7 +192,7 @@ pub struct Held {
 
 /// What a client counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct LesseeFigures {
     /// Requests decided from the lease at once.
     pub local: u64,
     /// Requests that pass after a wait, once their cost has come back to the lease.
@@ -211,7 +211,7 @@ pub struct Figures {
     pub steps: u64,
 }
 
-impl Figures {
+impl LesseeFigures {
     /// Adds those of another.
     pub const fn add(&mut self, other: &Self) {
         self.local += other.local;
@@ -246,7 +246,7 @@ pub struct Lessee {
     is_away: bool,
     safe: Safe,
     out: VecDeque<Question>,
-    figures: Figures,
+    figures: LesseeFigures,
 }
 
 /// The lease at hand.
@@ -352,7 +352,7 @@ impl Lessee {
             is_away: false,
             safe: Safe::full(setup.on_failure, now),
             out: VecDeque::new(),
-            figures: Figures::default(),
+            figures: LesseeFigures::default(),
         }
     }
 
@@ -395,7 +395,7 @@ impl Lessee {
     }
 
     /// What it would hold at `now`.
-    pub fn held(&self, now: Instant) -> Held {
+    pub fn held(&self, now: Instant) -> HeldLease {
         let mut lease = self.lease;
         let is_over = now < lease.clock || now >= lease.until;
         if is_over {
@@ -404,7 +404,7 @@ impl Lessee {
             lease.fill_beside(now, self.cap(), &self.setup);
         }
         let voided = if is_over { self.lease.level.max(0) } else { 0 };
-        Held {
+        HeldLease {
             level: lease.level,
             rate: lease.rate,
             depth: lease.depth.min(self.cap()),
@@ -422,7 +422,7 @@ impl Lessee {
     }
 
     /// What was counted.
-    pub const fn figures(&self) -> Figures {
+    pub const fn figures(&self) -> LesseeFigures {
         self.figures
     }
 

@@ -4,13 +4,13 @@
 
 use tollgate_limit::{Instant, Span};
 
-use super::{Answer, By, Decided, Lessee, Outlook, Receipt, WAITING_MAX, Waiter};
+use super::{Decided, DecidedBy, LeaseReceipt, Lessee, LesseeAnswer, Outlook, WAITING_MAX, Waiter};
 use crate::amount::{TOKEN, after, mites, tokens};
 
 impl Lessee {
     /// Decides a request that costs so much, or puts it in line. Allocates nothing while the lease suffices.
     #[inline]
-    pub fn check(&mut self, cost: u64, now: Instant) -> Answer {
+    pub fn check(&mut self, cost: u64, now: Instant) -> LesseeAnswer {
         let price = mites(cost);
         let lease = &mut self.lease;
         let left = lease.level - price;
@@ -24,7 +24,7 @@ impl Lessee {
         self.check_slowly(cost, now, true)
     }
 
-    fn check_slowly(&mut self, cost: u64, now: Instant, may_wait: bool) -> Answer {
+    fn check_slowly(&mut self, cost: u64, now: Instant, may_wait: bool) -> LesseeAnswer {
         self.look(now);
         if self.spend(cost) {
             let answer = self.pass(cost);
@@ -34,7 +34,7 @@ impl Lessee {
         if may_wait && let Some(wait) = self.promise(cost, now) {
             let receipt = self.count_local(cost);
             self.tend(now);
-            return Answer::Delay { receipt, wait };
+            return LesseeAnswer::Delay { receipt, wait };
         }
         self.note(cost, now);
         if self.is_away {
@@ -45,13 +45,13 @@ impl Lessee {
         if self.is_denied(now) && !asks {
             self.figures.denied += 1;
             let retry_after = self.retry_after(cost, now);
-            return Answer::Deny { retry_after };
+            return LesseeAnswer::Deny { retry_after };
         }
         self.stand_in_line(cost, now)
     }
 
     /// Decides without ever waiting: what would wait is refused, and the grantor is asked for more.
-    pub fn try_check(&mut self, cost: u64, now: Instant) -> Answer {
+    pub fn try_check(&mut self, cost: u64, now: Instant) -> LesseeAnswer {
         self.look(now);
         if self.lease.level >= mites(cost) || self.is_away || self.is_denied(now) {
             return self.check_slowly(cost, now, false);
@@ -59,7 +59,7 @@ impl Lessee {
         self.note(cost, now);
         self.probe(now);
         self.figures.denied += 1;
-        Answer::Deny {
+        LesseeAnswer::Deny {
             retry_after: Span::from_nanos(u128::from(self.trip_ns)),
         }
     }
@@ -81,7 +81,7 @@ impl Lessee {
     }
 
     /// Puts a request in line, whatever the lease has: another lease lacks it.
-    pub fn queue(&mut self, cost: u64, now: Instant) -> Answer {
+    pub fn queue(&mut self, cost: u64, now: Instant) -> LesseeAnswer {
         self.look(now);
         self.want(cost, now);
         self.stand_in_line(cost, now)
@@ -115,7 +115,7 @@ impl Lessee {
 
     /// Charges what a request really cost. A refund counts only in the lease that paid; a surcharge may leave the lease
     /// owing up to its depth, and what is beyond is told to the grantor.
-    pub fn settle(&mut self, receipt: Receipt, cost: u64, now: Instant) {
+    pub fn settle(&mut self, receipt: LeaseReceipt, cost: u64, now: Instant) {
         self.look(now);
         if cost <= receipt.cost {
             if receipt.epoch == self.lease.epoch && self.lease.depth > 0 {
@@ -143,16 +143,16 @@ impl Lessee {
         has
     }
 
-    fn pass(&mut self, cost: u64) -> Answer {
-        Answer::Allow(self.count_local(cost))
+    fn pass(&mut self, cost: u64) -> LesseeAnswer {
+        LesseeAnswer::Allow(self.count_local(cost))
     }
 
     #[inline]
-    fn count_local(&mut self, cost: u64) -> Receipt {
+    fn count_local(&mut self, cost: u64) -> LeaseReceipt {
         self.demand.fresh += cost;
         self.demand.seen = self.demand.seen.saturating_add(cost);
         self.figures.local += 1;
-        Receipt {
+        LeaseReceipt {
             cost,
             epoch: self.lease.epoch,
         }
@@ -182,7 +182,7 @@ impl Lessee {
             .map_or(silence, |own| own.min(silence))
     }
 
-    fn stand_in_line(&mut self, cost: u64, now: Instant) -> Answer {
+    fn stand_in_line(&mut self, cost: u64, now: Instant) -> LesseeAnswer {
         if self.line.waiting.len() >= WAITING_MAX {
             return self.fail(cost, now);
         }
@@ -197,13 +197,13 @@ impl Lessee {
         if self.pending.is_none() {
             self.ask(now);
         }
-        Answer::Wait(number)
+        LesseeAnswer::Wait(number)
     }
 
-    fn fail(&mut self, cost: u64, now: Instant) -> Answer {
+    fn fail(&mut self, cost: u64, now: Instant) -> LesseeAnswer {
         self.figures.failed += 1;
         let is_allowed = self.safe.take(self.setup.on_failure, cost, now);
-        Answer::Failed { is_allowed }
+        LesseeAnswer::Failed { is_allowed }
     }
 
     /// Everybody in line gets the answer that is configured for when nobody answers.
@@ -211,14 +211,14 @@ impl Lessee {
         while let Some(waiter) = self.line.waiting.pop_front() {
             self.figures.failed += 1;
             let is_allowed = self.safe.take(self.setup.on_failure, waiter.cost, now);
-            self.decide(waiter, is_allowed, By::Nobody, Span::ZERO);
+            self.decide(waiter, is_allowed, DecidedBy::Nobody, Span::ZERO);
         }
     }
 
     /// Tells a request that waited that it passes, at once or after that time; or that it does not, and would not
     /// before.
-    pub(super) fn decide(&mut self, waiter: Waiter, is_allowed: bool, by: By, time: Span) {
-        let receipt = (is_allowed && by == By::Lease).then_some(Receipt {
+    pub(super) fn decide(&mut self, waiter: Waiter, is_allowed: bool, by: DecidedBy, time: Span) {
+        let receipt = (is_allowed && by == DecidedBy::Lease).then_some(LeaseReceipt {
             cost: waiter.cost,
             epoch: self.lease.epoch,
         });

@@ -10,7 +10,7 @@ use super::{Booked, Lend, Pool, Record};
 use crate::amount::{TOKEN, after, mites, part, tokens};
 use crate::lessee::WAITING_MAX;
 use crate::message::{Grant, Question, Stamp, Waits};
-use crate::share::{Crowd, rate_of};
+use crate::share::{SharedDemand, rate_of};
 
 /// A small bucket to lend.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,7 +186,7 @@ impl Pool {
     }
 
     /// The depth and the rate that are due to a demand; `None` where a lease is not worth it.
-    fn due(&self, crowd: &Crowd<'_>, want: u64) -> Option<(i128, i128)> {
+    fn due(&self, crowd: &SharedDemand<'_>, want: u64) -> Option<(i128, i128)> {
         if let Lend::Fixed(count) = self.terms.rules.lend {
             return Some((mites(count), 0));
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tollgate_limit::Instant;
 
 use super::promise::Promised;
-use super::{Figures, Pool, Record, Sums, Unknown};
+use super::{Pool, PoolFigures, Record, Sums, Unknown};
 
 /// Records, and what follows from there being some.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Busy {
     pub(super) ends: Instant,
     pub(super) nudges: VecDeque<u64>,
     /// What was counted, besides requests that passed.
-    pub(super) figures: Figures,
+    pub(super) figures: PoolFigures,
 }
 
 /// The same, made when it is changed first.
@@ -38,7 +38,7 @@ impl Busy {
         promised: Promised::nothing(),
         ends: Instant::LAST,
         nudges: VecDeque::new(),
-        figures: Figures::NOTHING,
+        figures: PoolFigures::NOTHING,
     };
 }
 
@@ -49,7 +49,7 @@ impl MaybeBusy {
     }
 
     /// Lets it go where nothing is lent or promised at `now`: what it counted.
-    pub(super) fn let_go(&mut self, now: Instant) -> Option<Figures> {
+    pub(super) fn let_go(&mut self, now: Instant) -> Option<PoolFigures> {
         let is_over = |busy: &mut Box<Busy>| {
             busy.records.is_empty() && busy.nudges.is_empty() && !busy.promised.counts(now)
         };
@@ -79,7 +79,7 @@ impl DerefMut for MaybeBusy {
 
 impl Pool {
     /// Takes no more room than a key that nothing was ever lent of, where nothing is lent: what was counted.
-    pub(crate) fn tidy(&mut self) -> Option<Figures> {
+    pub(crate) fn tidy(&mut self) -> Option<PoolFigures> {
         self.busy.let_go(self.level.at)
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Probe, Verdict};
+use tollgate_gossip::{ModeProbe, ModeVerdict};
 use tollgate_limit::{Instant, Span};
 
 use super::promise::span;
@@ -14,27 +14,27 @@ use crate::message::{Grant, Question};
 
 impl Pool {
     /// What a request of that cost would be told.
-    pub fn probe(&mut self, cost: u64, now: Instant) -> Probe {
+    pub fn probe(&mut self, cost: u64, now: Instant) -> ModeProbe {
         self.advance(now);
         let remaining = tokens(self.level.tokens);
         // Whoever takes nothing hears what one token would.
         let asked = cost.max(1);
-        let passes = |wait_ns: u64| Verdict::Allow {
+        let passes = |wait_ns: u64| ModeVerdict::Allow {
             remaining: remaining.saturating_sub(cost),
             wait: span(wait_ns),
         };
         let verdict = if asked > self.terms.limits.burst() {
-            Verdict::Never
+            ModeVerdict::Never
         } else if mites(asked) <= self.level.tokens {
             passes(0)
         } else if let Some(waits) = self.waits(asked, 1) {
             passes(waits.first_ns)
         } else {
-            Verdict::Deny {
+            ModeVerdict::Deny {
                 retry_after: span(self.retry_ns(asked).max(1)),
             }
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining,
             over: tokens(self.level.tokens.saturating_neg()),

@@ -23,8 +23,8 @@ use tollgate_mode::planted;
 use crate::amount::{Limits, after};
 use crate::demand::Decayed;
 use crate::message::{Grant, Nudge, Stamp};
-use crate::share::{ONE, Share};
-use crate::window::Count;
+use crate::share::{ONE, SharingRule};
+use crate::window::WindowCount;
 
 use busy::MaybeBusy;
 pub use ledger::{LEDGER_BYTES_MAX, LEDGER_LESSEES_MAX, decode_ledger, encode_ledger};
@@ -61,7 +61,7 @@ pub struct Rules {
     /// A rate is lent so that the bucket of a client is full, and its refill lost, one time in that.
     pub spill: u64,
     /// Who gets how much where there is not enough for all.
-    pub share: Share,
+    pub share: SharingRule,
     /// What is lent; anything but [`Lend::Both`] is here to be compared with.
     pub lend: Lend,
     /// How long requests wait at most for what is not there yet; zero where they are refused. No longer than a term.
@@ -81,7 +81,7 @@ impl Default for Rules {
             lent_depth: ONE / 2,
             lessees_max: 1024,
             spill: 100,
-            share: Share::Request,
+            share: SharingRule::Request,
             lend: Lend::Both,
             max_wait_ns: 0,
             begins_full: false,
@@ -91,7 +91,7 @@ impl Default for Rules {
 
 /// What a grantor counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct PoolFigures {
     /// Questions that came too late, and were ignored.
     pub stale: u64,
     /// Questions that came again, and were answered again.
@@ -108,7 +108,7 @@ pub struct Figures {
     pub clamped: u64,
 }
 
-impl Figures {
+impl PoolFigures {
     /// Nothing yet.
     pub(crate) const NOTHING: Self = Self {
         stale: 0,
@@ -147,7 +147,7 @@ pub struct Pool {
     generation: u64,
     level: Level,
     /// What was spent, where it is a window.
-    count: Option<Box<Count>>,
+    count: Option<Box<WindowCount>>,
     asked: Decayed,
     unknown: Option<Box<Unknown>>,
     busy: MaybeBusy,
@@ -309,7 +309,7 @@ impl Pool {
     }
 
     /// The next hint to send, oldest first.
-    pub fn poll_nudge(&mut self, key: crate::Key) -> Option<Nudge> {
+    pub fn poll_nudge(&mut self, key: crate::ModeKey) -> Option<Nudge> {
         let client = self.busy.there()?.nudges.pop_front()?;
         // By the name that the client has for it, where it told one.
         let answer = self
@@ -363,8 +363,8 @@ impl Pool {
     }
 
     /// What was counted.
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn figures(&self) -> PoolFigures {
+        PoolFigures {
             served: self.served,
             ..self.busy.figures
         }

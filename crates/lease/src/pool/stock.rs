@@ -6,25 +6,25 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cost, Instant, Receipt};
+use tollgate_limit::{Charge, Cost, Instant};
 use tollgate_mode::planted;
 
 use super::{ASKED_NS, Lend, Pool, PoolTerms};
 use crate::amount::{TOKEN, after, mites, wait_ns};
-use crate::share::{Crowd, Share, mark};
-use crate::window::{Clock, Count, Window};
+use crate::share::{SharedDemand, SharingRule, mark};
+use crate::window::{LeaseWindow, WindowClock, WindowCount};
 
 impl Pool {
     /// The same pool, of a window. Only tokens are lent of it.
     #[must_use]
-    pub(crate) fn counting(mut self, window: &Window, clock: Clock) -> Self {
+    pub(crate) fn counting(mut self, window: &LeaseWindow, clock: WindowClock) -> Self {
         let (limits, mut rules) = (window.limits(), self.terms.rules);
         rules.lend = Lend::Tokens;
         let terms = PoolTerms { limits, rules };
         if terms != *self.terms {
             self.terms = Arc::new(terms);
         }
-        self.count = Some(Box::new(Count::new(window.clone(), clock)));
+        self.count = Some(Box::new(WindowCount::new(window.clone(), clock)));
         if let Some(until) = self.learns_until() {
             self = self.until(until);
         }
@@ -36,7 +36,7 @@ impl Pool {
     }
 
     /// Hears what time it is for its window.
-    pub(crate) fn tell_time(&mut self, clock: Clock) {
+    pub(crate) fn tell_time(&mut self, clock: WindowClock) {
         if let Some(count) = self.count.as_mut() {
             count.clock = clock;
         }
@@ -50,7 +50,7 @@ impl Pool {
     }
 
     /// Counts by another window from here on.
-    pub(crate) fn recount(&mut self, window: &Window, terms: &Arc<PoolTerms>, now: Instant) {
+    pub(crate) fn recount(&mut self, window: &LeaseWindow, terms: &Arc<PoolTerms>, now: Instant) {
         self.advance(now);
         if let Some(count) = self.count.as_mut() {
             count.change(window.clone(), self.level.at);
@@ -59,7 +59,7 @@ impl Pool {
     }
 
     /// Charges what a request that was decided here really cost.
-    pub(crate) fn settle_receipt(&mut self, receipt: &Receipt, actual: Cost, now: Instant) {
+    pub(crate) fn settle_receipt(&mut self, receipt: &Charge, actual: Cost, now: Instant) {
         self.advance(now);
         if let Some(count) = self.count.as_mut() {
             count.settle(receipt, actual, self.level.at);
@@ -159,9 +159,9 @@ impl Pool {
     }
 
     /// Who shares, when someone with that demand is among them.
-    pub(super) fn crowd(&self, want: u64) -> Crowd<'_> {
+    pub(super) fn crowd(&self, want: u64) -> SharedDemand<'_> {
         let wanted = self.busy.sums.want.saturating_add(want);
-        let mut crowd = Crowd {
+        let mut crowd = SharedDemand {
             limits: &self.terms.limits,
             rules: &self.terms.rules,
             want: wanted,
@@ -169,7 +169,7 @@ impl Pool {
             mark: u64::MAX,
             wanted,
         };
-        if self.terms.rules.share == Share::Client && !crowd.is_calm() {
+        if self.terms.rules.share == SharingRule::Client && !crowd.is_calm() {
             let own = self.busy.records.values().map(|record| record.want);
             let mut wants: Vec<u64> = own.chain([want]).filter(|want| *want > 0).collect();
             crowd.mark = mark(

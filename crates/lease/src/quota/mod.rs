@@ -5,8 +5,9 @@
 //! are kept for it in the same books as leases. Reports say nothing of what is held, and no assignment is acknowledged:
 //! a bucket counts until it surely is gone. `docs/rlqs.md` has the rules and why they suffice.
 //!
-//! Call [`Quota::handle_report`] for what a data plane says and [`Quota::handle_due`] when [`Quota::due`] says so, and
-//! carry out what they return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is unlimited.
+//! Call [`KeyQuota::handle_report`] for what a data plane says and [`KeyQuota::handle_due`] when [`KeyQuota::due`] says
+//! so, and carry out what they return in order. Not here: clocks, streams, which key a bucket of Envoy is, what is
+//! unlimited.
 
 mod plane;
 mod strategy;
@@ -23,7 +24,7 @@ use crate::amount::{Limits, after, tokens};
 use crate::pool::Pool;
 use plane::{Act, Plane};
 
-pub use strategy::Bucket;
+pub use strategy::QuotaBucket;
 
 /// How quotas are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct QuotaRules {
     pub ttl_s: u32,
     /// The longest time that a message may be under way. The stream must end when it takes longer.
     pub delivery_ns: u64,
-    /// How long ago a stream may have been seen to be there when [`Quota`] is called about it.
+    /// How long ago a stream may have been seen to be there when [`KeyQuota`] is called about it.
     pub stale_ns: u64,
     /// How far off the clock of a data plane may be, in parts per million.
     pub drift_ppm: u32,
@@ -88,7 +89,7 @@ impl QuotaRules {
     /// What all data planes may admit too many because an assignment arrived `late_ns` later than
     /// [`Self::delivery_ns`]: that bucket once more, and its rate for so long; the bucket whose place it takes is in
     /// use for as long. In tokens, rounded up.
-    pub fn over_max(&self, bucket: &Bucket, late_ns: u64) -> u64 {
+    pub fn over_max(&self, bucket: &QuotaBucket, late_ns: u64) -> u64 {
         if late_ns == 0 {
             return 0;
         }
@@ -100,7 +101,7 @@ impl QuotaRules {
 
 /// What a data plane says of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct QuotaReport {
     /// The time since its last report, as it says; zero where it does not say.
     pub elapsed_ns: u64,
     /// Requests that passed.
@@ -113,7 +114,7 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Use this bucket for so many seconds. If it is the one in use, only its time begins anew.
-    Assign(Bucket, u32),
+    Assign(QuotaBucket, u32),
     /// Refuse everything for so many seconds.
     Deny(u32),
     /// Forget the bucket until there is a request again.
@@ -158,7 +159,7 @@ pub type PlaneId = u128;
 
 /// The data planes of one key.
 #[derive(Clone, Debug)]
-pub struct Quota {
+pub struct KeyQuota {
     rules: QuotaRules,
     /// Whether data planes are taken at their word while something of before may be out: what one says that it uses it
     /// goes on with.
@@ -169,7 +170,7 @@ pub struct Quota {
     figures: QuotaFigures,
 }
 
-impl Quota {
+impl KeyQuota {
     /// Nobody yet.
     pub const fn new(rules: QuotaRules, restates: bool) -> Self {
         Self {
@@ -193,7 +194,7 @@ impl Quota {
         &mut self,
         pool: &mut Pool,
         plane: PlaneId,
-        report: &Report,
+        report: &QuotaReport,
         now: Instant,
     ) -> Option<Action> {
         pool.advance(now);

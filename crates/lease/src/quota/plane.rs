@@ -7,7 +7,7 @@
 use tollgate_limit::Instant;
 use tollgate_mode::planted;
 
-use super::{Bucket, QuotaRules, Report, SECOND_NS, terms_after};
+use super::{QuotaBucket, QuotaReport, QuotaRules, SECOND_NS, terms_after};
 use crate::amount::{WANT_MAX, after, mites};
 use crate::pool::{Pool, Reserved};
 
@@ -15,9 +15,9 @@ use crate::pool::{Pool, Reserved};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// A bucket that may start full.
-    Change(Bucket),
+    Change(QuotaBucket),
     /// The one that is in use.
-    Extend(Bucket),
+    Extend(QuotaBucket),
     /// Nothing passes for so many seconds.
     Deny(u32),
     /// Nothing is said.
@@ -27,7 +27,7 @@ pub(super) enum Act {
 /// A bucket that a data plane may be using.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    bucket: Bucket,
+    bucket: QuotaBucket,
     /// When it was sent last.
     sent: Instant,
     /// When another one was sent.
@@ -77,7 +77,7 @@ impl Plane {
     }
 
     /// Takes a report: it is a sign that the data plane has what was sent before, and says how much is asked for.
-    pub(super) fn hear(&mut self, report: &Report, now: Instant) {
+    pub(super) fn hear(&mut self, report: &QuotaReport, now: Instant) {
         let count = report.allowed.saturating_add(report.denied);
         let said = report.elapsed_ns;
         // Envoy says whole seconds, rounded down; by our clock it is known better.
@@ -108,9 +108,9 @@ impl Plane {
         &mut self,
         pool: &mut Pool,
         rules: &QuotaRules,
-        report: &Report,
+        report: &QuotaReport,
         now: Instant,
-    ) -> Option<Bucket> {
+    ) -> Option<QuotaBucket> {
         let is_new = self.current.is_none() && self.old.is_empty();
         if !is_new || report.elapsed_ns == 0 || report.allowed == 0 {
             return None;
@@ -119,7 +119,7 @@ impl Plane {
         let used = u128::from(report.allowed) * 1_000_000_000_000 / elapsed;
         let used = u64::try_from(used).unwrap_or(WANT_MAX).min(WANT_MAX);
         let (depth, rate) = pool.claimable(used, rules.ttl_ns());
-        let bucket = Bucket::fit(pool.limits(), depth, rate, rules.drift_ppm);
+        let bucket = QuotaBucket::fit(pool.limits(), depth, rate, rules.drift_ppm);
         if bucket.depth() > depth || bucket.rate(rules.drift_ppm) > rate {
             return None;
         }
@@ -176,7 +176,7 @@ impl Plane {
         let is_over = pool.is_over();
         pool.withdraw(self.name);
         let (depth, rate) = pool.due_plane(want, rules.ttl_ns());
-        let wished = Bucket::fit(pool.limits(), depth, rate, rules.drift_ppm);
+        let wished = QuotaBucket::fit(pool.limits(), depth, rate, rules.drift_ppm);
         let fresh = self.fresh(pool, rules, want, wished);
         let current = self.current.filter(|part| {
             let until = after(part.sent, rules.extend_ns());
@@ -201,7 +201,7 @@ impl Plane {
     }
 
     /// Looks again soon, later and later until it reports, where what it has is far from what is due.
-    fn look_again(&mut self, wished: &Bucket, now: Instant) {
+    fn look_again(&mut self, wished: &QuotaBucket, now: Instant) {
         let is_short = |part: &Part| {
             u64::from(part.bucket.tokens_per_fill) * 5 < u64::from(wished.tokens_per_fill) * 4
         };
@@ -212,12 +212,18 @@ impl Plane {
     }
 
     /// What is wished, cut to what there is; `None` where there is nothing.
-    fn fresh(&self, pool: &Pool, rules: &QuotaRules, want: u64, wished: Bucket) -> Option<Bucket> {
+    fn fresh(
+        &self,
+        pool: &Pool,
+        rules: &QuotaRules,
+        want: u64,
+        wished: QuotaBucket,
+    ) -> Option<QuotaBucket> {
         let tokens = pool.offered(want).min(u64::from(wished.max_tokens));
         let own = self.reserved(rules, 0).rate;
         let rate = pool.rate_free().max(own);
-        let most = Bucket::fit(pool.limits(), mites(tokens), rate, rules.drift_ppm);
-        let mut bucket = Bucket {
+        let most = QuotaBucket::fit(pool.limits(), mites(tokens), rate, rules.drift_ppm);
+        let mut bucket = QuotaBucket {
             tokens_per_fill: most.tokens_per_fill.min(wished.tokens_per_fill),
             ..most
         };
@@ -228,7 +234,13 @@ impl Plane {
         is_there.then_some(bucket)
     }
 
-    fn change(&mut self, pool: &mut Pool, rules: &QuotaRules, bucket: Bucket, now: Instant) -> Act {
+    fn change(
+        &mut self,
+        pool: &mut Pool,
+        rules: &QuotaRules,
+        bucket: QuotaBucket,
+        now: Instant,
+    ) -> Act {
         planted!("lease-16", pool.draw(bucket.max_tokens), ());
         self.replace(now);
         self.begin(bucket, rules, now);
@@ -236,7 +248,7 @@ impl Plane {
     }
 
     /// Has another bucket from here on.
-    fn begin(&mut self, bucket: Bucket, rules: &QuotaRules, now: Instant) {
+    fn begin(&mut self, bucket: QuotaBucket, rules: &QuotaRules, now: Instant) {
         self.current = Some(Part {
             bucket,
             sent: now,
@@ -318,7 +330,12 @@ impl Plane {
 }
 
 /// Whether a bucket is worth a change: what is wished is another one than there is, and this is as near to it.
-fn is_better(held: &Bucket, wished: &Bucket, bucket: &Bucket, is_over: bool) -> bool {
+fn is_better(
+    held: &QuotaBucket,
+    wished: &QuotaBucket,
+    bucket: &QuotaBucket,
+    is_over: bool,
+) -> bool {
     if is_over {
         return bucket.max_tokens < held.max_tokens
             || bucket.tokens_per_fill < held.tokens_per_fill;

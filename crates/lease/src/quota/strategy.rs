@@ -10,7 +10,7 @@ use crate::amount::{Limits, TOKEN, tokens};
 
 /// A bucket of a data plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bucket {
+pub struct QuotaBucket {
     /// What it holds when full.
     pub max_tokens: u32,
     /// What comes back in an interval.
@@ -19,7 +19,7 @@ pub struct Bucket {
     pub interval_s: u32,
 }
 
-impl Bucket {
+impl QuotaBucket {
     /// The bucket of at most that depth and that rate, which a clock that is fast by `drift_ppm` does not exceed
     /// either; at least a token of each.
     pub(super) fn fit(limits: &Limits, depth: i128, rate: i128, drift_ppm: u32) -> Self {
@@ -97,7 +97,7 @@ mod unit {
             let limits = Limits::new(limit, period_ns, 1_000).unwrap();
             for share in [1, 3, 10, 16] {
                 let rate = limits.rate() / share;
-                let bucket = Bucket::fit(&limits, limits.depth() / share, rate, 500);
+                let bucket = QuotaBucket::fit(&limits, limits.depth() / share, rate, 500);
                 assert!(
                     bucket.tokens_per_fill == 1 || bucket.rate(500) <= rate,
                     "{limit} {share}"
@@ -120,7 +120,7 @@ mod unit {
 
     #[test]
     fn a_quarter_either_way_is_similar() {
-        let bucket = |max_tokens, tokens_per_fill| Bucket {
+        let bucket = |max_tokens, tokens_per_fill| QuotaBucket {
             max_tokens,
             tokens_per_fill,
             interval_s: 1,

@@ -81,7 +81,7 @@ const SHORT_MAX: u128 = 1 << 110;
 
 /// A level that fills with time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct SyncBucket {
     /// Mites; below zero it is owed.
     pub(crate) level: i128,
     /// What the last refill had beyond whole mites.
@@ -89,7 +89,7 @@ pub(crate) struct Bucket {
     at: Instant,
 }
 
-impl Bucket {
+impl SyncBucket {
     pub(crate) fn full(limits: &Limits, now: Instant) -> Self {
         Self {
             level: limits.depth(),
@@ -121,7 +121,7 @@ mod tests {
         ) {
             let limits = Limits::new(limit, period, burst).unwrap();
             let mut now = Instant::from_nanos(1 << 60);
-            let mut bucket = Bucket::full(&limits, now);
+            let mut bucket = SyncBucket::full(&limits, now);
             let mut full = FullAt::full(now);
             for (cost, nanos) in steps {
                 let taken = full.level(&limits, now) - mites(cost);

@@ -9,7 +9,7 @@ use crate::config::bucket_limits;
 
 /// What becomes of spending that the centre has no tokens for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum Overdraft {
     /// It is owed.
     Debt,
     /// It is forgotten, as in the printed code: the level never goes below zero.
@@ -24,7 +24,7 @@ pub struct SyncConfig {
     /// How often a client speaks.
     pub interval_ns: u64,
     /// What becomes of debts.
-    pub keep: Keep,
+    pub keep: Overdraft,
 }
 
 impl SyncConfig {
@@ -35,9 +35,9 @@ impl SyncConfig {
             limits: limits.map_err(|error| error.to_string())?,
             interval_ns: policy.interval_ns(),
             keep: if policy.forgets_debts() {
-                Keep::Nothing
+                Overdraft::Nothing
             } else {
-                Keep::Debt
+                Overdraft::Debt
             },
         })
     }

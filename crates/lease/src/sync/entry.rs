@@ -2,18 +2,18 @@
 //!
 //! Not here: which node is the centre, when it is told, and keys.
 
-use tollgate_gossip::{Key, NodeId, Writer};
+use tollgate_gossip::{ModeKey, NodeId, Writer};
 use tollgate_limit::Instant;
 use tollgate_mode::Weigh;
 
 use super::bucket::FullAt;
-use super::config::{Keep, SyncConfig};
-use super::wire::{Answer, Report, Sum};
+use super::config::{Overdraft, SyncConfig};
+use super::wire::{CentreLevel, SyncReport, TokenSum};
 use crate::amount::{Limits, mites, tokens};
 
 /// One key, in 48 bytes while no other node spoke of it and nothing was given back.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct SyncEntry {
     full_at: Instant,
     /// So much later.
     part: u32,
@@ -58,7 +58,7 @@ struct More {
 struct Heard {
     writer: Writer,
     session: u64,
-    sum: Sum,
+    sum: TokenSum,
     at: Instant,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Over {
     pub(super) more: i128,
 }
 
-impl Weigh for Entry {
+impl Weigh for SyncEntry {
     fn heap_bytes(&self) -> u64 {
         let more = self.more.as_ref();
         let more =
@@ -80,7 +80,7 @@ impl Weigh for Entry {
     }
 }
 
-impl Entry {
+impl SyncEntry {
     /// A key that was never seen.
     pub(super) const fn new(centre: NodeId, session: u64, now: Instant) -> Self {
         Self {
@@ -191,8 +191,8 @@ impl Entry {
     }
 
     /// What was done here.
-    const fn said(&self) -> Sum {
-        Sum {
+    const fn said(&self) -> TokenSum {
+        TokenSum {
             spent: self.spent,
             back: match &self.more {
                 None => 0,
@@ -202,8 +202,8 @@ impl Entry {
     }
 
     /// What was done here and no centre has confirmed.
-    pub(super) const fn untold(&self) -> Sum {
-        Sum {
+    pub(super) const fn untold(&self) -> TokenSum {
+        TokenSum {
             spent: self.untold,
             back: match &self.more {
                 None => 0,
@@ -223,10 +223,10 @@ impl Entry {
     }
 
     /// What to tell the centre.
-    pub(super) fn report(&self, limits: &Limits, key: Key, now: Instant) -> Report {
+    pub(super) fn report(&self, limits: &Limits, key: ModeKey, now: Instant) -> SyncReport {
         let (said, untold) = (self.said(), self.untold());
         let level = self.level(limits, now).saturating_add(mites(untold.spent));
-        Report {
+        SyncReport {
             key,
             session: self.session,
             said,
@@ -240,9 +240,9 @@ impl Entry {
         &mut self,
         config: &SyncConfig,
         writer: Writer,
-        of: &Report,
+        of: &SyncReport,
         now: Instant,
-    ) -> Option<(Answer, Over)> {
+    ) -> Option<(CentreLevel, Over)> {
         let mut level = self.level(&config.limits, now);
         let more = self.more();
         let before = more.by_writer.iter().find(|before| before.writer == writer);
@@ -266,7 +266,7 @@ impl Entry {
         more.spent = more.spent.saturating_add(news.spent);
         let (level, over) = applied(config, level, news);
         self.set_level(&config.limits, level, now);
-        let answer = Answer {
+        let answer = CentreLevel {
             key: of.key,
             session: of.session,
             heard: sum,
@@ -280,7 +280,7 @@ impl Entry {
     pub(super) fn handle_level(
         &mut self,
         limits: &Limits,
-        of: &Answer,
+        of: &CentreLevel,
         now: Instant,
     ) -> Option<bool> {
         let said = self.said();
@@ -295,7 +295,7 @@ impl Entry {
         }
         let level = of.level.saturating_sub(mites(untold.spent));
         self.set_level(limits, level.saturating_add(mites(untold.back)), now);
-        Some(untold == Sum::default())
+        Some(untold == TokenSum::default())
     }
 
     /// Whole tokens owed, rounded up.
@@ -306,7 +306,7 @@ impl Entry {
 
 impl More {
     /// A centre that has just begun knows less than those who spoke with the one before.
-    fn meet(&self, config: &SyncConfig, level: i128, of: &Report, now: Instant) -> i128 {
+    fn meet(&self, config: &SyncConfig, level: i128, of: &SyncReport, now: Instant) -> i128 {
         if now.nanos_since(self.since) <= config.interval_ns.saturating_mul(MEETS_INTERVALS) {
             level.min(of.level)
         } else {
@@ -333,15 +333,15 @@ impl More {
 }
 
 /// The level of a centre that hears of so much.
-fn applied(config: &SyncConfig, had: i128, news: Sum) -> (i128, Over) {
+fn applied(config: &SyncConfig, had: i128, news: TokenSum) -> (i128, Over) {
     let level = had.saturating_sub(mites(news.spent));
     let over = Over {
         debt: level.min(0).saturating_neg(),
         more: mites(news.spent).saturating_sub(had.max(0)).max(0),
     };
     let level = match config.keep {
-        Keep::Debt => level,
-        Keep::Nothing => level.max(had.min(0)),
+        Overdraft::Debt => level,
+        Overdraft::Nothing => level.max(had.min(0)),
     };
     let level = level.saturating_add(mites(news.back));
     (level.min(config.limits.depth()), over)
@@ -368,6 +368,6 @@ mod tests {
 
     #[test]
     fn an_entry_takes_48_bytes() {
-        assert_eq!(size_of::<Entry>(), 48);
+        assert_eq!(size_of::<SyncEntry>(), 48);
     }
 }

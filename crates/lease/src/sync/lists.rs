@@ -5,19 +5,19 @@
 
 use std::collections::VecDeque;
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::Instant;
 
-use super::entry::{DUE, Entry, IS_LISTED, IS_QUEUED, WAITS};
+use super::entry::{DUE, IS_LISTED, IS_QUEUED, SyncEntry, WAITS};
 use crate::amount::after;
 
 /// Keys of which the centre has not confirmed everything.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// Those that are told at the next interval, and some that were confirmed since.
-    listed: VecDeque<Key>,
+    listed: VecDeque<ModeKey>,
     /// Those that can wait, and until when.
-    queued: VecDeque<(Instant, Key)>,
+    queued: VecDeque<(Instant, ModeKey)>,
     /// When the centres were told last.
     spoke: Option<Instant>,
     /// How many of the list are still to be told in this interval, and those that wait until then at most,
@@ -31,19 +31,19 @@ pub(super) struct Lists {
 /// A key on one of the lists, whose turn it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    pub(super) key: Key,
+    pub(super) key: ModeKey,
     has_waited: bool,
 }
 
 impl Turn {
-    const fn listed(key: Key) -> Self {
+    const fn listed(key: ModeKey) -> Self {
         Self {
             key,
             has_waited: false,
         }
     }
 
-    const fn waited(key: Key) -> Self {
+    const fn waited(key: ModeKey) -> Self {
         Self {
             key,
             has_waited: true,
@@ -58,13 +58,13 @@ impl Lists {
     }
 
     pub(super) fn held(&self) -> u64 {
-        let listed = self.listed.capacity() * size_of::<Key>();
-        let queued = self.queued.capacity() * size_of::<(Instant, Key)>();
+        let listed = self.listed.capacity() * size_of::<ModeKey>();
+        let queued = self.queued.capacity() * size_of::<(Instant, ModeKey)>();
         (listed + queued) as u64
     }
 
     /// Tells a key at the next interval.
-    pub(super) fn tell_soon(&mut self, key: Key, entry: &mut Entry) {
+    pub(super) fn tell_soon(&mut self, key: ModeKey, entry: &mut SyncEntry) {
         self.untold += u64::from(entry.marks & (DUE | WAITS) == 0);
         entry.marks = entry.marks & !WAITS | DUE;
         if entry.marks & IS_LISTED == 0 {
@@ -74,7 +74,7 @@ impl Lists {
     }
 
     /// Lets a key wait; one that waited before goes when that is over.
-    pub(super) fn wait(&mut self, key: Key, entry: &mut Entry, until: Instant) {
+    pub(super) fn wait(&mut self, key: ModeKey, entry: &mut SyncEntry, until: Instant) {
         self.untold += u64::from(entry.marks & (DUE | WAITS) == 0);
         entry.marks = entry.marks & !DUE | WAITS;
         if entry.marks & IS_QUEUED == 0 {
@@ -84,13 +84,13 @@ impl Lists {
     }
 
     /// The centre has confirmed everything.
-    pub(super) fn confirmed(&mut self, entry: &mut Entry) {
+    pub(super) fn confirmed(&mut self, entry: &mut SyncEntry) {
         self.untold -= u64::from(entry.marks & (DUE | WAITS) > 0);
         entry.marks &= !(DUE | WAITS);
     }
 
     /// A key's turn has come: whether it is to be told. It is told again until that is confirmed.
-    pub(super) fn told(&mut self, turn: Turn, entry: &mut Entry) -> bool {
+    pub(super) fn told(&mut self, turn: Turn, entry: &mut SyncEntry) -> bool {
         let (marks, still) = if turn.has_waited {
             (IS_QUEUED, WAITS)
         } else {

@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use tollgate_gossip::{Footprint, Key, NodeId, Probe, Send, Standing, Verdict, Writer};
+use tollgate_gossip::{Footprint, ModeKey, ModeProbe, ModeVerdict, NodeId, Send, Standing, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
 
 use super::config::SyncConfig;
-use super::entry::{DUE, Entry, WAITS, moved, owed};
+use super::entry::{DUE, SyncEntry, WAITS, moved, owed};
 use super::lists::Lists;
 use super::status::SyncCounts;
 use crate::amount::{Limits, after, mites, tokens, wait_ns};
@@ -35,11 +35,11 @@ pub struct SyncingSetup {
 #[derive(Debug)]
 pub struct Syncing {
     pub(super) setup: SyncingSetup,
-    pub(super) entries: Keyed<Entry>,
+    pub(super) entries: Keyed<SyncEntry>,
     /// Keys whose centre this is.
     pub(super) centred: u64,
     /// Those of them that owed something when they were looked at last.
-    pub(super) debtors: BTreeSet<Key>,
+    pub(super) debtors: BTreeSet<ModeKey>,
     /// Keys of which the centre has not confirmed everything.
     pub(super) lists: Lists,
     pub(super) sends: VecDeque<Send>,
@@ -54,7 +54,7 @@ pub struct Syncing {
 
 impl SyncingSetup {
     /// The node that is the centre of a key.
-    pub(super) fn centre(&self, key: Key) -> NodeId {
+    pub(super) fn centre(&self, key: ModeKey) -> NodeId {
         super::centre::centre(key, &self.members).unwrap_or(self.me)
     }
 }
@@ -148,7 +148,7 @@ impl Syncing {
         let setup = &self.setup;
         let all = self.entries.iter();
         let moved = all.filter(|(key, entry)| setup.centre(*key) != entry.centre);
-        let moved: Vec<Key> = moved.map(|(key, _)| key).collect();
+        let moved: Vec<ModeKey> = moved.map(|(key, _)| key).collect();
         for key in moved {
             self.settle(key, now);
         }
@@ -165,7 +165,7 @@ impl Syncing {
     }
 
     /// Finds the centre of a key anew.
-    fn settle(&mut self, key: Key, now: Instant) {
+    fn settle(&mut self, key: ModeKey, now: Instant) {
         let now = self.wind(now);
         let (centre, me) = (self.setup.centre(key), self.setup.me);
         if let Some(entry) = self.entries.get_mut(key) {
@@ -182,7 +182,7 @@ impl Syncing {
     }
 
     /// What a request of that cost would be told. A cost of zero is a peek: as cost one.
-    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    pub fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         let limits = self.setup.config.limits;
         let level = self.level(key, now);
         let asked = cost.max(1);
@@ -194,17 +194,17 @@ impl Syncing {
         };
         let wait_max = self.setup.wait_max.as_nanos();
         let verdict = match wait {
-            None => Verdict::Never,
-            Some(_) if asked > limits.burst() => Verdict::Never,
-            Some(wait) if wait > wait_max => Verdict::Deny {
+            None => ModeVerdict::Never,
+            Some(_) if asked > limits.burst() => ModeVerdict::Never,
+            Some(wait) if wait > wait_max => ModeVerdict::Deny {
                 retry_after: Span::from_nanos(wait - wait_max),
             },
-            Some(wait) => Verdict::Allow {
+            Some(wait) => ModeVerdict::Allow {
                 remaining: tokens(level.saturating_sub(mites(cost))),
                 wait: Span::from_nanos(wait),
             },
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining: tokens(level),
             over: tokens(level.saturating_neg()),
@@ -212,28 +212,28 @@ impl Syncing {
     }
 
     /// Takes what a probe at the same time admitted.
-    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.edit(key, now, |entry, limits, is_centre, now| {
             entry.spend(limits, cost, is_centre, now);
         });
     }
 
     /// Charges without asking, but no more than takes the key `debt_max` tokens below zero.
-    pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    pub fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         let level = self.level(key, now);
         let most = debt_max.map(|debt| tokens(level.saturating_add(mites(debt))));
         self.take(key, most.map_or(cost, |most| cost.min(most)), now);
     }
 
     /// Gives tokens back.
-    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn refund(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.edit(key, now, |entry, limits, is_centre, now| {
             entry.give_back(limits, cost, is_centre, now);
         });
     }
 
     /// Gives back what is missing, as far as this node knows.
-    pub fn reset(&mut self, key: Key, now: Instant) {
+    pub fn reset(&mut self, key: ModeKey, now: Instant) {
         if self.entries.contains_key(key) {
             let level = self.level(key, now);
             let missing = self.setup.config.limits.depth().saturating_sub(level);
@@ -242,7 +242,7 @@ impl Syncing {
     }
 
     /// How a key stands.
-    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    pub fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         let limits = self.setup.config.limits;
         let level = self.level(key, now);
         let full = wait_ns(&limits, limits.depth().saturating_sub(level), 0, 0);
@@ -269,7 +269,7 @@ impl Syncing {
 
     /// About how many bytes it takes.
     pub fn footprint(&self) -> Footprint {
-        let one = size_of::<Entry>() + size_of::<Key>();
+        let one = size_of::<SyncEntry>() + size_of::<ModeKey>();
         Footprint {
             local: (self.entries.len() * one) as u64,
             extra: self.entries.heap_bytes(),
@@ -283,7 +283,7 @@ impl Syncing {
     }
 
     /// Keys that are known, in ascending order.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<ModeKey> {
         self.entries.keys()
     }
 
@@ -293,7 +293,7 @@ impl Syncing {
     }
 
     /// Whether a key is known.
-    pub fn knows(&self, key: Key) -> bool {
+    pub fn knows(&self, key: ModeKey) -> bool {
         self.entries.contains_key(key)
     }
 
@@ -314,18 +314,18 @@ impl Syncing {
         false
     }
 
-    fn is_fresh(&mut self, key: Key, now: Instant) -> bool {
+    fn is_fresh(&mut self, key: ModeKey, now: Instant) -> bool {
         let is_full = self.level(key, now) >= self.setup.config.limits.depth();
         let entry = self.entries.get(key);
         // A frame that is later than that would count again.
-        let is_late = |entry: &Entry| now.nanos_since(entry.touched()) >= FRAMES_LATE_NS;
-        let is_over = |entry: &Entry| entry.centre != self.setup.me || is_late(entry);
-        let is_told = |entry: &Entry| entry.marks & (DUE | WAITS) == 0;
+        let is_late = |entry: &SyncEntry| now.nanos_since(entry.touched()) >= FRAMES_LATE_NS;
+        let is_over = |entry: &SyncEntry| entry.centre != self.setup.me || is_late(entry);
+        let is_told = |entry: &SyncEntry| entry.marks & (DUE | WAITS) == 0;
         is_full && entry.is_some_and(|entry| is_told(entry) && is_over(entry))
     }
 
     /// The level of a key as far as this node knows.
-    pub(super) fn level(&mut self, key: Key, now: Instant) -> i128 {
+    pub(super) fn level(&mut self, key: ModeKey, now: Instant) -> i128 {
         let now = self.wind(now);
         let limits = &self.setup.config.limits;
         let entry = self.entries.get(key);
@@ -333,21 +333,21 @@ impl Syncing {
     }
 
     /// The entry of a key, which is made if need be.
-    pub(super) fn entry(&mut self, key: Key, now: Instant) -> &mut Entry {
+    pub(super) fn entry(&mut self, key: ModeKey, now: Instant) -> &mut SyncEntry {
         let (setup, sessions, centred) = (&self.setup, &mut self.sessions, &mut self.centred);
         self.entries.get_or_insert_with(key, || {
             *sessions = now.as_nanos().max(sessions.saturating_add(1));
             let centre = setup.centre(key);
             *centred += u64::from(centre == setup.me);
-            Entry::new(centre, *sessions, now)
+            SyncEntry::new(centre, *sessions, now)
         })
     }
 
     fn edit(
         &mut self,
-        key: Key,
+        key: ModeKey,
         at: Instant,
-        change: impl FnOnce(&mut Entry, &Limits, bool, Instant),
+        change: impl FnOnce(&mut SyncEntry, &Limits, bool, Instant),
     ) {
         let (config, me) = (self.setup.config, self.setup.me);
         let (now, waits_max) = (self.wind(at), self.waits_max());
@@ -376,7 +376,7 @@ impl Syncing {
     }
 
     /// At the centre: remembers a key that owes something.
-    pub(super) fn note_debt(&mut self, key: Key, now: Instant) {
+    pub(super) fn note_debt(&mut self, key: ModeKey, now: Instant) {
         let (limits, me) = (&self.setup.config.limits, self.setup.me);
         let entry = self.entries.get(key).filter(|entry| entry.centre == me);
         if entry.is_some_and(|entry| entry.level(limits, now) < 0) {
@@ -386,7 +386,7 @@ impl Syncing {
 }
 
 /// Whether the centre need not hear at once of what this node did: it is little, and there is plenty left.
-pub(super) fn can_wait(entry: &Entry, limits: &Limits, waits_max: u64, now: Instant) -> bool {
+pub(super) fn can_wait(entry: &SyncEntry, limits: &Limits, waits_max: u64, now: Instant) -> bool {
     let untold = entry.untold();
     let is_little = untold.spent <= waits_max && untold.back == 0;
     is_little && entry.level(limits, now) >= limits.depth() / 2

@@ -22,7 +22,7 @@ mod status;
 mod talk;
 mod wire;
 
-pub use config::{Keep, SyncConfig};
+pub use config::{Overdraft, SyncConfig};
 pub use machine::{Syncing, SyncingSetup};
 pub use part::Sync;
 pub use printed::{Centre, Replica};

@@ -5,7 +5,7 @@
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
-    Build, Event, Figure, Key, Mode, ModeKind, by_machine, told_by_machine, wait_max,
+    Build, Figure, Mode, ModeEvent, ModeKey, ModeKind, by_machine, told_by_machine, wait_max,
 };
 
 use super::config::SyncConfig;
@@ -59,25 +59,25 @@ impl Mode for Part {
         }
     }
 
-    fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+    fn handle_event(&mut self, event: &ModeEvent<'_>, now: Instant) {
         match event {
-            Event::Members(alive) => self.machine.handle_members(alive, now),
-            Event::Delay(delay) => self.machine.set_trip(trip(*delay)),
-            Event::Leave => self.machine.handle_leave(now),
-            Event::Renumber(numbers) => {
+            ModeEvent::Members(alive) => self.machine.handle_members(alive, now),
+            ModeEvent::Delay(delay) => self.machine.set_trip(trip(*delay)),
+            ModeEvent::Leave => self.machine.handle_leave(now),
+            ModeEvent::Renumber(numbers) => {
                 let me = (numbers.me, numbers.writer);
                 self.machine.renumber(me, &numbers.members, now);
             }
-            Event::ClockSet { from, to, .. } => self.machine.move_time(*from, *to),
-            Event::Roster { .. }
-            | Event::Join
-            | Event::Kept(_)
-            | Event::GiveUp
-            | Event::Day { .. } => {}
+            ModeEvent::ClockSet { from, to, .. } => self.machine.move_time(*from, *to),
+            ModeEvent::Roster { .. }
+            | ModeEvent::Join
+            | ModeEvent::Kept(_)
+            | ModeEvent::GiveUp
+            | ModeEvent::Day { .. } => {}
         }
     }
 
-    fn status(&mut self, of: Option<Key>, now: Instant) -> Vec<Figure> {
+    fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {
         status::of(&mut self.machine, of, now)
     }
 }

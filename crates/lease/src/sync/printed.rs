@@ -7,22 +7,22 @@
 
 use tollgate_limit::Instant;
 
-use super::bucket::Bucket;
-use super::config::{Keep, SyncConfig};
+use super::bucket::SyncBucket;
+use super::config::{Overdraft, SyncConfig};
 use crate::amount::{mites, tokens};
 
 /// The bucket of all.
 #[derive(Clone, Copy, Debug)]
 pub struct Centre {
     config: SyncConfig,
-    bucket: Bucket,
+    bucket: SyncBucket,
 }
 
 /// The bucket as one client knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Replica {
     config: SyncConfig,
-    bucket: Bucket,
+    bucket: SyncBucket,
     /// Spent since the last message.
     spent: u64,
     /// When to speak next.
@@ -34,7 +34,7 @@ impl Centre {
     pub fn new(config: SyncConfig, now: Instant) -> Self {
         Self {
             config,
-            bucket: Bucket::full(&config.limits, now),
+            bucket: SyncBucket::full(&config.limits, now),
         }
     }
 
@@ -43,8 +43,8 @@ impl Centre {
         self.bucket.fill(&self.config.limits, now);
         let level = self.bucket.level.saturating_sub(mites(spent));
         self.bucket.level = match self.config.keep {
-            Keep::Debt => level,
-            Keep::Nothing => level.max(0),
+            Overdraft::Debt => level,
+            Overdraft::Nothing => level.max(0),
         };
         self.bucket.level
     }
@@ -55,7 +55,7 @@ impl Replica {
     pub fn new(config: SyncConfig, now: Instant) -> Self {
         Self {
             config,
-            bucket: Bucket::full(&config.limits, now),
+            bucket: SyncBucket::full(&config.limits, now),
             spent: 0,
             next: crate::amount::after(now, config.interval_ns),
         }

@@ -3,9 +3,9 @@
 //! Not here: anything that decides.
 
 use tollgate_limit::Instant;
-use tollgate_mode::{Figure, Key, NodeId, counter, gauge};
+use tollgate_mode::{Figure, ModeKey, NodeId, counter, gauge};
 
-use super::config::Keep;
+use super::config::Overdraft;
 use super::machine::Syncing;
 use crate::amount::tokens;
 
@@ -62,7 +62,7 @@ pub struct SyncKey {
 
 impl Syncing {
     /// How a key stands here.
-    pub fn inspect(&mut self, key: Key, now: Instant) -> SyncKey {
+    pub fn inspect(&mut self, key: ModeKey, now: Instant) -> SyncKey {
         let (limits, me) = (self.setup.config.limits, self.setup.me);
         let remaining = tokens(self.level(key, now));
         let Some(entry) = self.entries.get(key) else {
@@ -111,7 +111,7 @@ impl Syncing {
 }
 
 /// How the policy stands, and the key that was asked for.
-pub(super) fn of(machine: &mut Syncing, of: Option<Key>, now: Instant) -> Vec<Figure> {
+pub(super) fn of(machine: &mut Syncing, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {
     let mut figures = standing(machine, now);
     figures.extend(counts(machine, now));
     if let Some(key) = of {
@@ -125,8 +125,8 @@ fn standing(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
     let (config, nodes, stand) = (machine.config(), machine.nodes(), machine.stand(now));
     let counts = stand.counts;
     let debts = match config.keep {
-        Keep::Debt => "keep",
-        Keep::Nothing => "forget",
+        Overdraft::Debt => "keep",
+        Overdraft::Nothing => "forget",
     };
     vec![
         Figure::new("interval_ms", config.interval_ns / 1_000_000),
@@ -189,7 +189,7 @@ fn counts(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
 }
 
 /// How the key stands that was asked for.
-fn of_key(machine: &mut Syncing, key: Key, now: Instant) -> Vec<Figure> {
+fn of_key(machine: &mut Syncing, key: ModeKey, now: Instant) -> Vec<Figure> {
     let stand = machine.inspect(key, now);
     vec![
         Figure::new("key.centre", u64::from(stand.centre.0)),

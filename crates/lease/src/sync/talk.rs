@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use tollgate_gossip::{Malformed, NodeId, Send, Writer};
 use tollgate_limit::Instant;
 
-use super::entry::{DUE, Entry, WAITS, owed};
+use super::entry::{DUE, SyncEntry, WAITS, owed};
 use super::lists::Turn;
 use super::machine::{Syncing, WAITS_INTERVALS, can_wait};
-use super::wire::{self, Answer, Frame, Report};
+use super::wire::{self, CentreLevel, SyncFrame, SyncReport};
 use crate::amount::{after, tokens};
 
 impl Syncing {
@@ -24,24 +24,24 @@ impl Syncing {
         let frame = wire::read(frame)?;
         let is_known = self.setup.members.contains(&from) && from != self.setup.me;
         match frame {
-            Frame::Reports(writer, reports) => {
+            SyncFrame::Reports(writer, reports) => {
                 self.counts.heard += reports.len() as u64;
                 if !is_known {
                     self.counts.ignored += reports.len() as u64;
                     return Ok(());
                 }
                 let reports = reports.iter();
-                let answers: Vec<Answer> = reports
+                let answers: Vec<CentreLevel> = reports
                     .filter_map(|report| self.hear(writer, report, now))
                     .collect();
                 self.post(from, wire::levels(&answers));
             }
-            Frame::Levels(levels) if is_known => {
+            SyncFrame::Levels(levels) if is_known => {
                 for level in levels {
                     self.answered(from, &level, now);
                 }
             }
-            Frame::Levels(_) => {}
+            SyncFrame::Levels(_) => {}
         }
         Ok(())
     }
@@ -62,7 +62,7 @@ impl Syncing {
     }
 
     /// At the centre: what a node says of a key.
-    fn hear(&mut self, writer: Writer, report: &Report, now: Instant) -> Option<Answer> {
+    fn hear(&mut self, writer: Writer, report: &SyncReport, now: Instant) -> Option<CentreLevel> {
         let config = self.setup.config;
         let has_room = self.entries.len() < KEYS_MAX || self.knows(report.key);
         let answer = if has_room && self.setup.centre(report.key) == self.setup.me {
@@ -85,11 +85,12 @@ impl Syncing {
     }
 
     /// Elsewhere: what the centre says of a key. Only what was asked for is believed.
-    fn answered(&mut self, from: NodeId, level: &Answer, at: Instant) {
+    fn answered(&mut self, from: NodeId, level: &CentreLevel, at: Instant) {
         let (config, now) = (self.setup.config, self.wind(at));
         let waits_max = self.waits_max();
         let entry = self.entries.get_mut(level.key);
-        let asked = |entry: &&mut Entry| entry.marks & (DUE | WAITS) > 0 && entry.centre == from;
+        let asked =
+            |entry: &&mut SyncEntry| entry.marks & (DUE | WAITS) > 0 && entry.centre == from;
         let Some(entry) = entry.filter(asked) else {
             return;
         };
@@ -109,7 +110,7 @@ impl Syncing {
     fn speak(&mut self, turns: &[Turn], now: Instant) {
         let now = self.wind(now);
         let limits = &self.setup.config.limits;
-        let mut by_centre: BTreeMap<NodeId, Vec<Report>> = BTreeMap::new();
+        let mut by_centre: BTreeMap<NodeId, Vec<SyncReport>> = BTreeMap::new();
         for turn in turns {
             let Some(entry) = self.entries.get_mut(turn.key) else {
                 continue;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Decoder, Encoder, Key, Malformed, Writer};
+use tollgate_gossip::{Decoder, Encoder, Malformed, ModeKey, Writer};
 
 use crate::amount::AMOUNT_MAX;
 
@@ -20,43 +20,43 @@ const FRAME_BYTES_FULL: usize = 1_000;
 
 /// Tokens that a node took of a key and gave back to it, since it knows the key. Neither ever falls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct TokenSum {
     pub(super) spent: u64,
     pub(super) back: u64,
 }
 
 /// What a node did with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Report {
-    pub(super) key: Key,
+pub(super) struct SyncReport {
+    pub(super) key: ModeKey,
     /// When the node began to count, in a sense: a later one has a larger one.
     pub(super) session: u64,
-    pub(super) said: Sum,
+    pub(super) said: TokenSum,
     /// What of that a centre has confirmed.
-    pub(super) heard: Sum,
+    pub(super) heard: TokenSum,
     /// What the node believes the level is, without what is not confirmed.
     pub(super) level: i128,
 }
 
 /// How a key stands at its centre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) key: Key,
+pub(super) struct CentreLevel {
+    pub(super) key: ModeKey,
     pub(super) session: u64,
     /// What it includes of the node that is answered.
-    pub(super) heard: Sum,
+    pub(super) heard: TokenSum,
     pub(super) level: i128,
 }
 
 /// What a frame says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum SyncFrame {
     /// By one boot of a node.
-    Reports(Writer, Vec<Report>),
-    Levels(Vec<Answer>),
+    Reports(Writer, Vec<SyncReport>),
+    Levels(Vec<CentreLevel>),
 }
 
-impl Sum {
+impl TokenSum {
     /// The larger of both.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
@@ -87,7 +87,7 @@ struct Base {
 }
 
 /// Frames of reports, each short enough for a datagram.
-pub(super) fn reports(writer: Writer, all: &[Report]) -> Vec<Arc<[u8]>> {
+pub(super) fn reports(writer: Writer, all: &[SyncReport]) -> Vec<Arc<[u8]>> {
     let base = Base::of(all.iter().map(|report| (report.session, report.level)));
     let head = |out: &mut Encoder| {
         out.u8(REPORTS);
@@ -104,7 +104,7 @@ pub(super) fn reports(writer: Writer, all: &[Report]) -> Vec<Arc<[u8]>> {
 }
 
 /// Frames of answers, likewise.
-pub(super) fn levels(all: &[Answer]) -> Vec<Arc<[u8]>> {
+pub(super) fn levels(all: &[CentreLevel]) -> Vec<Arc<[u8]>> {
     let base = Base::of(all.iter().map(|answer| (answer.session, answer.level)));
     let head = |out: &mut Encoder| {
         out.u8(LEVELS);
@@ -185,7 +185,7 @@ impl Base {
 }
 
 /// What the bytes of a frame say.
-pub(super) fn read(frame: &[u8]) -> Result<Frame, Malformed> {
+pub(super) fn read(frame: &[u8]) -> Result<SyncFrame, Malformed> {
     if frame.len() > FRAME_BYTES_MAX {
         return Err(Malformed::TooLong);
     }
@@ -199,12 +199,12 @@ pub(super) fn read(frame: &[u8]) -> Result<Frame, Malformed> {
             let base = Base::get(&mut from)?;
             let writer = u16::try_from(from.count()?).map_err(|_| Malformed::Value)?;
             let reports = list(&mut from, |from| report(base, from))?;
-            Ok(Frame::Reports(Writer(writer), reports))
+            Ok(SyncFrame::Reports(Writer(writer), reports))
         }
         LEVELS => {
             let base = Base::get(&mut from)?;
             let levels = list(&mut from, |from| level(base, from))?;
-            Ok(Frame::Levels(levels))
+            Ok(SyncFrame::Levels(levels))
         }
         other => Err(Malformed::Kind(other)),
     }
@@ -222,13 +222,13 @@ fn list<T>(
     Ok(all)
 }
 
-fn report(base: Base, from: &mut Decoder<'_>) -> Result<Report, Malformed> {
+fn report(base: Base, from: &mut Decoder<'_>) -> Result<SyncReport, Malformed> {
     let (key, session, said) = (from.key()?, base.session(from)?, sum(from)?);
     let untold = sum(from)?;
     if !untold.is_within(said) {
         return Err(Malformed::Value);
     }
-    Ok(Report {
+    Ok(SyncReport {
         key,
         session,
         said,
@@ -237,8 +237,8 @@ fn report(base: Base, from: &mut Decoder<'_>) -> Result<Report, Malformed> {
     })
 }
 
-fn level(base: Base, from: &mut Decoder<'_>) -> Result<Answer, Malformed> {
-    Ok(Answer {
+fn level(base: Base, from: &mut Decoder<'_>) -> Result<CentreLevel, Malformed> {
+    Ok(CentreLevel {
         key: from.key()?,
         session: base.session(from)?,
         heard: sum(from)?,
@@ -246,13 +246,13 @@ fn level(base: Base, from: &mut Decoder<'_>) -> Result<Answer, Malformed> {
     })
 }
 
-fn put_sum(out: &mut Encoder, sum: Sum) {
+fn put_sum(out: &mut Encoder, sum: TokenSum) {
     out.count(sum.spent);
     out.count(sum.back);
 }
 
-fn sum(from: &mut Decoder<'_>) -> Result<Sum, Malformed> {
-    Ok(Sum {
+fn sum(from: &mut Decoder<'_>) -> Result<TokenSum, Malformed> {
+    Ok(TokenSum {
         spent: from.count()?,
         back: from.count()?,
     })
@@ -280,16 +280,17 @@ mod tests {
 
     use super::*;
 
-    fn sums() -> impl Strategy<Value = (Sum, Sum)> {
-        let pair = || (any::<u64>(), any::<u64>()).prop_map(|(spent, back)| Sum { spent, back });
+    fn sums() -> impl Strategy<Value = (TokenSum, TokenSum)> {
+        let pair =
+            || (any::<u64>(), any::<u64>()).prop_map(|(spent, back)| TokenSum { spent, back });
         (pair(), pair()).prop_map(|(one, other)| (one.max(other), one))
     }
 
-    fn some_reports() -> impl Strategy<Value = Vec<Report>> {
+    fn some_reports() -> impl Strategy<Value = Vec<SyncReport>> {
         let level = -AMOUNT_MAX..=AMOUNT_MAX;
         let one = (any::<u128>(), any::<u64>(), sums(), level).prop_map(
-            |(key, session, (said, heard), level)| Report {
-                key: Key(key),
+            |(key, session, (said, heard), level)| SyncReport {
+                key: ModeKey(key),
                 session,
                 said,
                 heard,
@@ -306,12 +307,12 @@ mod tests {
             for frame in reports(Writer(writer), &all) {
                 prop_assert!(frame.len() < FRAME_BYTES_FULL + 128);
                 match read(&frame) {
-                    Ok(Frame::Reports(by, some)) if by == Writer(writer) => back.extend(some),
+                    Ok(SyncFrame::Reports(by, some)) if by == Writer(writer) => back.extend(some),
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
             prop_assert_eq!(&back, &all);
-            let answers: Vec<_> = all.iter().map(|of| Answer {
+            let answers: Vec<_> = all.iter().map(|of| CentreLevel {
                 key: of.key,
                 session: of.session,
                 heard: of.heard,
@@ -320,7 +321,7 @@ mod tests {
             let mut back = Vec::new();
             for frame in levels(&answers) {
                 match read(&frame) {
-                    Ok(Frame::Levels(some)) => back.extend(some),
+                    Ok(SyncFrame::Levels(some)) => back.extend(some),
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
@@ -348,7 +349,7 @@ mod tests {
         out.u8(REPORTS);
         Base::default().put(&mut out);
         out.count(1);
-        out.key(Key(1));
+        out.key(ModeKey(1));
         for number in [0, 5, 0, 6, 0, 0] {
             out.count(number);
         }

@@ -1,18 +1,18 @@
 //! What is said of all policies of a key, as bytes and back.
 
 use proptest::prelude::*;
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 
 use crate::{
-    Grant, Need, OnFailure, Question, Reply, Stamp, Terms, Waits, client_of, decode_inquiry,
-    decode_reply, encode_inquiry, encode_reply,
+    BundleReply, Grant, LeaseTerms, Need, OnFailure, Question, Stamp, Waits, client_of,
+    decode_inquiry, decode_reply, encode_inquiry, encode_reply,
 };
 
 fn question(client: u64, seq: u64) -> Question {
     Question {
         client,
         boot: 3,
-        key: Key(u128::MAX),
+        key: ModeKey(u128::MAX),
         seq,
         got: Stamp {
             generation: u64::MAX,
@@ -33,7 +33,7 @@ fn grant(seq: u64) -> Grant {
     Grant {
         client: 1,
         boot: 2,
-        key: Key(3),
+        key: ModeKey(3),
         stamp: Stamp { generation: 4, seq },
         session: Stamp::default(),
         served: 6,
@@ -64,7 +64,7 @@ fn bundles_are_read_as_they_were_written() {
             burst: 6,
         },
     ] {
-        let terms = Terms {
+        let terms = LeaseTerms {
             term_ns: 1,
             uses_min: 2,
             drift_ppm: 3,
@@ -73,11 +73,14 @@ fn bundles_are_read_as_they_were_written() {
             max_wait_ns: u64::from(on_failure == OnFailure::Allow) * u64::MAX,
         };
         let each = vec![(1, None), (u64::MAX, Some(grant(5)))];
-        let reply = Reply::Lent { terms, each };
+        let reply = BundleReply::Lent { terms, each };
         assert_eq!(reply.grants(), 1);
         assert_eq!(decode_reply(&encode_reply(&reply)), Ok(reply));
     }
-    assert_eq!(decode_reply(&encode_reply(&Reply::Ask)), Ok(Reply::Ask));
+    assert_eq!(
+        decode_reply(&encode_reply(&BundleReply::Ask)),
+        Ok(BundleReply::Ask)
+    );
 }
 
 #[test]

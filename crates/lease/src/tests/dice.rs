@@ -4,9 +4,9 @@ use tollgate_sim as sim;
 
 /// Numbers from a seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(tollgate_kit::Dice);
+pub(crate) struct LeaseDice(tollgate_kit::Dice);
 
-impl Dice {
+impl LeaseDice {
     pub(crate) fn new(seed: u64) -> Self {
         Self(tollgate_kit::Dice::new(seed))
     }
@@ -28,7 +28,7 @@ impl Dice {
     }
 }
 
-impl sim::Dice for Dice {
+impl sim::RandomSource for LeaseDice {
     fn below(&mut self, bound: u64) -> u64 {
         Self::below(self, bound)
     }

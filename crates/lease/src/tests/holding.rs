@@ -1,11 +1,12 @@
 //! All leases of one key at a client: together or not at all.
 
 use proptest::prelude::*;
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::{Instant, Span};
 
 use crate::{
-    By, Holding, Inquiry, Lender, LenderSetup, Limits, OnFailure, Reply, Rules, Said, Setup, Terms,
+    BundleReply, DecidedBy, Holding, Inquiry, JoinAnswer, LeaseTerms, Lender, LenderSetup, Limits,
+    OnFailure, Rules, Setup,
 };
 
 const MILLI: u64 = 1_000_000;
@@ -16,8 +17,8 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-fn terms() -> Terms {
-    Terms {
+fn terms() -> LeaseTerms {
+    LeaseTerms {
         term_ns: 2 * SECOND,
         uses_min: 8,
         drift_ppm: 500,
@@ -56,20 +57,20 @@ impl Node {
         Self(each.map(lender).collect())
     }
 
-    fn hear(&mut self, inquiry: &Inquiry, now: Instant) -> Reply {
+    fn hear(&mut self, inquiry: &Inquiry, now: Instant) -> BundleReply {
         let of = |tag: u64| inquiry.iter().find(|(of, _)| *of == tag).map(|(_, q)| *q);
         let mut served_max = u64::MAX;
         for (tag, lender) in &mut self.0 {
             if let Some(question) = of(*tag) {
-                served_max = served_max.min(lender.servable(Key(1), &question, now));
+                served_max = served_max.min(lender.servable(ModeKey(1), &question, now));
             }
         }
         let each = self.0.iter_mut().map(|(tag, lender)| {
             let question = of(*tag);
-            let answer = |q| lender.handle_question(Key(1), &q, served_max, now);
+            let answer = |q| lender.handle_question(ModeKey(1), &q, served_max, now);
             (*tag, question.and_then(answer))
         });
-        Reply::Lent {
+        BundleReply::Lent {
             terms: terms(),
             each: each.collect(),
         }
@@ -77,7 +78,7 @@ impl Node {
 }
 
 fn holding() -> Holding {
-    Holding::new(Setup::new(5, 1, Key(9)), at(0))
+    Holding::new(Setup::new(5, 1, ModeKey(9)), at(0))
 }
 
 /// Says everything there is to say, and hears the answers.
@@ -91,10 +92,10 @@ fn talk(holding: &mut Holding, node: &mut Node, now: Instant) {
 /// Asks once, waiting if need be; whether the request passes.
 fn ask(holding: &mut Holding, node: &mut Node, cost: u64, now: Instant) -> bool {
     match holding.check(cost, now) {
-        Said::Allow(_) => true,
-        Said::Deny { .. } | Said::Ask | Said::Delay { .. } => false,
-        Said::Failed { is_allowed } => is_allowed,
-        Said::Wait(number) => {
+        JoinAnswer::Allow(_) => true,
+        JoinAnswer::Deny { .. } | JoinAnswer::Ask | JoinAnswer::Delay { .. } => false,
+        JoinAnswer::Failed { is_allowed } => is_allowed,
+        JoinAnswer::Wait(number) => {
             talk(holding, node, now);
             let joined = holding.poll_joined().unwrap();
             assert_eq!(joined.number, number);
@@ -106,7 +107,7 @@ fn ask(holding: &mut Holding, node: &mut Node, cost: u64, now: Instant) -> bool 
 #[test]
 fn a_key_is_asked_for_until_somebody_says_how_it_is_lent() {
     let (mut holding, mut node) = (holding(), Node::new(1));
-    assert_eq!(holding.check(1, at(4 * SECOND)), Said::Wait(1));
+    assert_eq!(holding.check(1, at(4 * SECOND)), JoinAnswer::Wait(1));
     let first = holding.poll_inquiry(at(4 * SECOND)).unwrap();
     assert!(first.is_empty(), "nothing is held yet");
     let reply = node.hear(&first, at(4 * SECOND));
@@ -114,7 +115,7 @@ fn a_key_is_asked_for_until_somebody_says_how_it_is_lent() {
     talk(&mut holding, &mut node, at(4 * SECOND));
     let joined = holding.poll_joined().unwrap();
     assert!(
-        joined.is_allowed && joined.by == Some(By::Grantor),
+        joined.is_allowed && joined.by == Some(DecidedBy::Grantor),
         "{joined:?}"
     );
 }
@@ -122,15 +123,18 @@ fn a_key_is_asked_for_until_somebody_says_how_it_is_lent() {
 #[test]
 fn what_is_not_lent_is_left_to_others_and_refusals_are_kept() {
     let mut holding = holding();
-    assert_eq!(holding.check(1, at(0)), Said::Wait(1));
+    assert_eq!(holding.check(1, at(0)), JoinAnswer::Wait(1));
     let _ = holding.poll_inquiry(at(0));
-    holding.handle_reply(&Reply::Ask, at(MILLI));
+    holding.handle_reply(&BundleReply::Ask, at(MILLI));
     assert_eq!(holding.poll_joined().unwrap().by, None);
-    assert_eq!(holding.check(1, at(2 * MILLI)), Said::Ask);
+    assert_eq!(holding.check(1, at(2 * MILLI)), JoinAnswer::Ask);
     assert_eq!(holding.check_at_once(1, at(2 * MILLI)), None);
     holding.handle_refusal(Span::from_nanos(5_000_000), at(2 * MILLI));
-    assert!(matches!(holding.check(1, at(3 * MILLI)), Said::Deny { .. }));
-    assert_eq!(holding.check(1, at(7 * MILLI)), Said::Ask);
+    assert!(matches!(
+        holding.check(1, at(3 * MILLI)),
+        JoinAnswer::Deny { .. }
+    ));
+    assert_eq!(holding.check(1, at(7 * MILLI)), JoinAnswer::Ask);
     holding.handle_timeout(at(10_001 * MILLI));
     assert!(holding.has_something_to_say(), "it may be lent by now");
 }
@@ -138,7 +142,7 @@ fn what_is_not_lent_is_left_to_others_and_refusals_are_kept() {
 #[test]
 fn nobody_answers_in_time() {
     let mut holding = holding();
-    assert_eq!(holding.check(1, at(0)), Said::Wait(1));
+    assert_eq!(holding.check(1, at(0)), JoinAnswer::Wait(1));
     let mut said = 0;
     for now in (0..=200).map(|n| at(n * MILLI)) {
         holding.handle_timeout(now);
@@ -147,7 +151,10 @@ fn nobody_answers_in_time() {
         }
     }
     let joined = holding.poll_joined().unwrap();
-    assert_eq!((joined.by, joined.is_allowed), (Some(By::Nobody), false));
+    assert_eq!(
+        (joined.by, joined.is_allowed),
+        (Some(DecidedBy::Nobody), false)
+    );
     assert!(
         (2..=5).contains(&said),
         "it was asked again now and then: {said}"
@@ -159,7 +166,7 @@ fn nobody_answers_in_time() {
 fn answers_for_others_change_nothing() {
     let (mut mine, mut node) = (holding(), Node::new(1));
     assert!(ask(&mut mine, &mut node, 1, at(4 * SECOND)));
-    let mut other = Holding::new(Setup::new(6, 1, Key(9)), at(0));
+    let mut other = Holding::new(Setup::new(6, 1, ModeKey(9)), at(0));
     let _ = other.check(1, at(4 * SECOND));
     let mut replies = Vec::new();
     for _ in 0..2 {
@@ -200,7 +207,7 @@ fn policies_that_come_and_go_keep_what_is_held_of_the_others() {
         "the new one has nothing yet"
     );
     let _ = ask(&mut holding, &mut both, 1, at(now));
-    holding.handle_reply(&Reply::Ask, at(now));
+    holding.handle_reply(&BundleReply::Ask, at(now));
     assert_eq!(holding.peek(at(now)), None);
     assert!(
         holding.figures().local > 0,
@@ -221,9 +228,9 @@ proptest! {
             for _ in 0..burst {
                 asked += 1;
                 match holding.check(cost, at(now)) {
-                    Said::Allow(_) | Said::Delay { .. } => (admitted, decided) = (admitted + cost, decided + 1),
-                    Said::Wait(_) => {}
-                    Said::Deny { .. } | Said::Ask | Said::Failed { .. } => decided += 1,
+                    JoinAnswer::Allow(_) | JoinAnswer::Delay { .. } => (admitted, decided) = (admitted + cost, decided + 1),
+                    JoinAnswer::Wait(_) => {}
+                    JoinAnswer::Deny { .. } | JoinAnswer::Ask | JoinAnswer::Failed { .. } => decided += 1,
                 }
             }
             holding.handle_timeout(at(now));
@@ -257,7 +264,7 @@ proptest! {
 }
 
 /// A client with leases at 7 s, which is told other terms then.
-fn told(policies: usize, terms: Terms) -> (Holding, u64) {
+fn told(policies: usize, terms: LeaseTerms) -> (Holding, u64) {
     let (mut node, mut holding) = (Node::new(policies), holding());
     let mut now = 3 * SECOND;
     for _ in 0..200 {
@@ -267,30 +274,30 @@ fn told(policies: usize, terms: Terms) -> (Holding, u64) {
     }
     let tags = TAGS.into_iter().take(policies);
     let each = tags.map(|tag| (tag, None)).collect();
-    holding.handle_reply(&Reply::Lent { terms, each }, at(now));
+    holding.handle_reply(&BundleReply::Lent { terms, each }, at(now));
     assert!(holding.held(at(now))[0].1.level > 0);
     (holding, now)
 }
 
 /// Whether any of many requests waits for what comes back to leases.
 fn waits(policies: usize, max_wait_ns: u64) -> bool {
-    let terms = Terms {
+    let terms = LeaseTerms {
         max_wait_ns,
         ..terms()
     };
     let (mut holding, now) = told(policies, terms);
-    (0..100).any(|_| matches!(holding.check(1, at(now)), Said::Delay { .. }))
+    (0..100).any(|_| matches!(holding.check(1, at(now)), JoinAnswer::Delay { .. }))
 }
 
 #[test]
 fn other_terms_hold_for_leases_at_hand() {
     for (on_failure, passes) in [(OnFailure::Deny, false), (OnFailure::Allow, true)] {
-        let terms = Terms {
+        let terms = LeaseTerms {
             on_failure,
             ..terms()
         };
         let (mut holding, now) = told(1, terms);
-        let mut last = Said::Ask;
+        let mut last = JoinAnswer::Ask;
         for later in 0..300 {
             let now = at(now + later * 10 * MILLI);
             holding.handle_timeout(now);
@@ -298,7 +305,7 @@ fn other_terms_hold_for_leases_at_hand() {
         }
         // Nobody answered since, and the lease is over.
         let is_allowed = passes;
-        assert_eq!(last, Said::Failed { is_allowed });
+        assert_eq!(last, JoinAnswer::Failed { is_allowed });
     }
 }
 

@@ -5,7 +5,7 @@ use tollgate_gossip::Malformed;
 use tollgate_limit::Instant;
 
 use crate::{
-    Key, LEDGER_BYTES_MAX, Limits, Need, Pool, Question, Rules, Stamp, TOKEN, decode_ledger,
+    LEDGER_BYTES_MAX, Limits, ModeKey, Need, Pool, Question, Rules, Stamp, TOKEN, decode_ledger,
     encode_ledger,
 };
 
@@ -39,7 +39,7 @@ fn question() -> impl Strategy<Value = (Question, u64)> {
         let question = Question {
             client: names.0,
             boot: names.1,
-            key: Key(9),
+            key: ModeKey(9),
             seq: names.2,
             got: stamp(names.2.saturating_sub(1)),
             session: stamp(names.3),
@@ -139,7 +139,7 @@ fn a_full_ledger_is_within_its_bytes() {
     let question = Question {
         client: u64::MAX,
         boot: u64::MAX - 1,
-        key: Key(u128::MAX),
+        key: ModeKey(u128::MAX),
         seq: u64::MAX,
         got: Stamp {
             generation: u64::MAX,

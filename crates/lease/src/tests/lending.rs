@@ -1,7 +1,7 @@
 //! A grantor of many keys: how keys begin and end, and what liars get.
 
 use proptest::prelude::*;
-use tollgate_gossip::{Key, NodeId, Verdict};
+use tollgate_gossip::{ModeKey, ModeVerdict, NodeId};
 use tollgate_limit::Instant;
 
 use crate::{Lender, LenderSetup, Limits, Need, Question, Rules, Stamp, TOKEN};
@@ -33,10 +33,10 @@ fn full() -> Rules {
 }
 
 fn passes(lender: &mut Lender, key: u128, cost: u64, now: Instant) -> bool {
-    let probe = lender.probe(Key(key), cost, now);
-    let passes = matches!(probe.verdict, Verdict::Allow { .. });
+    let probe = lender.probe(ModeKey(key), cost, now);
+    let passes = matches!(probe.verdict, ModeVerdict::Allow { .. });
     if passes {
-        lender.take(Key(key), cost, now);
+        lender.take(ModeKey(key), cost, now);
     }
     passes
 }
@@ -45,7 +45,7 @@ fn question(client: u64, seq: u64, want: u64) -> Question {
     Question {
         client,
         boot: 1,
-        key: Key(9),
+        key: ModeKey(9),
         seq,
         want,
         is_ask: true,
@@ -61,10 +61,10 @@ fn a_key_that_was_dropped_and_comes_back_names_no_session_again() {
     for turn in 1..4 {
         let now = at(turn * 20 * SECOND);
         let asks = question(1, turn, 50_000);
-        let grant = lender.handle_question(Key(9), &asks, u64::MAX, now);
+        let grant = lender.handle_question(ModeKey(9), &asks, u64::MAX, now);
         sessions.push(grant.unwrap().session);
         lender.handle_timeout(at((turn * 20 + 10) * SECOND));
-        assert!(!lender.knows(Key(9)), "it is full again, and dropped");
+        assert!(!lender.knows(ModeKey(9)), "it is full again, and dropped");
     }
     sessions.dedup();
     assert_eq!(sessions.len(), 3, "{sessions:?}");
@@ -84,8 +84,8 @@ fn a_key_begins_with_nothing_and_fills_once_old_leases_are_over() {
             .count();
         assert_eq!(passed, 10, "{key}");
     }
-    let never = lender.probe(Key(3), 51, at(9 * SECOND)).verdict;
-    assert_eq!(never, Verdict::Never);
+    let never = lender.probe(ModeKey(3), 51, at(9 * SECOND)).verdict;
+    assert_eq!(never, ModeVerdict::Never);
 }
 
 #[test]
@@ -135,18 +135,18 @@ fn a_pause_is_noticed_though_no_key_was_kept() {
 fn whoever_acts_for_another_begins_as_its_successor_and_only_once() {
     let mut lender = lender(full(), true);
     assert!(passes(&mut lender, 1, 1, at(4 * SECOND)));
-    lender.act(Key(1), at(4_100 * MILLI));
+    lender.act(ModeKey(1), at(4_100 * MILLI));
     assert!(!passes(&mut lender, 1, 1, at(4_200 * MILLI)));
     let mut now = 4_200 * MILLI;
     while now < 6_100 * MILLI {
         now += 100 * MILLI;
-        lender.act(Key(1), at(now));
+        lender.act(ModeKey(1), at(now));
     }
     assert!(
         passes(&mut lender, 1, 1, at(now)),
         "it went on, and the term is over"
     );
-    lender.act(Key(1), at(now + 5 * SECOND));
+    lender.act(ModeKey(1), at(now + 5 * SECOND));
     assert!(
         !passes(&mut lender, 1, 1, at(now + 5 * SECOND)),
         "another may have granted meanwhile"
@@ -219,12 +219,12 @@ fn a_line_is_served_no_further_than_others_allow() {
         ..question(1, 1, 0)
     };
     let now = at(4 * SECOND);
-    assert_eq!(lender.servable(Key(1), &asked, now), 10);
-    let grant = lender.handle_question(Key(1), &asked, 3, now).unwrap();
+    assert_eq!(lender.servable(ModeKey(1), &asked, now), 10);
+    let grant = lender.handle_question(ModeKey(1), &asked, 3, now).unwrap();
     assert_eq!(grant.served, 3);
-    assert_eq!(lender.probe(Key(1), 1, now).remaining, 44);
+    assert_eq!(lender.probe(ModeKey(1), 1, now).remaining, 44);
     let none = Question { seq: 2, ..asked };
-    let grant = lender.handle_question(Key(1), &none, 0, now).unwrap();
+    let grant = lender.handle_question(ModeKey(1), &none, 0, now).unwrap();
     assert_eq!(grant.served, 0);
 }
 
@@ -239,7 +239,7 @@ prop_compose! {
     ) -> (Question, u64) {
         let [rate, cap, have, give] = amounts;
         let question = Question {
-            client, boot, key: Key(9), seq,
+            client, boot, key: ModeKey(9), seq,
             got: Stamp { generation: 7, seq: got },
             session: Stamp { generation: session.0, seq: session.1 },
             rate: rate / 1_000_000_000, cap, have, give, want,
@@ -258,8 +258,8 @@ proptest! {
         let (limits, mut now) = (Limits::new(100, SECOND, 50).unwrap(), 0);
         for (claim, after) in claims {
             now += after * MILLI;
-            let _ = lender.handle_question(Key(1), &claim, u64::MAX, at(now));
-            let pool = lender.inspect(Key(1), at(now)).unwrap();
+            let _ = lender.handle_question(ModeKey(1), &claim, u64::MAX, at(now));
+            let pool = lender.inspect(ModeKey(1), at(now)).unwrap();
             let ((rate, depth), (unknown_rate, unknown_depth)) = (pool.reserved(), pool.unknown());
             prop_assert!(pool.level() + depth + unknown_depth <= limits.depth());
             prop_assert!(rate + unknown_rate <= limits.rate());

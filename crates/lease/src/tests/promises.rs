@@ -2,7 +2,9 @@
 
 use tollgate_limit::{Instant, Span};
 
-use crate::{Answer, Grant, Key, Lessee, Question, Receipt, Setup, Stamp, TOKEN, Waits};
+use crate::{
+    Grant, LeaseReceipt, Lessee, LesseeAnswer, ModeKey, Question, Setup, Stamp, TOKEN, Waits,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -15,7 +17,7 @@ fn grant(question: &Question) -> Grant {
     Grant {
         client: 1,
         boot: 1,
-        key: Key(1),
+        key: ModeKey(1),
         stamp: Stamp {
             generation: 1,
             seq: question.seq,
@@ -41,12 +43,12 @@ fn last_said(lessee: &mut Lessee) -> Option<Question> {
 
 /// A client with ten tokens at 0 ms, whose requests may wait 55 ms.
 fn leased(term_ns: u64) -> Lessee {
-    let mut setup = Setup::new(1, 1, Key(1));
+    let mut setup = Setup::new(1, 1, ModeKey(1));
     setup.max_wait_ns = 55 * MS;
     // No question is said twice, and none is given up.
     setup.timeout_ns = 10_000 * MS;
     let mut lessee = Lessee::new(setup, at(0));
-    assert!(matches!(lessee.check(1, at(0)), Answer::Wait(_)));
+    assert!(matches!(lessee.check(1, at(0)), LesseeAnswer::Wait(_)));
     let question = last_said(&mut lessee).unwrap();
     let grant = Grant {
         term_ns,
@@ -59,13 +61,13 @@ fn leased(term_ns: u64) -> Lessee {
 /// The same, which has spent them.
 fn dry() -> Lessee {
     let mut lessee = leased(2_000 * MS);
-    assert!(matches!(lessee.check(10, at(0)), Answer::Allow(_)));
+    assert!(matches!(lessee.check(10, at(0)), LesseeAnswer::Allow(_)));
     lessee
 }
 
-fn waits(lessee: &mut Lessee, cost: u64, now: Instant) -> Option<(Receipt, Span)> {
+fn waits(lessee: &mut Lessee, cost: u64, now: Instant) -> Option<(LeaseReceipt, Span)> {
     match lessee.check(cost, now) {
-        Answer::Delay { receipt, wait } => Some((receipt, wait)),
+        LesseeAnswer::Delay { receipt, wait } => Some((receipt, wait)),
         _ => None,
     }
 }
@@ -104,21 +106,21 @@ fn a_cost_that_never_fits_and_one_beyond_the_term_do_not_wait() {
     assert_eq!(waits(&mut lessee, 11, at(0)), None);
     // It ends at 39 ms: two looks at the clock before the term, and what the clock may be off.
     let mut lessee = leased(60 * MS);
-    assert!(matches!(lessee.check(10, at(0)), Answer::Allow(_)));
+    assert!(matches!(lessee.check(10, at(0)), LesseeAnswer::Allow(_)));
     assert_eq!(waits(&mut lessee, 4, at(0)), None);
     let mut lessee = leased(60 * MS);
-    assert!(matches!(lessee.check(10, at(0)), Answer::Allow(_)));
+    assert!(matches!(lessee.check(10, at(0)), LesseeAnswer::Allow(_)));
     assert!(waits(&mut lessee, 3, at(0)).is_some());
 }
 
 #[test]
 fn a_lease_that_ended_after_its_promises_leaves_nothing_to_the_next() {
     let mut lessee = leased(60 * MS);
-    assert!(matches!(lessee.check(10, at(0)), Answer::Allow(_)));
+    assert!(matches!(lessee.check(10, at(0)), LesseeAnswer::Allow(_)));
     assert!(waits(&mut lessee, 3, at(0)).is_some());
     lessee.handle_timeout(at(25));
     lessee.handle_timeout(at(41));
-    assert!(matches!(lessee.check(1, at(1_001)), Answer::Wait(_)));
+    assert!(matches!(lessee.check(1, at(1_001)), LesseeAnswer::Wait(_)));
     let question = last_said(&mut lessee).unwrap();
     lessee.handle_grant(&grant(&question), at(1_001));
     assert_eq!(lessee.held(at(1_001)).level, 10 * TOKEN);
@@ -127,8 +129,11 @@ fn a_lease_that_ended_after_its_promises_leaves_nothing_to_the_next() {
 #[test]
 fn who_never_waits_is_promised_nothing() {
     let mut lessee = dry();
-    assert!(matches!(lessee.try_check(1, at(0)), Answer::Deny { .. }));
-    lessee.follow(&Setup::new(1, 1, Key(1)), at(0));
+    assert!(matches!(
+        lessee.try_check(1, at(0)),
+        LesseeAnswer::Deny { .. }
+    ));
+    lessee.follow(&Setup::new(1, 1, ModeKey(1)), at(0));
     assert_eq!(waits(&mut lessee, 1, at(0)), None);
 }
 

@@ -1,13 +1,13 @@
 //! Requests that wait at the grantor: by one bucket where nothing is lent, and beside leases.
 
 use proptest::prelude::*;
-use tollgate_gossip::Verdict;
+use tollgate_gossip::ModeVerdict;
 use tollgate_limit::{Instant, Span};
 
 use super::scenes::question;
 use crate::{
-    Answer, Grant, Key, Lessee, Limits, Need, Pool, Question, Rules, Setup, Waits, decode_ledger,
-    encode_ledger,
+    Grant, Lessee, LesseeAnswer, Limits, ModeKey, Need, Pool, Question, Rules, Setup, Waits,
+    decode_ledger, encode_ledger,
 };
 
 const MS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ fn pool() -> Pool {
     Pool::new(Limits::new(100, SECOND, 10).unwrap(), rules, 1, at(0))
 }
 
-fn ask(pool: &mut Pool, cost: u64, now: Instant) -> Verdict {
+fn ask(pool: &mut Pool, cost: u64, now: Instant) -> ModeVerdict {
     let said = pool.probe(cost, now).verdict;
     if said.is_allowed() {
         pool.spend(cost, now);
@@ -34,9 +34,9 @@ fn ask(pool: &mut Pool, cost: u64, now: Instant) -> Verdict {
     said
 }
 
-fn waits(said: Verdict) -> u64 {
+fn waits(said: ModeVerdict) -> u64 {
     match said {
-        Verdict::Allow { wait, .. } => u64::try_from(wait.as_nanos()).unwrap(),
+        ModeVerdict::Allow { wait, .. } => u64::try_from(wait.as_nanos()).unwrap(),
         said => panic!("{said:?}"),
     }
 }
@@ -86,9 +86,9 @@ proptest! {
         for (later, cost) in asks {
             now += later;
             let said = match ask(&mut pool, cost, Instant::from_nanos(now)) {
-                Verdict::Allow { wait, .. } => Ok(i128::try_from(wait.as_nanos()).unwrap()),
-                Verdict::Deny { retry_after } => Err(Some(i128::try_from(retry_after.as_nanos()).unwrap())),
-                Verdict::Never => Err(None),
+                ModeVerdict::Allow { wait, .. } => Ok(i128::try_from(wait.as_nanos()).unwrap()),
+                ModeVerdict::Deny { retry_after } => Err(Some(i128::try_from(retry_after.as_nanos()).unwrap())),
+                ModeVerdict::Never => Err(None),
             };
             prop_assert_eq!(said, shaper.ask(cost, max_wait, now));
         }
@@ -113,7 +113,7 @@ fn a_line_is_promised_one_after_the_other() {
     let all: Vec<Span> = waits.each().collect();
     assert_eq!(all.last(), Some(&Span::from_nanos(u128::from(300 * MS))));
     assert_eq!((pool.figures().served, pool.figures().promised), (40, 30));
-    let Verdict::Deny { retry_after } = ask(&mut pool, 1, at(5)) else {
+    let ModeVerdict::Deny { retry_after } = ask(&mut pool, 1, at(5)) else {
         panic!("the queue is as long as it may be");
     };
     assert_eq!(retry_after, Span::from_nanos(u128::from(5 * MS)));
@@ -187,7 +187,7 @@ fn what_is_promised_stays_promised_whatever_is_asked_for() {
     }
     assert!(none(pool.handle_question(&asks(2), at(300)).unwrap()));
     // Then rate is called for, and nobody else is promised anything by it.
-    let Verdict::Deny { retry_after } = ask(&mut pool, 1, at(300)) else {
+    let ModeVerdict::Deny { retry_after } = ask(&mut pool, 1, at(300)) else {
         panic!("promised");
     };
     assert_eq!(retry_after, Span::from_nanos(u128::from(40 * MS)));
@@ -213,13 +213,16 @@ fn almost_as_many_of_a_burst_wait_as_one_bucket_would_let() {
     let mut pool = Pool::new(Limits::new(10, SECOND, 5).unwrap(), rules, 1, at(0));
     let setup = Setup {
         max_wait_ns: 500 * MS,
-        ..Setup::new(1, 1, Key(1))
+        ..Setup::new(1, 1, ModeKey(1))
     };
     let mut lessee = Lessee::new(setup, at(0));
     let mut passed = 0;
     for _ in 0..20 {
         let said = lessee.check(1, at(0));
-        passed += u64::from(matches!(said, Answer::Allow(_) | Answer::Delay { .. }));
+        passed += u64::from(matches!(
+            said,
+            LesseeAnswer::Allow(_) | LesseeAnswer::Delay { .. }
+        ));
         while let Some(question) = lessee.poll_send() {
             if let Some(grant) = pool.handle_question(&question, at(0)) {
                 lessee.handle_grant(&grant, at(0));

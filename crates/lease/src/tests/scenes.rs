@@ -2,7 +2,9 @@
 
 use tollgate_limit::Instant;
 
-use crate::{Answer, Key, Lessee, Limits, Need, OnFailure, Pool, Question, Rules, Setup, TOKEN};
+use crate::{
+    Lessee, LesseeAnswer, Limits, ModeKey, Need, OnFailure, Pool, Question, Rules, Setup, TOKEN,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -23,7 +25,7 @@ pub(crate) fn question(seq: u64) -> Question {
     Question {
         client: 1,
         boot: 1,
-        key: Key(1),
+        key: ModeKey(1),
         seq,
         want: 50_000,
         seen: 1,
@@ -54,7 +56,7 @@ fn returns_of_an_older_session_do_not_count() {
 
 /// A client with a lease that began at `at(0)`.
 fn leased(pool: &mut Pool) -> Lessee {
-    let mut lessee = Lessee::new(Setup::new(1, 1, Key(1)), at(0));
+    let mut lessee = Lessee::new(Setup::new(1, 1, ModeKey(1)), at(0));
     for _ in 0..40 {
         let _ = lessee.check(1, at(0));
     }
@@ -116,7 +118,7 @@ fn a_lease_is_granted_and_spent_without_messages() {
         held.level > 5 * TOKEN && held.depth >= held.level,
         "{held:?}"
     );
-    assert!(matches!(lessee.check(1, at(1)), Answer::Allow(_)));
+    assert!(matches!(lessee.check(1, at(1)), LesseeAnswer::Allow(_)));
     assert!(lessee.poll_send().is_none());
 }
 
@@ -153,11 +155,11 @@ fn a_question_said_twice_is_answered_twice_and_counted_once() {
 #[test]
 fn a_cold_key_is_asked_and_has_no_record() {
     let mut pool = pool();
-    let mut lessee = Lessee::new(Setup::new(1, 1, Key(1)), at(0));
+    let mut lessee = Lessee::new(Setup::new(1, 1, ModeKey(1)), at(0));
     let mut messages = 0;
     for second in 0..20 {
         let now = at(second * 2_000);
-        assert!(matches!(lessee.check(1, now), Answer::Wait(_)));
+        assert!(matches!(lessee.check(1, now), LesseeAnswer::Wait(_)));
         let question = lessee.poll_send().unwrap();
         let grant = pool.handle_question(&question, now).unwrap();
         lessee.handle_grant(&grant, now);
@@ -177,13 +179,13 @@ fn a_dry_pool_says_how_long_and_the_client_refuses_by_itself() {
         1,
         at(0),
     );
-    let mut lessee = Lessee::new(Setup::new(1, 1, Key(1)), at(0));
-    assert_eq!(lessee.check(1, at(0)), Answer::Wait(0));
+    let mut lessee = Lessee::new(Setup::new(1, 1, ModeKey(1)), at(0));
+    assert_eq!(lessee.check(1, at(0)), LesseeAnswer::Wait(0));
     let question = lessee.poll_send().unwrap();
     let grant = pool.handle_question(&question, at(0)).unwrap();
     lessee.handle_grant(&grant, at(0));
     assert!(lessee.poll_decided().unwrap().is_allowed);
-    let Answer::Deny { retry_after } = lessee.check(1, at(400)) else {
+    let LesseeAnswer::Deny { retry_after } = lessee.check(1, at(400)) else {
         panic!("it knows better");
     };
     assert_eq!(retry_after.as_nanos(), 600_000_000);
@@ -199,7 +201,7 @@ fn who_hears_nothing_answers_as_configured() {
     for (on_failure, expected) in [(OnFailure::Deny, 0), (OnFailure::Allow, 5), (safe, 2)] {
         let setup = Setup {
             on_failure,
-            ..Setup::new(1, 1, Key(1))
+            ..Setup::new(1, 1, ModeKey(1))
         };
         let mut lessee = Lessee::new(setup, at(0));
         let _ = lessee.check(1, at(0));
@@ -208,7 +210,7 @@ fn who_hears_nothing_answers_as_configured() {
         let mut allowed = u32::from(first.is_allowed);
         for _ in 0..4 {
             let answer = lessee.check(1, at(201));
-            allowed += u32::from(answer == Answer::Failed { is_allowed: true });
+            allowed += u32::from(answer == LesseeAnswer::Failed { is_allowed: true });
         }
         assert_eq!(allowed, expected, "{on_failure:?}");
     }
@@ -222,7 +224,7 @@ fn a_smaller_contract_empties_the_pool_until_what_is_lent_fits() {
     assert!(depth > 10 * TOKEN);
     pool.change(Limits::new(10, 1_000 * MS, 10).unwrap(), at(100));
     assert!(pool.level() <= 0);
-    assert!(pool.poll_nudge(Key(1)).is_some());
+    assert!(pool.poll_nudge(ModeKey(1)).is_some());
     pool.advance(at(5_000));
     assert!(pool.level() <= 10 * TOKEN && pool.level() > 0);
 }
@@ -231,7 +233,7 @@ fn a_smaller_contract_empties_the_pool_until_what_is_lent_fits() {
 fn a_refund_counts_in_its_own_lease_only() {
     let mut pool = pool();
     let mut lessee = leased(&mut pool);
-    let Answer::Allow(receipt) = lessee.check(3, at(1)) else {
+    let LesseeAnswer::Allow(receipt) = lessee.check(3, at(1)) else {
         panic!("there is a lease");
     };
     let before = lessee.held(at(1)).level;
@@ -253,7 +255,7 @@ fn a_client_that_is_far_away_renews_early_and_asks_ahead() {
     let setup = Setup {
         trip_ns: 200 * MS,
         term_ns: rules.term_ns,
-        ..Setup::new(1, 1, Key(1))
+        ..Setup::new(1, 1, ModeKey(1))
     };
     let mut lessee = Lessee::new(setup, at(0));
     for _ in 0..20 {
@@ -285,8 +287,11 @@ fn a_client_that_is_far_away_renews_early_and_asks_ahead() {
     let question = lessee.poll_send().unwrap();
     let grant = scarce.handle_question(&question, at(100)).unwrap();
     lessee.handle_grant(&grant, at(200));
-    assert!(matches!(lessee.check(1, at(499)), Answer::Deny { .. }));
-    assert!(matches!(lessee.check(1, at(500)), Answer::Wait(_)));
+    assert!(matches!(
+        lessee.check(1, at(499)),
+        LesseeAnswer::Deny { .. }
+    ));
+    assert!(matches!(lessee.check(1, at(500)), LesseeAnswer::Wait(_)));
     let question = lessee.poll_send().unwrap();
     let grant = scarce.handle_question(&question, at(600)).unwrap();
     assert_eq!(grant.served, 1);

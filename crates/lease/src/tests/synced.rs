@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_gossip::{NodeId, Verdict, Writer};
+use tollgate_gossip::{ModeVerdict, NodeId, Writer};
 use tollgate_limit::{Instant, Span};
-use tollgate_sim::{Event, Links, Sim, Weather};
+use tollgate_sim::{Conditions, Links, Sim, SimEvent};
 
-use super::dice::Dice;
-use crate::{Keep, Key, Limits, SyncConfig, Syncing, SyncingSetup};
+use super::dice::LeaseDice;
+use crate::{Limits, ModeKey, Overdraft, SyncConfig, Syncing, SyncingSetup};
 
 const MS: u64 = 1_000_000;
 const PER_SECOND: u64 = 1_000;
@@ -17,7 +17,7 @@ const BURST: u64 = 100;
 /// There and back.
 const TRIP: u64 = 2 * MS;
 
-fn config(interval_ms: u64, keep: Keep) -> SyncConfig {
+fn config(interval_ms: u64, keep: Overdraft) -> SyncConfig {
     SyncConfig {
         limits: Limits::new(PER_SECOND, 1_000 * MS, BURST).unwrap(),
         interval_ns: interval_ms * MS,
@@ -25,15 +25,15 @@ fn config(interval_ms: u64, keep: Keep) -> SyncConfig {
     }
 }
 
-const GOOD: Weather = Weather::between(TRIP / 2, TRIP / 2);
+const GOOD: Conditions = Conditions::between(TRIP / 2, TRIP / 2);
 
 struct World {
     nodes: Vec<Option<Syncing>>,
-    sim: Sim<Arc<[u8]>, (), Dice>,
+    sim: Sim<Arc<[u8]>, (), LeaseDice>,
     /// How far all clocks are ahead.
     ahead: i64,
     sent: u64,
-    dice: Dice,
+    dice: LeaseDice,
     /// Tokens admitted in each millisecond, of all keys.
     admitted: Vec<u64>,
     /// A bucket that saw everything, in billionths of a token, and the least it had.
@@ -42,7 +42,7 @@ struct World {
 }
 
 impl World {
-    fn new(nodes: u16, config: SyncConfig, weather: Weather) -> Self {
+    fn new(nodes: u16, config: SyncConfig, weather: Conditions) -> Self {
         let members: Vec<_> = (0..nodes).map(NodeId).collect();
         let node = |me: &NodeId| {
             Some(Syncing::new(SyncingSetup {
@@ -56,10 +56,10 @@ impl World {
         };
         Self {
             nodes: members.iter().map(node).collect(),
-            sim: Sim::new(0, Links::new(weather, [1, 2, 3].map(Dice::new))),
+            sim: Sim::new(0, Links::new(weather, [1, 2, 3].map(LeaseDice::new))),
             ahead: 0,
             sent: 0,
-            dice: Dice::new(7),
+            dice: LeaseDice::new(7),
             admitted: vec![0],
             ghost: i128::from(BURST) * 1_000_000_000,
             least: i128::MAX,
@@ -75,12 +75,15 @@ impl World {
     }
 
     /// Asks for a token; whether it is there.
-    fn ask(&mut self, at: usize, key: Key, cost: u64) -> bool {
+    fn ask(&mut self, at: usize, key: ModeKey, cost: u64) -> bool {
         let now = self.now();
         let Some(node) = &mut self.nodes[at] else {
             return false;
         };
-        let passes = matches!(node.probe(key, cost, now).verdict, Verdict::Allow { .. });
+        let passes = matches!(
+            node.probe(key, cost, now).verdict,
+            ModeVerdict::Allow { .. }
+        );
         if passes {
             node.take(key, cost, now);
             *self.admitted.last_mut().unwrap() += cost;
@@ -100,7 +103,7 @@ impl World {
         self.ghost = full.min(self.ghost + i128::from(PER_SECOND * (MS / 10)));
         while let Some(event) = self.sim.next(until) {
             let now = self.now();
-            if let Event::Message { from, to, message } = event
+            if let SimEvent::Message { from, to, message } = event
                 && let Some(node) = &mut self.nodes[usize::from(to)]
             {
                 node.handle_frame(NodeId(from), &message, now).unwrap();
@@ -148,18 +151,18 @@ impl World {
         u64::try_from((-self.least).max(0) / 1_000_000_000).unwrap()
     }
 
-    fn centre(&mut self, key: Key) -> usize {
+    fn centre(&mut self, key: ModeKey) -> usize {
         let now = self.now();
         let living = self.nodes.iter_mut().flatten().next().unwrap();
         usize::from(living.inspect(key, now).centre.0)
     }
 }
 
-const KEY: Key = Key(0x1234_5678_9abc_def0);
+const KEY: ModeKey = ModeKey(0x1234_5678_9abc_def0);
 
 #[test]
 fn overshoot_stays_within_what_is_said_and_is_seen_at_the_centre() {
-    for keep in [Keep::Debt, Keep::Nothing] {
+    for keep in [Overdraft::Debt, Overdraft::Nothing] {
         for (nodes, interval) in [(3, 50), (3, 100), (10, 50), (10, 100), (10, 1_000)] {
             let mut world = World::new(nodes, config(interval, keep), GOOD);
             world.load(10_000);
@@ -182,7 +185,7 @@ fn overshoot_stays_within_what_is_said_and_is_seen_at_the_centre() {
             assert!(within > 0 && within <= said + BURST);
             assert!(seen.debt_max > 0 && seen.debt_max <= said + BURST);
             assert!(seen.over >= seen.debt_max - 1);
-            if keep == Keep::Debt {
+            if keep == Overdraft::Debt {
                 assert!(debt <= said + BURST, "{debt}");
                 // Where the bucket is shallow, spending is heard of after the centre was full.
                 let least = if config(interval, keep).is_shallow() {
@@ -203,14 +206,16 @@ fn overshoot_stays_within_what_is_said_and_is_seen_at_the_centre() {
 
 #[test]
 fn the_count_of_the_centre_ends_exact_whatever_becomes_of_frames() {
-    let bad = Weather {
+    let bad = Conditions {
         loss: 300_000,
         copies: 300_000,
-        ..Weather::between(TRIP / 2, TRIP / 2 + 400 * MS)
+        ..Conditions::between(TRIP / 2, TRIP / 2 + 400 * MS)
     };
     for nodes in [3, 10] {
-        let mut world = World::new(nodes, config(50, Keep::Debt), bad);
-        let keys: Vec<_> = (1..=7).map(|n| Key(n * 0x9e37_79b9_7f4a_7c15)).collect();
+        let mut world = World::new(nodes, config(50, Overdraft::Debt), bad);
+        let keys: Vec<_> = (1..=7)
+            .map(|n| ModeKey(n * 0x9e37_79b9_7f4a_7c15))
+            .collect();
         for _ in 0..30_000 {
             let (at, key) = (world.dice.below(u64::from(nodes)), world.dice.below(7));
             let (at, key) = (
@@ -248,7 +253,7 @@ fn the_count_of_the_centre_ends_exact_whatever_becomes_of_frames() {
 
 #[test]
 fn when_a_centre_falls_the_next_goes_on_from_what_others_believe() {
-    let mut world = World::new(4, config(100, Keep::Debt), GOOD);
+    let mut world = World::new(4, config(100, Overdraft::Debt), GOOD);
     world.load(4_000);
     let centre = world.centre(KEY);
     world.nodes[centre] = None;
@@ -280,7 +285,7 @@ fn world_first(alive: &[NodeId]) -> usize {
 
 #[test]
 fn a_node_alone_is_a_bucket() {
-    let mut world = World::new(1, config(100, Keep::Debt), GOOD);
+    let mut world = World::new(1, config(100, Overdraft::Debt), GOOD);
     world.load(5_000);
     assert_eq!(world.debt(), 0, "never a token too many");
     let all: u64 = world.admitted.iter().sum();
@@ -291,7 +296,7 @@ fn a_node_alone_is_a_bucket() {
 
 #[test]
 fn a_key_that_was_dropped_counts_anew_and_once() {
-    let mut world = World::new(2, config(50, Keep::Debt), GOOD);
+    let mut world = World::new(2, config(50, Overdraft::Debt), GOOD);
     let centre = world.centre(KEY);
     let other = 1 - centre;
     for _ in 0..3 {
@@ -310,7 +315,7 @@ fn a_key_that_was_dropped_counts_anew_and_once() {
 
 #[test]
 fn a_node_under_another_number_counts_on() {
-    let mut world = World::new(2, config(50, Keep::Debt), GOOD);
+    let mut world = World::new(2, config(50, Overdraft::Debt), GOOD);
     let centre = world.centre(KEY);
     let other = 1 - centre;
     assert!(world.ask(other, KEY, 30));
@@ -328,7 +333,7 @@ fn a_node_under_another_number_counts_on() {
 
 #[test]
 fn a_clock_that_is_set_back_silences_nobody() {
-    let mut world = World::new(2, config(50, Keep::Debt), GOOD);
+    let mut world = World::new(2, config(50, Overdraft::Debt), GOOD);
     let other = 1 - world.centre(KEY);
     world.ahead = 1_000_000 * MS.cast_signed();
     world.ask(other, KEY, 1);
@@ -346,7 +351,7 @@ fn a_clock_that_is_set_back_silences_nobody() {
 
 #[test]
 fn charges_refunds_and_resets_reach_the_centre() {
-    let mut world = World::new(2, config(50, Keep::Debt), GOOD);
+    let mut world = World::new(2, config(50, Overdraft::Debt), GOOD);
     let centre = world.centre(KEY);
     let other = 1 - centre;
     let now = world.now();
@@ -364,20 +369,20 @@ fn charges_refunds_and_resets_reach_the_centre() {
 
 #[test]
 fn who_may_wait_is_told_how_long() {
-    let mut world = World::new(1, config(50, Keep::Debt), GOOD);
+    let mut world = World::new(1, config(50, Overdraft::Debt), GOOD);
     let now = world.now();
     world.node(0).set_wait_max(Span::from_nanos(10_000_000));
     world.node(0).take(KEY, BURST, now);
     let wait = |world: &mut World, cost| world.node(0).probe(KEY, cost, now).verdict;
     let span = |ms: u64| Span::from_nanos(u128::from(ms * MS));
-    let told = Verdict::Allow {
+    let told = ModeVerdict::Allow {
         remaining: 0,
         wait: span(7),
     };
     assert_eq!(wait(&mut world, 7), told);
     let retry_after = span(5);
-    assert_eq!(wait(&mut world, 15), Verdict::Deny { retry_after });
-    assert_eq!(wait(&mut world, BURST + 1), Verdict::Never);
+    assert_eq!(wait(&mut world, 15), ModeVerdict::Deny { retry_after });
+    assert_eq!(wait(&mut world, BURST + 1), ModeVerdict::Never);
 }
 
 proptest! {
@@ -387,7 +392,7 @@ proptest! {
         kind in 0..2_u8,
         from in 0..4_u16,
     ) {
-        let mut world = World::new(3, config(50, Keep::Debt), GOOD);
+        let mut world = World::new(3, config(50, Overdraft::Debt), GOOD);
         world.ask(0, KEY, 3);
         let now = world.now();
         let frame = [&[0x40, kind], &bytes[..]].concat();

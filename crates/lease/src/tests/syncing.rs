@@ -2,12 +2,12 @@
 
 use tollgate_limit::Instant;
 
-use crate::{Centre, Keep, Limits, Replica, SyncConfig};
+use crate::{Centre, Limits, Overdraft, Replica, SyncConfig};
 
 const MS: u64 = 1_000_000;
 
 /// Every client wants 1.5 times the limit; tokens admitted beyond burst and refill, at worst and after ten seconds.
-fn run(clients: usize, interval_ns: u64, keep: Keep) -> (u64, u64) {
+fn run(clients: usize, interval_ns: u64, keep: Overdraft) -> (u64, u64) {
     let (per_second, burst, trip) = (1_000_u64, 100_u64, 2 * MS);
     let limits = Limits::new(per_second, 1_000 * MS, burst).unwrap();
     let config = SyncConfig {
@@ -51,12 +51,12 @@ fn run(clients: usize, interval_ns: u64, keep: Keep) -> (u64, u64) {
 #[test]
 fn overshoot_stays_within_what_it_says_while_debts_are_kept() {
     for (clients, interval) in [(3, 10), (3, 100), (10, 10), (10, 100), (30, 100)] {
-        let (worst, _) = run(clients, interval * MS, Keep::Debt);
+        let (worst, _) = run(clients, interval * MS, Overdraft::Debt);
         let limits = Limits::new(1_000, 1_000 * MS, 100).unwrap();
         let config = SyncConfig {
             limits,
             interval_ns: interval * MS,
-            keep: Keep::Debt,
+            keep: Overdraft::Debt,
         };
         let most = config.over_max(clients as u64, 2 * MS) + 100;
         println!("{clients} clients, {interval} ms: {worst} of {most}");
@@ -69,8 +69,8 @@ fn overshoot_stays_within_what_it_says_while_debts_are_kept() {
 
 #[test]
 fn as_printed_it_admits_many_times_the_limit_for_ever() {
-    let (_, kept) = run(10, 100 * MS, Keep::Debt);
-    let (_, forgotten) = run(10, 100 * MS, Keep::Nothing);
+    let (_, kept) = run(10, 100 * MS, Overdraft::Debt);
+    let (_, forgotten) = run(10, 100 * MS, Overdraft::Nothing);
     println!("kept {kept}, forgotten {forgotten}");
     assert!(forgotten > 5 * kept);
 }

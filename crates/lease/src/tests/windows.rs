@@ -1,13 +1,15 @@
 //! Leases of windows and logs: scenes, by hand.
 
-use tollgate_gossip::Verdict;
+use tollgate_gossip::ModeVerdict;
 use tollgate_limit::{
-    Algorithm, Calendar, Cost, Instant, Period, Policy, PolicyConfig, Receipt, Span,
+    Algorithm, Calendar, Charge, Cost, Instant, Period, Policy, PolicyConfig, Span,
 };
 
 use super::scenes::question;
-use crate::window::Clock;
-use crate::{Key, Lender, LenderSetup, Pool, QuotaRules, Report, Rules, TOKEN, Window};
+use crate::window::WindowClock;
+use crate::{
+    LeaseWindow, Lender, LenderSetup, ModeKey, Pool, QuotaReport, QuotaRules, Rules, TOKEN,
+};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -23,8 +25,8 @@ fn log(limit: u64, period: u64) -> PolicyConfig {
     PolicyConfig::new(Algorithm::SlidingLog, limit, Period::from_nanos(period))
 }
 
-fn window(config: PolicyConfig) -> Window {
-    Window::new(&Policy::new(config).unwrap()).unwrap()
+fn window(config: PolicyConfig) -> LeaseWindow {
+    LeaseWindow::new(&Policy::new(config).unwrap()).unwrap()
 }
 
 const AT: u64 = 1_000 * SECOND;
@@ -40,7 +42,7 @@ fn pool(config: PolicyConfig, ahead: i128) -> Pool {
         term_ns: 2 * SECOND,
         ..Rules::default()
     };
-    let clock = Clock { ahead, asked: None };
+    let clock = WindowClock { ahead, asked: None };
     Pool::new(window.limits(), rules, 1, at(0)).counting(&window, clock)
 }
 
@@ -77,7 +79,7 @@ fn a_clock_that_is_set_ends_no_lease() {
     let lent = u64::try_from(grant.tokens / TOKEN).unwrap();
     assert_eq!(grant.term_ns, 2 * SECOND);
     // Far into another minute, while the client has what it has.
-    let clock = |seconds: i128| Clock {
+    let clock = |seconds: i128| WindowClock {
         ahead: seconds * i128::from(SECOND),
         asked: None,
     };
@@ -107,7 +109,8 @@ fn a_successor_has_nothing_until_all_of_before_has_left_the_window() {
             ..Rules::default()
         };
         let begins = |rules| {
-            Pool::restating(window.limits(), rules, 2, at(0)).counting(&window, Clock::default())
+            Pool::restating(window.limits(), rules, 2, at(0))
+                .counting(&window, WindowClock::default())
         };
         let mut pool = begins(rules);
         for millis in (0..free).step_by(100) {
@@ -141,7 +144,7 @@ fn a_refusal_says_when_a_token_is_free() {
     assert_eq!(grant.deny_ns, 9 * SECOND);
     let retry_after = Span::from_nanos(9_500_000_000);
     let said = pool.probe(61, at(1_000));
-    assert_eq!(said.verdict, Verdict::Deny { retry_after });
+    assert_eq!(said.verdict, ModeVerdict::Deny { retry_after });
     assert_eq!(said.remaining, 0);
 }
 
@@ -169,8 +172,8 @@ fn tell(lender: &mut Lender, millis: u64) -> (Instant, Instant) {
 
 #[test]
 fn a_receipt_settles_what_it_took_and_nothing_later() {
-    let key = Key(7);
-    let receipt = |at| Receipt {
+    let key = ModeKey(7);
+    let receipt = |at| Charge {
         at,
         cost: 40,
         charged: 1,
@@ -196,7 +199,7 @@ fn a_receipt_settles_what_it_took_and_nothing_later() {
 
 #[test]
 fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
-    let (key, mut lender) = (Key(7), lender(log(100, SECOND)));
+    let (key, mut lender) = (ModeKey(7), lender(log(100, SECOND)));
     let (now, _) = tell(&mut lender, 0);
     lender.charge(key, 130, None, now);
     assert_eq!(lender.standing(key, now).remaining, 0);
@@ -210,7 +213,7 @@ fn a_key_of_a_window_is_charged_refunded_reset_changed_and_forgotten() {
     assert_eq!(lender.standing(key, now).remaining, 10);
     lender.reset(key, now);
     assert_eq!(lender.standing(key, now).remaining, 60);
-    let report = Report {
+    let report = QuotaReport {
         elapsed_ns: SECOND,
         allowed: 5,
         denied: 0,

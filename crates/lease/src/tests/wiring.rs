@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::{Grant, Key, Message, Need, Nudge, Question, Stamp, Waits, decode, encode};
+use crate::{Grant, LeaseMessage, ModeKey, Need, Nudge, Question, Stamp, Waits, decode, encode};
 
 fn stamp() -> impl Strategy<Value = Stamp> {
     (any::<u64>(), any::<u64>()).prop_map(|(generation, seq)| Stamp { generation, seq })
@@ -33,7 +33,7 @@ fn question() -> impl Strategy<Value = Question> {
     (names, amounts, rest).prop_map(|(names, amounts, rest)| Question {
         client: names.0,
         boot: names.1,
-        key: Key(names.2),
+        key: ModeKey(names.2),
         seq: names.3,
         got: names.4,
         session: names.5,
@@ -65,7 +65,7 @@ fn grant() -> impl Strategy<Value = Grant> {
         Grant {
             client: names.0,
             boot: names.1,
-            key: Key(names.2),
+            key: ModeKey(names.2),
             stamp: Stamp {
                 generation: names.3,
                 seq: names.4,
@@ -93,8 +93,8 @@ fn grant() -> impl Strategy<Value = Grant> {
 proptest! {
     #[test]
     fn messages_survive(question in question(), grant in grant(), client: u64, key: u128, cut in 1..40_usize) {
-        let nudge = Nudge { client, key: Key(key) };
-        for message in [Message::Question(question), Message::Grant(grant), Message::Nudge(nudge)] {
+        let nudge = Nudge { client, key: ModeKey(key) };
+        for message in [LeaseMessage::Question(question), LeaseMessage::Grant(grant), LeaseMessage::Nudge(nudge)] {
             let bytes = encode(&message);
             prop_assert_eq!(decode(&bytes), Ok(message));
             prop_assert!(decode(&bytes[..bytes.len() - cut.min(bytes.len())]).is_err());

@@ -15,7 +15,7 @@ pub(crate) fn set_of(policies: &[oracle::Policy]) -> PolicySet {
 
 fn config_of(policy: &oracle::Policy) -> PolicyConfig {
     let mut config = PolicyConfig::new(algorithm_of(policy), policy.limit, period_of(policy));
-    if let oracle::Algorithm::SlidingCounters { slices } = policy.algorithm {
+    if let oracle::ModelAlgorithm::SlidingCounters { slices } = policy.algorithm {
         config.slices = u32::try_from(slices).expect("few slices");
     }
     if config.algorithm.is_bucket() {
@@ -32,12 +32,12 @@ fn config_of(policy: &oracle::Policy) -> PolicyConfig {
 
 fn algorithm_of(policy: &oracle::Policy) -> Algorithm {
     match policy.algorithm {
-        oracle::Algorithm::TokenBucket => Algorithm::TokenBucket,
-        oracle::Algorithm::LeakyBucket => Algorithm::LeakyBucket,
-        oracle::Algorithm::FixedWindow => Algorithm::FixedWindow,
-        oracle::Algorithm::SlidingLog => Algorithm::SlidingLog,
-        oracle::Algorithm::SlidingCounters { .. } => Algorithm::SlidingCounters,
-        oracle::Algorithm::SlidingWeighted => Algorithm::SlidingWeighted,
+        oracle::ModelAlgorithm::TokenBucket => Algorithm::TokenBucket,
+        oracle::ModelAlgorithm::LeakyBucket => Algorithm::LeakyBucket,
+        oracle::ModelAlgorithm::FixedWindow => Algorithm::FixedWindow,
+        oracle::ModelAlgorithm::SlidingLog => Algorithm::SlidingLog,
+        oracle::ModelAlgorithm::SlidingCounters { .. } => Algorithm::SlidingCounters,
+        oracle::ModelAlgorithm::SlidingWeighted => Algorithm::SlidingWeighted,
     }
 }
 

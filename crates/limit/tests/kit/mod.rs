@@ -4,8 +4,8 @@
 #![allow(clippy::expect_used, reason = "a broken set-up must stop the test")]
 
 use tollgate_limit::{
-    Algorithm, Cell, Cost, Instant, Lot, Outcome, Period, Policy, PolicyConfig, PolicySet, Receipt,
-    Status,
+    Algorithm, Cell, Charge, Cost, Instant, KeyStatus, Lot, Outcome, Period, Policy, PolicyConfig,
+    PolicySet,
 };
 use tollgate_oracle::Operation;
 
@@ -18,13 +18,13 @@ pub(crate) const DECADE_NS: u64 = 3_650 * 86_400 * SECOND_NS;
 
 /// One key, its contract, and the receipts it holds.
 #[derive(Clone, Debug)]
-pub(crate) struct Key<const N: usize> {
+pub(crate) struct TestKey<const N: usize> {
     pub(crate) set: PolicySet,
     pub(crate) cell: Cell<N>,
-    pub(crate) receipts: Vec<Receipt>,
+    pub(crate) receipts: Vec<Charge>,
 }
 
-impl<const N: usize> Key<N> {
+impl<const N: usize> TestKey<N> {
     /// A key never seen, under these policies.
     pub(crate) fn new(configs: impl IntoIterator<Item = PolicyConfig>) -> Self {
         Self::over(set(configs))
@@ -64,12 +64,12 @@ impl<const N: usize> Key<N> {
         self.set.refund(&mut self.cell, cost(tokens), at(now));
     }
 
-    pub(crate) fn settle(&mut self, receipt: &Receipt, actual: u64, now: u64) {
+    pub(crate) fn settle(&mut self, receipt: &Charge, actual: u64, now: u64) {
         self.set
             .settle(&mut self.cell, receipt, cost(actual), at(now));
     }
 
-    pub(crate) fn status(&self, now: u64) -> Vec<Status> {
+    pub(crate) fn status(&self, now: u64) -> Vec<KeyStatus> {
         self.set.status(&self.cell, at(now))
     }
 

@@ -6,9 +6,9 @@ use tollgate_wire::rls::{Entry, RateLimitDescriptor, RateLimitRequest};
 use tollgate_wire::throttlecrab::ThrottleRequest;
 use tollgate_wire::{gubernator, rls, throttlecrab};
 
-use super::{CallError, Judge, Limit, Prepared, Protocol};
-use crate::key::Parts;
-use crate::plan::Plan;
+use super::{CallError, CallLimit, Judge, Prepared, Protocol};
+use crate::key::KeyParts;
+use crate::plan::LoadPlan;
 use crate::template::Template;
 
 /// A method, and how its replies are judged.
@@ -22,7 +22,7 @@ pub(super) const THROTTLE: Method = (throttlecrab::SERVICE, "Throttle", Judge::T
 const BODY_MAX: usize = 65_535;
 
 pub(super) fn prepare(
-    plan: &Plan,
+    plan: &LoadPlan,
     method: Method,
     template: Template,
 ) -> Result<Prepared, CallError> {
@@ -46,14 +46,14 @@ pub(super) fn prepare(
     })
 }
 
-pub(super) fn rls(domain: &str, key: &Parts, batch: usize) -> Vec<u8> {
+pub(super) fn rls(domain: &str, key: &KeyParts, batch: usize) -> Vec<u8> {
     let entry = |key: &str, value: &str| Entry {
         key: key.into(),
         value: value.into(),
     };
     let entries = match key {
-        Parts::Bare(value) => vec![entry("key", value)],
-        Parts::Entries(entries) => entries
+        KeyParts::Bare(value) => vec![entry("key", value)],
+        KeyParts::Entries(entries) => entries
             .iter()
             .map(|(key, value)| entry(key, value))
             .collect(),
@@ -69,7 +69,7 @@ pub(super) fn rls(domain: &str, key: &Parts, batch: usize) -> Vec<u8> {
     })
 }
 
-pub(super) fn gubernator(key: &str, limit: Limit, batch: usize) -> Vec<u8> {
+pub(super) fn gubernator(key: &str, limit: CallLimit, batch: usize) -> Vec<u8> {
     let request = RateLimitReq {
         name: "bench".to_owned(),
         unique_key: key.to_owned(),
@@ -84,7 +84,7 @@ pub(super) fn gubernator(key: &str, limit: Limit, batch: usize) -> Vec<u8> {
     })
 }
 
-pub(super) fn throttle(key: &str, limit: Limit) -> Vec<u8> {
+pub(super) fn throttle(key: &str, limit: CallLimit) -> Vec<u8> {
     let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     frame(&ThrottleRequest {
         key: key.to_owned(),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Judge, Limit, Prepared, Protocol};
-use crate::key::Parts;
-use crate::plan::Plan;
+use super::{CallLimit, Judge, Prepared, Protocol};
+use crate::key::KeyParts;
+use crate::plan::LoadPlan;
 use crate::template::Template;
 
 pub(super) fn prepare(template: Template, judge: Judge) -> Prepared {
@@ -16,7 +16,7 @@ pub(super) fn prepare(template: Template, judge: Judge) -> Prepared {
 }
 
 /// One check, or a list of them.
-pub(super) fn checks(key: &Parts, batch: usize) -> String {
+pub(super) fn checks(key: &KeyParts, batch: usize) -> String {
     let check = format!("{{\"key\":{}}}", json_key(key));
     match batch {
         0 | 1 => check,
@@ -24,8 +24,8 @@ pub(super) fn checks(key: &Parts, batch: usize) -> String {
     }
 }
 
-pub(super) fn throttle(key: &str, limit: Limit) -> String {
-    let Limit {
+pub(super) fn throttle(key: &str, limit: CallLimit) -> String {
+    let CallLimit {
         burst,
         count,
         period_secs,
@@ -36,7 +36,7 @@ pub(super) fn throttle(key: &str, limit: Limit) -> String {
     )
 }
 
-pub(super) fn post(plan: &Plan, path: &str, body: &str) -> Vec<u8> {
+pub(super) fn post(plan: &LoadPlan, path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let fields = format!("content-type: application/json\r\ncontent-length: {length}\r\n");
     head(plan, "POST", path, &fields)
@@ -46,11 +46,11 @@ pub(super) fn post(plan: &Plan, path: &str, body: &str) -> Vec<u8> {
         .collect()
 }
 
-pub(super) fn get(plan: &Plan, path: &str) -> Vec<u8> {
+pub(super) fn get(plan: &LoadPlan, path: &str) -> Vec<u8> {
     head(plan, "GET", path, "").into_bytes()
 }
 
-fn head(plan: &Plan, method: &str, path: &str, fields: &str) -> String {
+fn head(plan: &LoadPlan, method: &str, path: &str, fields: &str) -> String {
     let host = plan.server.host();
     let token = plan.token.as_ref();
     let token = token.map(|token| format!("authorization: Bearer {token}\r\n"));
@@ -58,10 +58,10 @@ fn head(plan: &Plan, method: &str, path: &str, fields: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\n{token}{fields}\r\n")
 }
 
-fn json_key(key: &Parts) -> String {
+fn json_key(key: &KeyParts) -> String {
     match key {
-        Parts::Bare(value) => json_text(value),
-        Parts::Entries(entries) => {
+        KeyParts::Bare(value) => json_text(value),
+        KeyParts::Entries(entries) => {
             let entry = |(name, value): &(String, String)| {
                 format!("{}:{}", json_text(name), json_text(value))
             };
@@ -99,10 +99,10 @@ mod tests {
             ("plan".to_owned(), "a\n".to_owned()),
         ];
         assert_eq!(
-            json_key(&Parts::Entries(entries)),
+            json_key(&KeyParts::Entries(entries)),
             r#"{"user":"4\"2","plan":"a\u000a"}"#
         );
-        let bare = Parts::Bare("x\\y".to_owned());
+        let bare = KeyParts::Bare("x\\y".to_owned());
         assert_eq!(checks(&bare, 2), r#"[{"key":"x\\y"},{"key":"x\\y"}]"#);
     }
 }

@@ -8,7 +8,7 @@ mod resp;
 
 use std::fmt;
 
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::template::{Template, marker_text, width_for};
 
 pub use resp::LUA_TOKEN_BUCKET;
@@ -17,9 +17,9 @@ pub use resp::LUA_TOKEN_BUCKET;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// RESP: `CL.THROTTLE key burst count period`.
-    ClThrottle(Limit),
+    ClThrottle(CallLimit),
     /// RESP: `THROTTLE key burst count period`, whose reply says 1 for allowed.
-    Throttle(Limit),
+    Throttle(CallLimit),
     /// RESP: `TOLLGATE.CHECK KEY key`.
     TollgateCheck,
     /// RESP: `SET key value`, for Redis itself.
@@ -27,14 +27,14 @@ pub enum Call {
     /// RESP: `PING`.
     Ping,
     /// RESP: a token bucket in Lua by `EVALSHA`, for Redis itself.
-    Lua(Limit),
+    Lua(CallLimit),
     /// HTTP/1.1: `POST /v1/check`, so many checks to a body.
     Check {
         /// Checks in one request; more than one make a list.
         batch: usize,
     },
     /// HTTP/1.1: throttlecrab's `POST /throttle`.
-    HttpThrottle(Limit),
+    HttpThrottle(CallLimit),
     /// HTTP/1.1: `GET` of a path; a `{}` in it is the key. 429 and 503 are denials.
     Get {
         /// The path.
@@ -50,17 +50,17 @@ pub enum Call {
     /// gRPC: gubernator's `GetRateLimits`.
     Gubernator {
         /// The limit each request names.
-        limit: Limit,
+        limit: CallLimit,
         /// Requests in one call.
         batch: usize,
     },
     /// gRPC: throttlecrab's `Throttle`.
-    GrpcThrottle(Limit),
+    GrpcThrottle(CallLimit),
 }
 
 /// A limit that requests carry along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct CallLimit {
     /// The most that may be taken at once.
     pub burst: u32,
     /// How many are refilled in a period.
@@ -148,7 +148,7 @@ impl Call {
 }
 
 /// Makes the requests of a plan. `sha` names the Lua script on the server.
-pub(crate) fn prepare(plan: &Plan, sha: Option<&str>) -> Result<Prepared, CallError> {
+pub(crate) fn prepare(plan: &LoadPlan, sha: Option<&str>) -> Result<Prepared, CallError> {
     let width = width_for(plan.keys.count);
     let key = plan.keys.template.with(&marker_text(width));
     let parts = plan.keys.template.parts_with(&marker_text(width));

@@ -3,9 +3,9 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use super::{CallError, Judge, Limit, Prepared, Protocol};
+use super::{CallError, CallLimit, Judge, Prepared, Protocol};
 use crate::address::{Dialled, Resolved};
-use crate::key::Parts;
+use crate::key::KeyParts;
 use crate::template::Template;
 
 /// A token bucket as it is usually written in Lua: the level and the time of the last request in a hash.
@@ -32,16 +32,16 @@ pub(super) fn command(words: &[&str]) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn throttle(name: &str, key: &str, limit: Limit) -> Vec<u8> {
+pub(super) fn throttle(name: &str, key: &str, limit: CallLimit) -> Vec<u8> {
     let [burst, count, period] = numbers(limit);
     command(&[name, key, &burst, &count, &period])
 }
 
-pub(super) fn check(key: &Parts) -> Vec<u8> {
+pub(super) fn check(key: &KeyParts) -> Vec<u8> {
     let mut words = vec!["TOLLGATE.CHECK", "KEY"];
     match key {
-        Parts::Bare(value) => words.push(value),
-        Parts::Entries(entries) => {
+        KeyParts::Bare(value) => words.push(value),
+        KeyParts::Entries(entries) => {
             for (name, value) in entries {
                 words.extend([name.as_str(), value.as_str()]);
             }
@@ -50,12 +50,12 @@ pub(super) fn check(key: &Parts) -> Vec<u8> {
     command(&words)
 }
 
-pub(super) fn lua(sha: &str, key: &str, limit: Limit) -> Vec<u8> {
+pub(super) fn lua(sha: &str, key: &str, limit: CallLimit) -> Vec<u8> {
     let [burst, count, period] = numbers(limit);
     command(&["EVALSHA", sha, "1", key, &burst, &count, &period, "1"])
 }
 
-fn numbers(limit: Limit) -> [String; 3] {
+fn numbers(limit: CallLimit) -> [String; 3] {
     [limit.burst, limit.count, limit.period_secs].map(|number| number.to_string())
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::Broken;
+use super::CodecError;
 
 /// A field that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,17 +21,17 @@ pub(super) enum Field {
 
 /// What a peer's fields refer to.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct FieldTable {
     remembered: VecDeque<Field>,
 }
 
-impl Reader {
+impl FieldTable {
     /// Reads a block, and tells every field that matters.
     pub(super) fn read(
         &mut self,
         mut block: &[u8],
         mut each: impl FnMut(Field),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), CodecError> {
         while let Some(&first) = block.first() {
             match first {
                 0x80.. => each(self.numbered(integer(&mut block, 7)?)?),
@@ -53,21 +53,21 @@ impl Reader {
         self.remembered.truncate(REMEMBERED_MAX);
     }
 
-    fn numbered(&self, number: usize) -> Result<Field, Broken> {
+    fn numbered(&self, number: usize) -> Result<Field, CodecError> {
         match number {
-            0 => Err(Broken::new("a field number of zero")),
+            0 => Err(CodecError::new("a field number of zero")),
             8..=14 => Ok(Field::Status(STATUSES.get(number - 8).copied())),
             1..=STATIC_MAX => Ok(Field::Other),
             _ => {
                 let found = self.remembered.get(number - STATIC_MAX - 1);
                 found
                     .copied()
-                    .ok_or_else(|| Broken::new("a field number that was never given"))
+                    .ok_or_else(|| CodecError::new("a field number that was never given"))
             }
         }
     }
 
-    fn literal(&self, block: &mut &[u8], prefix: u32) -> Result<Field, Broken> {
+    fn literal(&self, block: &mut &[u8], prefix: u32) -> Result<Field, CodecError> {
         let name = match integer(block, prefix)? {
             0 => named(text(block)?),
             number => self.numbered(number)?,
@@ -91,17 +91,17 @@ fn named(name: Text<'_>) -> Field {
     }
 }
 
-fn text<'a>(block: &mut &'a [u8]) -> Result<Text<'a>, Broken> {
+fn text<'a>(block: &mut &'a [u8]) -> Result<Text<'a>, CodecError> {
     let coded = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer(block, 7)?;
-    let short = || Broken::new("a field that is cut off");
+    let short = || CodecError::new("a field that is cut off");
     let (text, rest) = block.split_at_checked(length).ok_or_else(short)?;
     *block = rest;
     Ok((coded, text))
 }
 
-fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, Broken> {
-    let broken = || Broken::new("a number in a field makes no sense");
+fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, CodecError> {
+    let broken = || CodecError::new("a number in a field makes no sense");
     let mask = (1_usize << prefix) - 1;
     let (first, mut rest) = block.split_first().ok_or_else(broken)?;
     let mut value = usize::from(*first) & mask;
@@ -204,7 +204,7 @@ const DIGITS_MAX: usize = 4;
 mod tests {
     use super::*;
 
-    fn read(reader: &mut Reader, block: &[u8]) -> Vec<Field> {
+    fn read(reader: &mut FieldTable, block: &[u8]) -> Vec<Field> {
         let mut fields = Vec::new();
         reader.read(block, |field| fields.push(field)).unwrap();
         fields
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_remembered_status_is_found_by_its_number() {
-        let mut reader = Reader::default();
+        let mut reader = FieldTable::default();
         let mut block = vec![0x88, 0x40, 0x88];
         block.extend_from_slice(GRPC_STATUS);
         block.extend_from_slice(&[1, b'0']);
@@ -236,7 +236,7 @@ mod tests {
             &[0x40, 5, b'x'],
             &[0xc0],
         ] {
-            let mut reader = Reader::default();
+            let mut reader = FieldTable::default();
             assert!(reader.read(block, |_| {}).is_err(), "{block:?}");
         }
     }
@@ -253,7 +253,7 @@ mod tests {
     fn what_is_written_can_be_read_by_number() {
         let fields = vec![(":path", "/x".to_owned()), ("grpc-status", "3".to_owned())];
         let (first, later) = blocks(&fields);
-        let mut reader = Reader::default();
+        let mut reader = FieldTable::default();
         assert_eq!(
             read(&mut reader, &first).last(),
             Some(&Field::Grpc(Some(3)))

@@ -2,7 +2,7 @@
 //!
 //! Bodies have a length; chunked ones are refused, as no endpoint that is worth measuring sends them.
 
-use super::{Broken, Codec, InOrder, Outcome};
+use super::{Codec, CodecError, InOrder, ReplyOutcome};
 use crate::call::Judge;
 use crate::random::Draw;
 use crate::template::Template;
@@ -40,8 +40,8 @@ impl Codec for Http1 {
         &mut self,
         input: &[u8],
         _out: &mut Vec<u8>,
-        answered: &mut dyn FnMut(u32, Outcome),
-    ) -> Result<usize, Broken> {
+        answered: &mut dyn FnMut(u32, ReplyOutcome),
+    ) -> Result<usize, CodecError> {
         let mut at = 0;
         while let Some((head, body_at)) = head(input.get(at..).unwrap_or_default())? {
             let (from, to) = (at + body_at, at + body_at + head.length);
@@ -58,17 +58,17 @@ impl Codec for Http1 {
     }
 }
 
-fn verdict(judge: Judge, status: u16, body: &[u8]) -> Outcome {
+fn verdict(judge: Judge, status: u16, body: &[u8]) -> ReplyOutcome {
     match (status, judge) {
         (200..300, Judge::Json) => judge::json(body),
-        (200..300, _) => Outcome::ALLOWED,
-        (429 | 503, Judge::Any) | (429, _) => Outcome::DENIED,
+        (200..300, _) => ReplyOutcome::ALLOWED,
+        (429 | 503, Judge::Any) | (429, _) => ReplyOutcome::DENIED,
         _ => {
             let body: String = String::from_utf8_lossy(body)
                 .chars()
                 .take(BODY_SHOWN)
                 .collect();
-            Outcome::refused(format!("status {status} {body}"))
+            ReplyOutcome::refused(format!("status {status} {body}"))
         }
     }
 }
@@ -79,10 +79,10 @@ struct Head {
 }
 
 /// Reads a head, if it is whole, and says where the body starts.
-fn head(input: &[u8]) -> Result<Option<(Head, usize)>, Broken> {
+fn head(input: &[u8]) -> Result<Option<(Head, usize)>, CodecError> {
     let Some(end) = memchr::memmem::find(input, b"\r\n\r\n") else {
         if input.len() > HEAD_MAX {
-            return Err(Broken::new("a head that does not end"));
+            return Err(CodecError::new("a head that does not end"));
         }
         return Ok(None);
     };
@@ -94,14 +94,14 @@ fn head(input: &[u8]) -> Result<Option<(Head, usize)>, Broken> {
         .and_then(|rest| rest.get(2..5))
         .and_then(digits)
         .and_then(|status| u16::try_from(status).ok())
-        .ok_or_else(|| Broken::new("no status line"))?;
+        .ok_or_else(|| CodecError::new("no status line"))?;
     let mut length = 0;
     for line in lines {
         if let Some(value) = field(line, b"content-length:") {
-            length =
-                digits(value).ok_or_else(|| Broken::new("a content-length that is no number"))?;
+            length = digits(value)
+                .ok_or_else(|| CodecError::new("a content-length that is no number"))?;
         } else if field(line, b"transfer-encoding:").is_some() {
-            return Err(Broken::new(
+            return Err(CodecError::new(
                 "a chunked reply; only replies with content-length are read",
             ));
         }
@@ -133,10 +133,10 @@ mod tests {
             HTTP/1.1 429 Too Many\r\ncontent-length: 0\r\n\r\n\
             HTTP/1.1 500 Oops\r\ncontent-length: 2\r\n\r\nno";
         let expected = [
-            Outcome::ALLOWED,
-            Outcome::DENIED,
-            Outcome::DENIED,
-            Outcome::refused("status 500 no"),
+            ReplyOutcome::ALLOWED,
+            ReplyOutcome::DENIED,
+            ReplyOutcome::DENIED,
+            ReplyOutcome::refused("status 500 no"),
         ];
         for split in 0..stream.len() {
             let mut codec = Http1::new(Template::new(Vec::new(), 4), Judge::Json);

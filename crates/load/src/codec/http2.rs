@@ -3,8 +3,8 @@
 //! One call is one HEADERS and its DATA; of replies only frames, messages and the status are read. Deliberately absent:
 //! priorities, push, padding of our own, header blocks that go on in a second frame.
 
-use super::fields::{Field, Reader, blocks};
-use super::{Broken, Codec, Outcome, judge};
+use super::fields::{Field, FieldTable, blocks};
+use super::{Codec, CodecError, ReplyOutcome, judge};
 use crate::call::Judge;
 use crate::random::Draw;
 use crate::template::Template;
@@ -19,7 +19,7 @@ pub(crate) struct Http2 {
 }
 
 struct State {
-    reader: Reader,
+    reader: FieldTable,
     open: Vec<Stream>,
     next_id: u32,
     /// Whether the server has said how it wants to be talked to.
@@ -36,7 +36,7 @@ struct Stream {
     id: u32,
     /// The start of a message whose end has not come.
     partial: Vec<u8>,
-    outcome: Option<Outcome>,
+    outcome: Option<ReplyOutcome>,
     http: Option<u16>,
     grpc: Option<u16>,
 }
@@ -44,7 +44,7 @@ struct Stream {
 impl State {
     fn new() -> Self {
         Self {
-            reader: Reader::default(),
+            reader: FieldTable::default(),
             open: Vec::new(),
             next_id: 1,
             settled: false,
@@ -112,8 +112,8 @@ impl Codec for Http2 {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-        answered: &mut dyn FnMut(u32, Outcome),
-    ) -> Result<usize, Broken> {
+        answered: &mut dyn FnMut(u32, ReplyOutcome),
+    ) -> Result<usize, CodecError> {
         let mut at = 0;
         while let Some((head, payload)) = next_frame(input.get(at..).unwrap_or_default())? {
             at += HEAD_LEN + payload.len();
@@ -144,7 +144,7 @@ impl State {
         payload: &[u8],
         judge: Judge,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Stream>, Broken> {
+    ) -> Result<Option<Stream>, CodecError> {
         match head.kind {
             kind::DATA => self.data(head, payload, judge),
             kind::HEADERS => self.headers(head, payload),
@@ -156,13 +156,15 @@ impl State {
             }
             kind::GOAWAY => {
                 let code = payload.get(4..8).map(number).unwrap_or_default();
-                Err(Broken::new(format!("the server said GOAWAY, code {code}")))
+                Err(CodecError::new(format!(
+                    "the server said GOAWAY, code {code}"
+                )))
             }
             kind::WINDOW_UPDATE if head.id == 0 => {
                 self.window += i64::from(number(payload) & 0x7fff_ffff);
                 Ok(None)
             }
-            kind::CONTINUATION => Err(Broken::new("header fields in more than one frame")),
+            kind::CONTINUATION => Err(CodecError::new("header fields in more than one frame")),
             _ => Ok(None),
         }
     }
@@ -172,7 +174,7 @@ impl State {
         head: &Head,
         payload: &[u8],
         judge: Judge,
-    ) -> Result<Option<Stream>, Broken> {
+    ) -> Result<Option<Stream>, CodecError> {
         self.taken += u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let bytes = unpadded(head, payload)?;
         if let Some(stream) = self.open.iter_mut().find(|stream| stream.id == head.id) {
@@ -181,9 +183,9 @@ impl State {
         Ok(self.close_if(head))
     }
 
-    fn headers(&mut self, head: &Head, payload: &[u8]) -> Result<Option<Stream>, Broken> {
+    fn headers(&mut self, head: &Head, payload: &[u8]) -> Result<Option<Stream>, CodecError> {
         if head.flags & flag::END_HEADERS == 0 {
-            return Err(Broken::new("header fields in more than one frame"));
+            return Err(CodecError::new("header fields in more than one frame"));
         }
         let mut block = unpadded(head, payload)?;
         if head.flags & flag::PRIORITY != 0 {
@@ -204,14 +206,19 @@ impl State {
     fn reset(&mut self, id: u32, payload: &[u8]) -> Option<Stream> {
         let mut stream = self.close(id)?;
         let code = number(payload);
-        stream.outcome = Some(Outcome::refused(format!(
+        stream.outcome = Some(ReplyOutcome::refused(format!(
             "the stream was reset, code {code}"
         )));
         stream.grpc = Some(0);
         Some(stream)
     }
 
-    fn settings(&mut self, head: &Head, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+    fn settings(
+        &mut self,
+        head: &Head,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
         if head.flags & flag::ACK != 0 {
             return Ok(());
         }
@@ -220,7 +227,7 @@ impl State {
             let value = number(value);
             match name {
                 [0, 1] if value < TABLE_MIN => {
-                    return Err(Broken::new("the server remembers no header fields"));
+                    return Err(CodecError::new("the server remembers no header fields"));
                 }
                 [0, 3] => self.streams_max = usize::try_from(value).unwrap_or(usize::MAX).max(1),
                 _ => {}
@@ -261,12 +268,12 @@ impl Stream {
         }
     }
 
-    fn verdict(self) -> Outcome {
+    fn verdict(self) -> ReplyOutcome {
         match (self.http, self.grpc) {
-            (Some(status), _) if status != 200 => Outcome::refused(format!("status {status}")),
-            (_, Some(0)) => self.outcome.unwrap_or_else(Outcome::no_verdict),
-            (_, Some(code)) => Outcome::refused(format!("grpc-status {code}")),
-            (_, None) => Outcome::refused("no grpc-status"),
+            (Some(status), _) if status != 200 => ReplyOutcome::refused(format!("status {status}")),
+            (_, Some(0)) => self.outcome.unwrap_or_else(ReplyOutcome::no_verdict),
+            (_, Some(code)) => ReplyOutcome::refused(format!("grpc-status {code}")),
+            (_, None) => ReplyOutcome::refused("no grpc-status"),
         }
     }
 }
@@ -283,7 +290,7 @@ struct Head {
     id: u32,
 }
 
-fn next_frame(input: &[u8]) -> Result<Option<(Head, &[u8])>, Broken> {
+fn next_frame(input: &[u8]) -> Result<Option<(Head, &[u8])>, CodecError> {
     let Some((head, rest)) = input.split_at_checked(HEAD_LEN) else {
         return Ok(None);
     };
@@ -292,7 +299,7 @@ fn next_frame(input: &[u8]) -> Result<Option<(Head, &[u8])>, Broken> {
         .iter()
         .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     if length > FRAME_MAX {
-        return Err(Broken::new(
+        return Err(CodecError::new(
             "a frame that is too large, or no HTTP/2 at all",
         ));
     }
@@ -304,7 +311,7 @@ fn next_frame(input: &[u8]) -> Result<Option<(Head, &[u8])>, Broken> {
     Ok(rest.get(..length).map(|payload| (head, payload)))
 }
 
-fn unpadded<'a>(head: &Head, payload: &'a [u8]) -> Result<&'a [u8], Broken> {
+fn unpadded<'a>(head: &Head, payload: &'a [u8]) -> Result<&'a [u8], CodecError> {
     if head.flags & flag::PADDED == 0 {
         return Ok(payload);
     }
@@ -314,7 +321,7 @@ fn unpadded<'a>(head: &Head, payload: &'a [u8]) -> Result<&'a [u8], Broken> {
             .checked_sub(usize::from(*pad))
             .and_then(|to| rest.get(..to))
     });
-    inner.ok_or_else(|| Broken::new("more padding than frame"))
+    inner.ok_or_else(|| CodecError::new("more padding than frame"))
 }
 
 /// The first four bytes as a number.
@@ -427,9 +434,9 @@ mod tests {
             stream.extend(bytes);
         }
         let expected = [
-            (5, Outcome::ALLOWED),
-            (1, Outcome::DENIED),
-            (3, Outcome::refused("grpc-status 8")),
+            (5, ReplyOutcome::ALLOWED),
+            (1, ReplyOutcome::DENIED),
+            (3, ReplyOutcome::refused("grpc-status 8")),
         ];
         for split in greeting..stream.len() {
             let (mut codec, mut out) = (codec(), Vec::new());

@@ -4,11 +4,11 @@
 
 use tollgate_kit::Reader;
 
-use super::Outcome;
+use super::ReplyOutcome;
 use crate::call::Judge;
 
 /// Counts `"allowed":true` and `"allowed":false`.
-pub(super) fn json(body: &[u8]) -> Outcome {
+pub(super) fn json(body: &[u8]) -> ReplyOutcome {
     let (mut allowed, mut denied) = (0, 0);
     for at in memchr::memmem::find_iter(body, ALLOWED) {
         let rest = body
@@ -28,17 +28,17 @@ pub(super) fn json(body: &[u8]) -> Outcome {
 const ALLOWED: &[u8] = b"\"allowed\"";
 
 /// Judges a protobuf message.
-pub(super) fn message(judge: Judge, body: &[u8]) -> Outcome {
+pub(super) fn message(judge: Judge, body: &[u8]) -> ReplyOutcome {
     match judge {
         Judge::Rls => rls(body),
         Judge::Gubernator => gubernator(body),
-        Judge::Throttle => Outcome::of(varint_of(body, 1) == Some(1)),
-        Judge::Any | Judge::Zero | Judge::NotZero | Judge::Json => Outcome::ALLOWED,
+        Judge::Throttle => ReplyOutcome::of(varint_of(body, 1) == Some(1)),
+        Judge::Any | Judge::Zero | Judge::NotZero | Judge::Json => ReplyOutcome::ALLOWED,
     }
 }
 
 /// Every descriptor has a status; a server that gives none has an overall code.
-fn rls(body: &[u8]) -> Outcome {
+fn rls(body: &[u8]) -> ReplyOutcome {
     let (mut allowed, mut denied) = (0, 0);
     for (tag, value) in Fields(Reader(body)) {
         if let (2, Value::Bytes(status)) = (tag, value) {
@@ -49,14 +49,14 @@ fn rls(body: &[u8]) -> Outcome {
         }
     }
     match (allowed + denied, varint_of(body, 1)) {
-        (0, Some(code)) => Outcome::of(code != OVER_LIMIT),
+        (0, Some(code)) => ReplyOutcome::of(code != OVER_LIMIT),
         _ => counted(allowed, denied),
     }
 }
 
 const OVER_LIMIT: u64 = 2;
 
-fn gubernator(body: &[u8]) -> Outcome {
+fn gubernator(body: &[u8]) -> ReplyOutcome {
     let (mut allowed, mut denied) = (0, 0);
     for (tag, value) in Fields(Reader(body)) {
         let (1, Value::Bytes(response)) = (tag, value) else {
@@ -64,7 +64,7 @@ fn gubernator(body: &[u8]) -> Outcome {
         };
         let error = Fields(Reader(response)).find(|(tag, _)| *tag == GUBERNATOR_ERROR);
         if let Some((_, Value::Bytes(text))) = error {
-            return Outcome::refused(String::from_utf8_lossy(text));
+            return ReplyOutcome::refused(String::from_utf8_lossy(text));
         }
         if varint_of(response, 1) == Some(1) {
             denied += 1;
@@ -77,11 +77,11 @@ fn gubernator(body: &[u8]) -> Outcome {
 
 const GUBERNATOR_ERROR: u64 = 5;
 
-fn counted(allowed: u32, denied: u32) -> Outcome {
+fn counted(allowed: u32, denied: u32) -> ReplyOutcome {
     if allowed + denied == 0 {
-        return Outcome::no_verdict();
+        return ReplyOutcome::no_verdict();
     }
-    Outcome {
+    ReplyOutcome {
         allowed,
         denied,
         error: None,
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    fn of(allowed: u32, denied: u32) -> Outcome {
+    fn of(allowed: u32, denied: u32) -> ReplyOutcome {
         counted(allowed, denied)
     }
 
@@ -142,7 +142,7 @@ mod tests {
             json(br#"[{"allowed":true},{"allowed": false},{"allowed":true}]"#),
             of(2, 1)
         );
-        assert_eq!(json(b"{}"), Outcome::no_verdict());
+        assert_eq!(json(b"{}"), ReplyOutcome::no_verdict());
     }
 
     #[test]
@@ -161,9 +161,9 @@ mod tests {
         response.statuses.clear();
         assert_eq!(
             message(Judge::Rls, &response.encode_to_vec()),
-            Outcome::DENIED
+            ReplyOutcome::DENIED
         );
-        assert_eq!(message(Judge::Rls, &[]), Outcome::no_verdict());
+        assert_eq!(message(Judge::Rls, &[]), ReplyOutcome::no_verdict());
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let bad = responses(vec![response(0, "no name")]);
         assert_eq!(
             message(Judge::Gubernator, &bad),
-            Outcome::refused("no name")
+            ReplyOutcome::refused("no name")
         );
     }
 
@@ -193,12 +193,12 @@ mod tests {
         };
         assert_eq!(
             message(Judge::Throttle, &response.encode_to_vec()),
-            Outcome::ALLOWED
+            ReplyOutcome::ALLOWED
         );
         response.allowed = false;
         assert_eq!(
             message(Judge::Throttle, &response.encode_to_vec()),
-            Outcome::DENIED
+            ReplyOutcome::DENIED
         );
     }
 }

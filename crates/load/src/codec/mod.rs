@@ -18,13 +18,13 @@ pub(crate) use resp::Resp;
 
 /// What one reply said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct ReplyOutcome {
     pub(crate) allowed: u32,
     pub(crate) denied: u32,
     pub(crate) error: Option<(ErrorKind, String)>,
 }
 
-impl Outcome {
+impl ReplyOutcome {
     pub(crate) const ALLOWED: Self = Self {
         allowed: 1,
         denied: 0,
@@ -57,9 +57,9 @@ impl Outcome {
 
 /// Why nothing more can be read from a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Broken(pub(crate) String);
+pub(crate) struct CodecError(pub(crate) String);
 
-impl Broken {
+impl CodecError {
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -78,9 +78,9 @@ impl InOrder {
         self.asked.wrapping_sub(1)
     }
 
-    fn answer(&mut self) -> Result<u32, Broken> {
+    fn answer(&mut self) -> Result<u32, CodecError> {
         if self.answered == self.asked {
-            return Err(Broken::new("a reply that nobody asked for"));
+            return Err(CodecError::new("a reply that nobody asked for"));
         }
         self.answered = self.answered.wrapping_add(1);
         Ok(self.answered.wrapping_sub(1))
@@ -101,6 +101,6 @@ pub(crate) trait Codec {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-        answered: &mut dyn FnMut(u32, Outcome),
-    ) -> Result<usize, Broken>;
+        answered: &mut dyn FnMut(u32, ReplyOutcome),
+    ) -> Result<usize, CodecError>;
 }

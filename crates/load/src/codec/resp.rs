@@ -1,6 +1,6 @@
 //! Replies of RESP servers, in the order of the requests.
 
-use super::{Broken, Codec, InOrder, Outcome};
+use super::{Codec, CodecError, InOrder, ReplyOutcome};
 use crate::call::Judge;
 use crate::random::Draw;
 use crate::template::Template;
@@ -45,14 +45,14 @@ impl Codec for Resp {
         &mut self,
         input: &[u8],
         _out: &mut Vec<u8>,
-        answered: &mut dyn FnMut(u32, Outcome),
-    ) -> Result<usize, Broken> {
+        answered: &mut dyn FnMut(u32, ReplyOutcome),
+    ) -> Result<usize, CodecError> {
         let mut at = 0;
         while let Some(reply) = whole(input, at)? {
             if self.skip > 0 {
                 self.skip -= 1;
                 if let Some(error) = reply.error {
-                    return Err(Broken::new(String::from_utf8_lossy(error)));
+                    return Err(CodecError::new(String::from_utf8_lossy(error)));
                 }
             } else {
                 answered(self.tickets.answer()?, verdict(self.judge, &reply));
@@ -71,20 +71,20 @@ struct Reply<'a> {
     integer: Option<i64>,
 }
 
-fn verdict(judge: Judge, reply: &Reply<'_>) -> Outcome {
+fn verdict(judge: Judge, reply: &Reply<'_>) -> ReplyOutcome {
     if let Some(error) = reply.error {
-        return Outcome::refused(String::from_utf8_lossy(error));
+        return ReplyOutcome::refused(String::from_utf8_lossy(error));
     }
     match (judge, reply.integer) {
-        (Judge::Zero, Some(integer)) => Outcome::of(integer == 0),
-        (Judge::NotZero, Some(integer)) => Outcome::of(integer != 0),
-        (Judge::Any, _) => Outcome::ALLOWED,
-        _ => Outcome::no_verdict(),
+        (Judge::Zero, Some(integer)) => ReplyOutcome::of(integer == 0),
+        (Judge::NotZero, Some(integer)) => ReplyOutcome::of(integer != 0),
+        (Judge::Any, _) => ReplyOutcome::ALLOWED,
+        _ => ReplyOutcome::no_verdict(),
     }
 }
 
 /// Finds the end of the reply that starts at `start`; none if it is not whole.
-fn whole(input: &[u8], start: usize) -> Result<Option<Reply<'_>>, Broken> {
+fn whole(input: &[u8], start: usize) -> Result<Option<Reply<'_>>, CodecError> {
     let mut reply = Reply {
         end: start,
         error: None,
@@ -99,7 +99,7 @@ fn whole(input: &[u8], start: usize) -> Result<Option<Reply<'_>>, Broken> {
         reply.end += line.len() + 2;
         let (kind, rest) = line
             .split_first()
-            .ok_or_else(|| Broken::new("an empty line"))?;
+            .ok_or_else(|| CodecError::new("an empty line"))?;
         match kind {
             b'+' | b'_' | b'#' | b',' | b'(' => {}
             b'-' => reply.error = reply.error.or(Some(rest)),
@@ -107,49 +107,49 @@ fn whole(input: &[u8], start: usize) -> Result<Option<Reply<'_>>, Broken> {
             b'$' | b'=' | b'!' => {
                 let length = number(rest)?;
                 if length >= 0 {
-                    let length =
-                        usize::try_from(length).map_err(|_| Broken::new("a length too large"))?;
+                    let length = usize::try_from(length)
+                        .map_err(|_| CodecError::new("a length too large"))?;
                     reply.end = reply.end.saturating_add(length + 2);
                 }
             }
             b'*' | b'~' | b'>' => values_left += u64::try_from(number(rest)?).unwrap_or(0),
             b'%' => values_left += 2 * u64::try_from(number(rest)?).unwrap_or(0),
             _ => {
-                return Err(Broken::new(format!(
+                return Err(CodecError::new(format!(
                     "a reply starts with {:?}",
                     char::from(*kind)
                 )));
             }
         }
         if values_left > VALUES_MAX {
-            return Err(Broken::new("a reply with too many values"));
+            return Err(CodecError::new("a reply with too many values"));
         }
     }
     Ok((reply.end <= input.len()).then_some(reply))
 }
 
-fn line(input: &[u8], start: usize) -> Result<Option<&[u8]>, Broken> {
+fn line(input: &[u8], start: usize) -> Result<Option<&[u8]>, CodecError> {
     let Some(rest) = input.get(start..) else {
         return Ok(None);
     };
     match memchr::memchr(b'\n', rest) {
-        None if rest.len() > LINE_MAX => Err(Broken::new("a line that does not end")),
+        None if rest.len() > LINE_MAX => Err(CodecError::new("a line that does not end")),
         None => Ok(None),
         Some(end) => {
             let line = rest.get(..end).unwrap_or_default();
             let line = line.strip_suffix(b"\r");
             line.map(Some)
-                .ok_or_else(|| Broken::new("a line that ends without CR"))
+                .ok_or_else(|| CodecError::new("a line that ends without CR"))
         }
     }
 }
 
-fn number(digits: &[u8]) -> Result<i64, Broken> {
+fn number(digits: &[u8]) -> Result<i64, CodecError> {
     let (sign, digits) = match digits.split_first() {
         Some((b'-', rest)) => (-1, rest),
         _ => (1, digits),
     };
-    let broken = || Broken::new("a number that is none");
+    let broken = || CodecError::new("a number that is none");
     if digits.is_empty() {
         return Err(broken());
     }
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    fn read(codec: &mut Resp, input: &[u8]) -> (usize, Vec<(u32, Outcome)>) {
+    fn read(codec: &mut Resp, input: &[u8]) -> (usize, Vec<(u32, ReplyOutcome)>) {
         let mut outcomes = Vec::new();
         let mut answered = |ticket, outcome| outcomes.push((ticket, outcome));
         let used = codec.read(input, &mut Vec::new(), &mut answered).unwrap();
@@ -202,10 +202,10 @@ mod tests {
             assert_eq!(
                 verdicts,
                 [
-                    Outcome::ALLOWED,
-                    Outcome::DENIED,
-                    Outcome::refused("ERR no"),
-                    Outcome::no_verdict()
+                    ReplyOutcome::ALLOWED,
+                    ReplyOutcome::DENIED,
+                    ReplyOutcome::refused("ERR no"),
+                    ReplyOutcome::no_verdict()
                 ],
                 "split at {split}"
             );
@@ -219,7 +219,7 @@ mod tests {
         let input = b"*4\r\n$7\r\nallowed\r\n:1\r\n$6\r\npolicy\r\n$-1\r\n";
         assert_eq!(
             read(&mut codec, input),
-            (input.len(), vec![(0, Outcome::ALLOWED)])
+            (input.len(), vec![(0, ReplyOutcome::ALLOWED)])
         );
     }
 
@@ -232,7 +232,7 @@ mod tests {
         ask(&mut codec, 1);
         assert_eq!(
             read(&mut codec, b"+OK\r\n+PONG\r\n").1,
-            [(0, Outcome::ALLOWED)]
+            [(0, ReplyOutcome::ALLOWED)]
         );
     }
 

@@ -8,13 +8,13 @@ use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
 
 use super::DIAL_PATIENCE;
-use super::record::{Flight, Record};
+use super::record::{DriveRecord, Flight};
 use crate::address::{Dialled, Resolved};
-use crate::codec::{Broken, Codec};
+use crate::codec::{Codec, CodecError};
 use crate::random::Draw;
 
 /// A connection of a thread.
-pub(crate) struct Connection<C> {
+pub(crate) struct LoadConnection<C> {
     codec: C,
     stream: Socket,
     flights: VecDeque<Flight>,
@@ -30,8 +30,8 @@ pub(crate) enum Lost {
     Malformed(String),
 }
 
-impl From<Broken> for Lost {
-    fn from(broken: Broken) -> Self {
+impl From<CodecError> for Lost {
+    fn from(broken: CodecError) -> Self {
         Self::Malformed(broken.0)
     }
 }
@@ -42,7 +42,7 @@ impl From<io::Error> for Lost {
     }
 }
 
-impl<C: Codec> Connection<C> {
+impl<C: Codec> LoadConnection<C> {
     /// Dials, and greets the server.
     pub(crate) fn open(
         mut codec: C,
@@ -117,7 +117,11 @@ impl<C: Codec> Connection<C> {
     }
 
     /// Reads all that came, and records the replies; `now` is asked once for each piece.
-    pub(crate) fn read(&mut self, record: &mut Record, now: impl Fn() -> u64) -> Result<(), Lost> {
+    pub(crate) fn read(
+        &mut self,
+        record: &mut DriveRecord,
+        now: impl Fn() -> u64,
+    ) -> Result<(), Lost> {
         loop {
             let free = self.input.get_mut(self.filled..).unwrap_or_default();
             let room = free.len();
@@ -137,7 +141,7 @@ impl<C: Codec> Connection<C> {
         }
     }
 
-    fn take(&mut self, record: &mut Record, now: u64) -> Result<(), Lost> {
+    fn take(&mut self, record: &mut DriveRecord, now: u64) -> Result<(), Lost> {
         let flights = &mut self.flights;
         let mut answered = |ticket, outcome| {
             let at = flights.iter().position(|flight| flight.ticket == ticket);

@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::address::{Address, Resolved};
+use crate::address::{Resolved, ServerAddress};
 use crate::call::{self, Call, CallError, Prepared, Protocol};
 use crate::codec::{Http1, Http2, Resp};
-use crate::plan::{Pace, Plan};
-use crate::report::{Latency, Report};
+use crate::plan::{LoadPlan, Pace};
+use crate::report::{Latency, LoadReport};
 
-use record::{Record, Span};
+use record::{CountedSpan, DriveRecord};
 pub(crate) use timer::Timer;
-use worker::{Share, Worker};
+use worker::{DriveWorker, ThreadShare};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +62,20 @@ impl std::error::Error for LoadError {}
 
 /// What threads tell while they run.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct DriveProgress {
     pub(crate) decisions: AtomicU64,
     pub(crate) errors: AtomicU64,
 }
 
 /// A server's address. Whether anybody is there is known before threads start.
-fn reached(server: &Address) -> Result<Resolved, LoadError> {
+fn reached(server: &ServerAddress) -> Result<Resolved, LoadError> {
     let server = server.resolve().map_err(LoadError::Connect)?;
     drop(server.dial(DIAL_PATIENCE).map_err(LoadError::Connect)?);
     Ok(server)
 }
 
 /// Runs a plan to its end. `progress` is told once a second.
-pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, LoadError> {
+pub fn run(plan: &LoadPlan, mut progress: impl FnMut(Progress)) -> Result<LoadReport, LoadError> {
     let server = reached(&plan.server)?;
     let others = plan.others.iter().map(reached);
     let servers: Arc<[Resolved]> = std::iter::once(Ok(server.clone()))
@@ -88,13 +88,13 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
         _ => None,
     };
     let prepared = call::prepare(plan, sha.as_deref()).map_err(LoadError::Call)?;
-    let told = Arc::new(Told::default());
-    let span = Span::new(plan);
+    let told = Arc::new(DriveProgress::default());
+    let span = CountedSpan::new(plan);
     let threads = plan.threads.clamp(1, plan.connections.max(1));
     let start = Instant::now();
     let mut handles = Vec::new();
     for at in 0..threads {
-        let share = Share {
+        let share = ThreadShare {
             servers: Arc::clone(&servers),
             at,
             of: threads,
@@ -107,7 +107,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
         handles.push(builder.spawn(work).map_err(LoadError::System)?);
     }
     watch(&handles, plan, start, &told, &mut progress);
-    let mut record = Record::new(plan);
+    let mut record = DriveRecord::new(plan);
     for handle in handles {
         let done = handle.join();
         let done = done.unwrap_or_else(|_| Err(io::Error::other("a load thread panicked")));
@@ -117,22 +117,28 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(Progress)) -> Result<Report, Lo
 }
 
 /// One thread's part, by protocol.
-fn work(plan: &Plan, prepared: Prepared, share: Share, told: &Told) -> io::Result<Record> {
+fn work(
+    plan: &LoadPlan,
+    prepared: Prepared,
+    share: ThreadShare,
+    told: &DriveProgress,
+) -> io::Result<DriveRecord> {
     let Prepared {
         protocol,
         template,
         judge,
     } = prepared;
     match protocol {
-        Protocol::Resp { greeting, replies } => Worker::new(plan, share, || {
+        Protocol::Resp { greeting, replies } => DriveWorker::new(plan, share, || {
             Resp::new(template.clone(), judge, (greeting.clone(), replies))
         })?
         .run(told),
         Protocol::Http1 => {
-            Worker::new(plan, share, || Http1::new(template.clone(), judge))?.run(told)
+            DriveWorker::new(plan, share, || Http1::new(template.clone(), judge))?.run(told)
         }
         Protocol::Http2 { fields } => {
-            Worker::new(plan, share, || Http2::new(template.clone(), judge, &fields))?.run(told)
+            DriveWorker::new(plan, share, || Http2::new(template.clone(), judge, &fields))?
+                .run(told)
         }
     }
 }
@@ -140,9 +146,9 @@ fn work(plan: &Plan, prepared: Prepared, share: Share, told: &Told) -> io::Resul
 /// Tells progress until all threads are done.
 fn watch<T>(
     handles: &[thread::JoinHandle<T>],
-    plan: &Plan,
+    plan: &LoadPlan,
     start: Instant,
-    told: &Told,
+    told: &DriveProgress,
     progress: &mut impl FnMut(Progress),
 ) {
     let (mut before, mut next) = (0, Duration::from_secs(1));
@@ -164,8 +170,8 @@ fn watch<T>(
     }
 }
 
-fn report(plan: &Plan, record: Record) -> Report {
-    Report {
+fn report(plan: &LoadPlan, record: DriveRecord) -> LoadReport {
+    LoadReport {
         seconds: plan.duration.as_secs_f64(),
         replies: record.replies,
         decisions: record.allowed + record.denied,

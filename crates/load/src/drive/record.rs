@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::codec::Outcome;
+use crate::codec::ReplyOutcome;
 use crate::errors::Errors;
-use crate::plan::Plan;
+use crate::plan::LoadPlan;
 use crate::report::{Decisions, NS_MAX, histogram};
 
 /// Which part of a run counts, in nanoseconds from its start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct CountedSpan {
     /// The end of the warm-up.
     pub(crate) from: u64,
     /// The last request is sent before this.
@@ -20,8 +20,8 @@ pub(crate) struct Span {
     pub(crate) give_up: u64,
 }
 
-impl Span {
-    pub(crate) fn new(plan: &Plan) -> Self {
+impl CountedSpan {
+    pub(crate) fn new(plan: &LoadPlan) -> Self {
         let from = ns(plan.warm_up);
         let to = from.saturating_add(ns(plan.duration));
         Self {
@@ -51,8 +51,8 @@ pub(crate) struct Flight {
 }
 
 /// What one thread saw.
-pub(crate) struct Record {
-    span: Span,
+pub(crate) struct DriveRecord {
+    span: CountedSpan,
     pub(crate) latency: Histogram<u64>,
     pub(crate) service: Histogram<u64>,
     /// Latencies by marks: what was due up to each, and the rest.
@@ -65,12 +65,12 @@ pub(crate) struct Record {
     pub(crate) whole: Decisions,
 }
 
-impl Record {
-    pub(crate) fn new(plan: &Plan) -> Self {
+impl DriveRecord {
+    pub(crate) fn new(plan: &LoadPlan) -> Self {
         let mut ends: Vec<u64> = plan.marks.iter().map(|mark| ns(*mark)).collect();
         ends.extend((!ends.is_empty()).then_some(u64::MAX));
         Self {
-            span: Span::new(plan),
+            span: CountedSpan::new(plan),
             parts: ends.into_iter().map(|end| (end, histogram())).collect(),
             latency: histogram(),
             service: histogram(),
@@ -83,7 +83,7 @@ impl Record {
     }
 
     /// A reply came.
-    pub(crate) fn answered(&mut self, flight: Flight, now: u64, outcome: Outcome) {
+    pub(crate) fn answered(&mut self, flight: Flight, now: u64, outcome: ReplyOutcome) {
         if let Some((kind, example)) = outcome.error {
             self.errors.add(kind, 1, || example);
             return;

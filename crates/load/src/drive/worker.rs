@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use mio::{Events, Poll, Token};
 
-use super::Told;
-use super::connection::{Connection, Lost};
-use super::record::{Flight, Record, Span};
+use super::DriveProgress;
+use super::connection::{LoadConnection, Lost};
+use super::record::{CountedSpan, DriveRecord, Flight};
 use super::timer::Timer;
 use crate::address::Resolved;
 use crate::codec::Codec;
 use crate::errors::ErrorKind;
-use crate::plan::{Pace, Plan};
+use crate::plan::{LoadPlan, Pace};
 use crate::random::Draw;
 use crate::schedule::Schedule;
 
 /// What a thread is to do, among others.
-pub(crate) struct Share {
+pub(crate) struct ThreadShare {
     /// One or more; connections go to them in turn.
     pub(crate) servers: Arc<[Resolved]>,
     /// Which thread this is.
@@ -28,10 +28,10 @@ pub(crate) struct Share {
     pub(crate) of: usize,
     /// When the run started.
     pub(crate) start: Instant,
-    pub(crate) span: Span,
+    pub(crate) span: CountedSpan,
 }
 
-impl Share {
+impl ThreadShare {
     /// The server of one of the thread's connections.
     fn server(&self, connection: usize) -> io::Result<&Resolved> {
         let number = self.at + connection * self.of;
@@ -41,11 +41,11 @@ impl Share {
 }
 
 /// One thread of a run.
-pub(crate) struct Worker<C> {
-    share: Share,
+pub(crate) struct DriveWorker<C> {
+    share: ThreadShare,
     poll: Poll,
     timer: Timer,
-    connections: Vec<Connection<C>>,
+    connections: Vec<LoadConnection<C>>,
     /// Connections that could not be opened again, and when to try next.
     down: Vec<(usize, u64)>,
     /// Which connection an open loop asks next.
@@ -55,14 +55,18 @@ pub(crate) struct Worker<C> {
     depth: usize,
     schedule: Option<Schedule>,
     draw: Draw,
-    record: Record,
+    record: DriveRecord,
     /// Decisions and errors that were told as progress.
     told: (u64, u64),
 }
 
-impl<C: Codec> Worker<C> {
+impl<C: Codec> DriveWorker<C> {
     /// Opens the thread's share of the connections.
-    pub(crate) fn new(plan: &Plan, share: Share, codec: impl Fn() -> C) -> io::Result<Self> {
+    pub(crate) fn new(
+        plan: &LoadPlan,
+        share: ThreadShare,
+        codec: impl Fn() -> C,
+    ) -> io::Result<Self> {
         let poll = Poll::new()?;
         let timer = Timer::new(poll.registry(), TIMER)?;
         let count = plan.connections.max(1);
@@ -70,7 +74,7 @@ impl<C: Codec> Worker<C> {
         let mut connections = Vec::with_capacity(own);
         for at in 0..own {
             let server = share.server(at)?;
-            connections.push(Connection::open(
+            connections.push(LoadConnection::open(
                 codec(),
                 server,
                 poll.registry(),
@@ -88,14 +92,14 @@ impl<C: Codec> Worker<C> {
             depth: plan.depth.max(1),
             schedule: schedule(plan, at, of),
             draw: Draw::new((plan.keys.count, plan.keys.distribution), plan.seed, at, of),
-            record: Record::new(plan),
+            record: DriveRecord::new(plan),
             told: (0, 0),
             share,
         })
     }
 
     /// Asks until the run is over, and waits for what is under way.
-    pub(crate) fn run(mut self, told: &Told) -> io::Result<Record> {
+    pub(crate) fn run(mut self, told: &DriveProgress) -> io::Result<DriveRecord> {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let span = self.share.span;
         for at in 0..self.connections.len() {
@@ -295,7 +299,7 @@ impl<C: Codec> Worker<C> {
     }
 
     /// Adds what is new since it was last told.
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, told: &DriveProgress) {
         let new = (self.record.whole.total(), self.record.errors.total());
         told.decisions
             .fetch_add(new.0 - self.told.0, Ordering::Relaxed);
@@ -323,7 +327,7 @@ impl<C: Codec> Worker<C> {
     }
 }
 
-fn schedule(plan: &Plan, at: u64, of: u64) -> Option<Schedule> {
+fn schedule(plan: &LoadPlan, at: u64, of: u64) -> Option<Schedule> {
     let Pace::Open { rate, arrivals } = plan.pace else {
         return None;
     };

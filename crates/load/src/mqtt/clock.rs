@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::plan::Timing;
 
 /// Shared by all threads of a run.
-pub(crate) struct Shared {
+pub(crate) struct RunShared {
     base: Instant,
     timing: Timing,
     /// When publishing begins; `NEVER` until everybody is connected.
@@ -17,12 +17,12 @@ pub(crate) struct Shared {
     /// Threads whose connections are up, and threads that have nothing under way any more.
     pub(crate) ready: AtomicUsize,
     pub(crate) done: AtomicUsize,
-    pub(crate) told: Told,
+    pub(crate) told: PublishProgress,
 }
 
 /// What is told while a run goes on, warm-up included.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct PublishProgress {
     pub(crate) connected: AtomicU64,
     pub(crate) sent: AtomicU64,
     pub(crate) refused: AtomicU64,
@@ -30,7 +30,7 @@ pub(crate) struct Told {
     pub(crate) errors: AtomicU64,
 }
 
-impl Told {
+impl PublishProgress {
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         counter.fetch_add(count, Ordering::Relaxed);
     }
@@ -38,7 +38,7 @@ impl Told {
 
 /// Which part of a run counts, in nanoseconds of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct RunSpan {
     pub(crate) begin: u64,
     /// The end of the warm-up.
     pub(crate) from: u64,
@@ -48,13 +48,13 @@ pub(crate) struct Span {
     pub(crate) give_up: u64,
 }
 
-impl Span {
+impl RunSpan {
     pub(crate) fn has(&self, due: u64) -> bool {
         (self.from..self.to).contains(&due)
     }
 }
 
-impl Shared {
+impl RunShared {
     pub(crate) fn new(timing: Timing, run: u32) -> Self {
         Self {
             base: Instant::now(),
@@ -64,7 +64,7 @@ impl Shared {
             run,
             ready: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
-            told: Told::default(),
+            told: PublishProgress::default(),
         }
     }
 
@@ -79,7 +79,7 @@ impl Shared {
     }
 
     /// Known once publishing is to begin.
-    pub(crate) fn span(&self) -> Option<Span> {
+    pub(crate) fn span(&self) -> Option<RunSpan> {
         let begin = self.begin.load(Ordering::Acquire);
         if begin == NEVER {
             return None;
@@ -87,7 +87,7 @@ impl Shared {
         let from = begin.saturating_add(ns(self.timing.warm_up));
         let to = from.saturating_add(ns(self.timing.duration));
         let give_up = to.saturating_add(ns(self.timing.patience));
-        Some(Span {
+        Some(RunSpan {
             begin,
             from,
             to,

@@ -63,7 +63,7 @@ impl fmt::Display for Lost {
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ConnectionState {
     Down,
     /// Dialled, CONNECT sent or on its way.
     Greeting,
@@ -73,9 +73,9 @@ pub(crate) enum State {
 }
 
 /// A connection.
-pub(crate) struct Link {
+pub(crate) struct MqttConnection {
     stream: Option<TcpStream>,
-    pub(crate) state: State,
+    pub(crate) state: ConnectionState,
     pub(crate) out: Vec<u8>,
     written: usize,
     /// The front of a packet that has not arrived whole.
@@ -85,11 +85,11 @@ pub(crate) struct Link {
     pub(crate) spoke: u64,
 }
 
-impl Link {
+impl MqttConnection {
     pub(crate) const fn new() -> Self {
         Self {
             stream: None,
-            state: State::Down,
+            state: ConnectionState::Down,
             out: Vec::new(),
             written: 0,
             rest: Vec::new(),
@@ -112,7 +112,7 @@ impl Link {
         let both = Interest::READABLE | Interest::WRITABLE;
         registry.register(&mut stream, token, both).map_err(lost)?;
         self.stream = Some(stream);
-        self.state = State::Greeting;
+        self.state = ConnectionState::Greeting;
         self.out.clear();
         self.rest.clear();
         self.written = 0;
@@ -160,7 +160,7 @@ impl Link {
 
     fn failed(&self, error: &std::io::Error) -> Lost {
         match self.state {
-            State::Greeting if error.kind() == Io::ConnectionRefused => {
+            ConnectionState::Greeting if error.kind() == Io::ConnectionRefused => {
                 Lost::Connect(error.to_string())
             }
             _ => Lost::Closed(error.to_string()),

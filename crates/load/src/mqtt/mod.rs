@@ -28,18 +28,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tollgate_mqtt::{Qos, Version};
 
-use crate::address::{Address, Resolved};
-use clock::Shared;
+use crate::address::{Resolved, ServerAddress};
+use clock::RunShared;
 pub use plan::{
-    Assign, Groups, Login, Messages, MqttPace, MqttPlan, SIZE_MIN, Timing, TopicError,
-    TopicTemplate, Watch,
+    Assign, Groups, Login, Messages, MqttPace, MqttPlan, SIZE_MIN, SubscriberPlan, Timing,
+    TopicError, TopicTemplate,
 };
-use record::Record;
-pub use report::{Counts, MqttReport, TargetReport};
+use record::PublisherRecord;
+pub use report::{MessageCounts, MqttReport, TargetReport};
 pub use say::MqttError;
 use subscriber::Subscribers;
-use tally::Tally;
-use worker::{Share, Worker};
+use tally::ArrivalTally;
+use worker::{PublishWorker, PublisherShare};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub fn run_mqtt(
         .map(resolved)
         .collect::<Result<_, _>>()?;
     let plan = Arc::new(plan.clone());
-    let shared = Arc::new(Shared::new(plan.timing, run_number()));
+    let shared = Arc::new(RunShared::new(plan.timing, run_number()));
     let groups = plan.publishers.div_ceil(plan.groups.size.max(1));
     let most = groups.max(plan.idle).max(1);
     let threads = u32::try_from(plan.threads)
@@ -95,12 +95,12 @@ pub fn run_mqtt(
         .clamp(1, most);
     let mut workers = Vec::new();
     for at in 0..threads {
-        let share = Share {
+        let share = PublisherShare {
             at,
             of: threads,
             targets: Arc::clone(&targets),
         };
-        let worker = Worker::new(&plan, share, &shared)?;
+        let worker = PublishWorker::new(&plan, share, &shared)?;
         workers.push(spawn(format!("mqtt-{at}"), &shared, || worker.run())?);
     }
     let subscribers = if watched.is_empty() {
@@ -142,7 +142,7 @@ fn judge(plan: &MqttPlan) -> Result<(), MqttError> {
     Ok(())
 }
 
-fn resolved(address: &Address) -> Result<SocketAddr, MqttError> {
+fn resolved(address: &ServerAddress) -> Result<SocketAddr, MqttError> {
     let found = address.resolve().map_err(|error| MqttError::Connect {
         address: address.to_string(),
         error: error.to_string(),
@@ -166,7 +166,7 @@ fn run_number() -> u32 {
 /// A thread that, when it fails, stops the others.
 fn spawn<T: Send + 'static>(
     name: String,
-    shared: &Arc<Shared>,
+    shared: &Arc<RunShared>,
     work: impl FnOnce() -> Result<T, MqttError> + Send + 'static,
 ) -> Result<JoinHandle<Result<T, MqttError>>, MqttError> {
     let stopped = Arc::clone(shared);
@@ -186,7 +186,7 @@ fn spawn<T: Send + 'static>(
 
 /// Starts the run when everybody is there, tells progress, and returns when all is over.
 fn watch(
-    shared: &Shared,
+    shared: &RunShared,
     workers: usize,
     all: usize,
     is_watched: bool,
@@ -224,7 +224,7 @@ fn watch(
     }
 }
 
-fn phase(shared: &Shared, now: u64) -> MqttPhase {
+fn phase(shared: &RunShared, now: u64) -> MqttPhase {
     let Some(span) = shared.span() else {
         return MqttPhase::Connecting;
     };
@@ -240,14 +240,14 @@ type Thread<T> = JoinHandle<Result<T, MqttError>>;
 
 /// What all threads saw, or the first thing that kept one of them from it.
 fn gather(
-    workers: Vec<Thread<Record>>,
-    subscribers: Option<Thread<(Tally, Record)>>,
+    workers: Vec<Thread<PublisherRecord>>,
+    subscribers: Option<Thread<(ArrivalTally, PublisherRecord)>>,
     targets: usize,
-) -> Result<(Record, Option<Tally>), MqttError> {
+) -> Result<(PublisherRecord, Option<ArrivalTally>), MqttError> {
     let panicked = || MqttError::System("a thread of the generator panicked".to_owned());
     let workers: Vec<_> = workers.into_iter().map(JoinHandle::join).collect();
     let subscribers = subscribers.map(JoinHandle::join);
-    let mut record = Record::new(targets);
+    let mut record = PublisherRecord::new(targets);
     for done in workers {
         record.merge(done.unwrap_or_else(|_| Err(panicked()))?);
     }

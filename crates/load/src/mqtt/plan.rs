@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tollgate_mqtt::{Qos, Version, is_topic};
 
-use crate::address::Address;
+use crate::address::ServerAddress;
 use crate::plan::Arrivals;
 
 /// A run against brokers.
 #[derive(Clone, Debug)]
 pub struct MqttPlan {
     /// Where publishers connect, one or more.
-    pub targets: Vec<Address>,
+    pub targets: Vec<ServerAddress>,
     /// Which publisher connects where.
     pub assign: Assign,
     /// Where messages are waited for.
-    pub watch: Watch,
+    pub watch: SubscriberPlan,
     /// How many publish.
     pub publishers: u32,
     /// How many more connect and stay silent.
@@ -52,9 +52,9 @@ pub enum Assign {
 
 /// Where messages are waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watch {
+pub struct SubscriberPlan {
     /// At which brokers; none where nobody waits.
-    pub at: Vec<Address>,
+    pub at: Vec<ServerAddress>,
     /// Subscribers at each; more than one share what comes.
     pub subscribers: u16,
     /// How surely they want it.

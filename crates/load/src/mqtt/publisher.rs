@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 
-use tollgate_mqtt::client::Message;
+use tollgate_mqtt::client::MessageHead;
 use tollgate_mqtt::{
-    Ack, Connack, Disconnect, Header, Kind, Malformed, Qos, Version, reason, write,
+    Ack, Connack, Disconnect, Header, Malformed, PacketKind, Qos, Version, reason, write,
 };
 
-use super::clock::{Shared, Told};
-use super::link::{Link, Lost, State};
-use super::record::{Fate, Flight, Record};
+use super::clock::{PublishProgress, RunShared};
+use super::link::{ConnectionState, Lost, MqttConnection};
+use super::record::{Flight, MessageFate, PublisherRecord};
 use super::say;
-use super::stamp::Stamp;
+use super::stamp::PayloadStamp;
 
 /// What is the same for all publishers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub(crate) struct PublishOptions {
     pub(crate) version: Version,
     pub(crate) qos: Qos,
     pub(crate) size: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Manner {
 
 /// A client that publishes, or stays silent.
 pub(crate) struct Publisher {
-    pub(crate) link: Link,
+    pub(crate) link: MqttConnection,
     /// Its number among all; none where it is silent.
     pub(crate) number: Option<u32>,
     pub(crate) target: usize,
@@ -50,7 +50,7 @@ impl Publisher {
 
     pub(crate) fn silent(target: usize) -> Self {
         Self {
-            link: Link::new(),
+            link: MqttConnection::new(),
             number: None,
             target,
             topic: "".into(),
@@ -80,13 +80,18 @@ impl Publisher {
     }
 
     fn has_room(&self, qos: Qos) -> bool {
-        self.link.state == State::Up
+        self.link.state == ConnectionState::Up
             && self.link.unsent() < OUT_MAX
             && (qos == Qos::AtMostOnce || self.flights.len() < usize::from(self.window))
     }
 
     /// A message is due: it is queued to be sent, or waits for its turn. `false` where too many wait already.
-    pub(crate) fn offer(&mut self, due: u64, manner: &Manner, at: &mut At<'_>) -> bool {
+    pub(crate) fn offer(
+        &mut self,
+        due: u64,
+        manner: &PublishOptions,
+        at: &mut PublishContext<'_>,
+    ) -> bool {
         at.record.came_up(self.target, due, at.shared.now());
         if self.waiting.is_empty() && self.has_room(manner.qos) {
             self.send(due, manner, at);
@@ -101,7 +106,7 @@ impl Publisher {
     }
 
     /// Queues what waits, as far as there is room.
-    pub(crate) fn catch_up(&mut self, manner: &Manner, at: &mut At<'_>) {
+    pub(crate) fn catch_up(&mut self, manner: &PublishOptions, at: &mut PublishContext<'_>) {
         while !self.waiting.is_empty() && self.has_room(manner.qos) {
             if let Some(due) = self.waiting.pop_front() {
                 self.send(due, manner, at);
@@ -110,7 +115,7 @@ impl Publisher {
     }
 
     /// Queues as much as there is room for, due now: a closed loop.
-    pub(crate) fn fill(&mut self, manner: &Manner, at: &mut At<'_>) {
+    pub(crate) fn fill(&mut self, manner: &PublishOptions, at: &mut PublishContext<'_>) {
         while self.number.is_some() && self.has_room(manner.qos) {
             let now = at.shared.now();
             at.record.came_up(self.target, now, now);
@@ -118,10 +123,10 @@ impl Publisher {
         }
     }
 
-    fn send(&mut self, due: u64, manner: &Manner, at: &mut At<'_>) {
+    fn send(&mut self, due: u64, manner: &PublishOptions, at: &mut PublishContext<'_>) {
         let sent = at.shared.now();
         let id = self.next_id();
-        let message = Message {
+        let message = MessageHead {
             version: manner.version,
             topic: &self.topic,
             qos: manner.qos,
@@ -132,7 +137,7 @@ impl Publisher {
         if message.write(manner.size, &mut self.link.out).is_none() {
             return;
         }
-        let stamp = Stamp {
+        let stamp = PayloadStamp {
             run: at.shared.run,
             publisher: self.number.unwrap_or(u32::MAX),
             sequence: self.sequence,
@@ -145,7 +150,7 @@ impl Publisher {
             self.flights.push_back(Flight { id, due, sent });
         }
         at.record.sent(self.target, due);
-        Told::add(&at.shared.told.sent, 1);
+        PublishProgress::add(&at.shared.told.sent, 1);
     }
 
     /// Identifiers go round, and messages under way are in their order: the next that is taken is that of the oldest.
@@ -165,34 +170,34 @@ impl Publisher {
         &mut self,
         header: Header,
         packet: &[u8],
-        manner: &Manner,
-        at: &mut At<'_>,
+        manner: &PublishOptions,
+        at: &mut PublishContext<'_>,
     ) -> Result<(), Lost> {
         let body = header.body(packet).ok_or(Malformed::Truncated)?;
         let version = manner.version;
         match (header.kind, self.link.state) {
-            (Kind::Connack, State::Greeting) => {
+            (PacketKind::Connack, ConnectionState::Greeting) => {
                 let connack = Connack::read(body, version)?;
                 if connack.code != 0 {
                     return Err(Lost::Refused(connack.code));
                 }
                 self.window = manner.in_flight.min(connack.receive_max()).max(1);
-                self.link.state = State::Up;
+                self.link.state = ConnectionState::Up;
             }
-            (Kind::Puback | Kind::Pubcomp, State::Up) => {
+            (PacketKind::Puback | PacketKind::Pubcomp, ConnectionState::Up) => {
                 let ack = Ack::read(body, version)?;
                 self.settle(ack, at)?;
             }
-            (Kind::Pubrec, State::Up) => {
+            (PacketKind::Pubrec, ConnectionState::Up) => {
                 let ack = Ack::read(body, version)?;
                 if ack.reason >= reason::FAILURES {
                     return self.settle(ack, at);
                 }
-                let release = write::ack(Kind::Pubrel, ack.id, reason::SUCCESS, version);
+                let release = write::ack(PacketKind::Pubrel, ack.id, reason::SUCCESS, version);
                 self.link.out.extend(release);
             }
-            (Kind::Pingresp, State::Up) => {}
-            (Kind::Disconnect, State::Up) => {
+            (PacketKind::Pingresp, ConnectionState::Up) => {}
+            (PacketKind::Disconnect, ConnectionState::Up) => {
                 let end = Disconnect::read(body, version)?;
                 let why = say::reason(end.reason);
                 return Err(Lost::Closed(format!(
@@ -204,19 +209,19 @@ impl Publisher {
         Ok(())
     }
 
-    fn settle(&mut self, ack: Ack<'_>, at: &mut At<'_>) -> Result<(), Lost> {
+    fn settle(&mut self, ack: Ack<'_>, at: &mut PublishContext<'_>) -> Result<(), Lost> {
         let place = self.flights.iter().position(|flight| flight.id == ack.id);
         let Some(flight) = place.and_then(|place| self.flights.remove(place)) else {
             let text = "an acknowledgement of what was not sent";
             return Err(Lost::Malformed(text.to_owned()));
         };
         let fate = match ack.reason {
-            reason::QUOTA_EXCEEDED => Fate::Refused,
-            code if code >= reason::FAILURES => Fate::Failed(code),
-            _ => Fate::Acknowledged,
+            reason::QUOTA_EXCEEDED => MessageFate::Refused,
+            code if code >= reason::FAILURES => MessageFate::Failed(code),
+            _ => MessageFate::Acknowledged,
         };
-        if fate != Fate::Acknowledged {
-            Told::add(&at.shared.told.refused, 1);
+        if fate != MessageFate::Acknowledged {
+            PublishProgress::add(&at.shared.told.refused, 1);
         }
         at.record
             .settled(self.target, flight, fate, at.shared.now());
@@ -225,13 +230,13 @@ impl Publisher {
 }
 
 /// Where times come from, and where what happens is written down.
-pub(crate) struct At<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) record: &'a mut Record,
+pub(crate) struct PublishContext<'a> {
+    pub(crate) shared: &'a RunShared,
+    pub(crate) record: &'a mut PublisherRecord,
 }
 
-impl<'a> At<'a> {
-    pub(crate) const fn of(shared: &'a Shared, record: &'a mut Record) -> Self {
+impl<'a> PublishContext<'a> {
+    pub(crate) const fn of(shared: &'a RunShared, record: &'a mut PublisherRecord) -> Self {
         Self { shared, record }
     }
 }

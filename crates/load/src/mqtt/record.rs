@@ -4,14 +4,14 @@ use std::sync::atomic::AtomicU64;
 
 use hdrhistogram::Histogram;
 
-use super::clock::{Span, Told};
+use super::clock::{PublishProgress, RunSpan};
 use super::link::Lost;
 use crate::errors::{ErrorKind, Errors};
 use crate::report::{NS_MAX, histogram};
 
 /// Messages that were due in the part of the run that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct PublishCounts {
     pub(crate) due: u64,
     pub(crate) sent: u64,
     pub(crate) acknowledged: u64,
@@ -20,10 +20,10 @@ pub(crate) struct Outcome {
 }
 
 /// What one thread of publishers saw.
-pub(crate) struct Record {
-    pub(crate) span: Option<Span>,
+pub(crate) struct PublisherRecord {
+    pub(crate) span: Option<RunSpan>,
     /// By target.
-    pub(crate) sent: Vec<Outcome>,
+    pub(crate) sent: Vec<PublishCounts>,
     /// How late messages were looked at, against when they were due.
     pub(crate) lateness: Histogram<u64>,
     /// From sending to acknowledgement.
@@ -43,18 +43,18 @@ pub(crate) struct Flight {
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum MessageFate {
     Acknowledged,
     Refused,
     /// Another reason code that says no.
     Failed(u8),
 }
 
-impl Record {
+impl PublisherRecord {
     pub(crate) fn new(targets: usize) -> Self {
         Self {
             span: None,
-            sent: vec![Outcome::default(); targets],
+            sent: vec![PublishCounts::default(); targets],
             lateness: histogram(),
             acknowledged: histogram(),
             held: 0,
@@ -86,8 +86,8 @@ impl Record {
         }
     }
 
-    pub(crate) fn settled(&mut self, target: usize, flight: Flight, fate: Fate, now: u64) {
-        if let Fate::Failed(code) = fate {
+    pub(crate) fn settled(&mut self, target: usize, flight: Flight, fate: MessageFate, now: u64) {
+        if let MessageFate::Failed(code) = fate {
             let text = || format!("a message is refused: {}", super::say::reason(code));
             self.errors.add(ErrorKind::Refused, 1, text);
         }
@@ -98,13 +98,13 @@ impl Record {
             return;
         };
         match fate {
-            Fate::Acknowledged => {
+            MessageFate::Acknowledged => {
                 sent.acknowledged += 1;
                 let took = now.saturating_sub(flight.sent).clamp(1, NS_MAX);
                 self.acknowledged.saturating_record(took);
             }
-            Fate::Refused => sent.refused += 1,
-            Fate::Failed(_) => sent.failed += 1,
+            MessageFate::Refused => sent.refused += 1,
+            MessageFate::Failed(_) => sent.failed += 1,
         }
     }
 
@@ -116,7 +116,7 @@ impl Record {
             Lost::Refused(_) => ErrorKind::Refused,
         };
         self.errors.add(kind, 1, || lost.to_string());
-        Told::add(told, 1);
+        PublishProgress::add(told, 1);
     }
 
     pub(crate) fn merge(&mut self, other: Self) {

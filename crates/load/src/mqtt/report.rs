@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::plan::MqttPlan;
-use super::record::{Outcome, Record};
-use super::tally::{Arrived, Tally};
+use super::record::{PublishCounts, PublisherRecord};
+use super::tally::{ArrivalTally, Arrived};
 use crate::errors::ErrorCount;
 use crate::report::{Latency, histogram};
 
@@ -17,7 +17,7 @@ pub struct MqttReport {
     /// Publishers and silent clients that were connected when publishing ended.
     pub connected: u64,
     /// What became of messages.
-    pub counts: Counts,
+    pub counts: MessageCounts,
     /// From when a message was due to its arrival at a subscriber.
     pub latency: Latency,
     /// From when it was sent to its arrival.
@@ -44,14 +44,14 @@ pub struct TargetReport {
     /// How many publish there.
     pub publishers: u64,
     /// What became of messages.
-    pub counts: Counts,
+    pub counts: MessageCounts,
     /// From when a message was due to its arrival at a subscriber.
     pub latency: Latency,
 }
 
 /// What became of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct MessageCounts {
     /// Messages that were due.
     pub due: u64,
     /// Of those, sent.
@@ -72,8 +72,8 @@ pub struct Counts {
     pub out_of_order: u64,
 }
 
-impl Counts {
-    fn of(sent: Outcome, arrived: Option<&Arrived>) -> Self {
+impl MessageCounts {
+    fn of(sent: PublishCounts, arrived: Option<&Arrived>) -> Self {
         let (count, duplicated, out_of_order) = arrived.map_or((0, 0, 0), |arrived| {
             (arrived.count, arrived.duplicated, arrived.out_of_order)
         });
@@ -119,12 +119,12 @@ impl MqttReport {
 
     pub(crate) fn new(
         plan: &MqttPlan,
-        record: Record,
-        tally: Option<Tally>,
+        record: PublisherRecord,
+        tally: Option<ArrivalTally>,
         connected: u64,
     ) -> Self {
         let (mut latency, mut service) = (histogram(), histogram());
-        let mut counts = Counts::default();
+        let mut counts = MessageCounts::default();
         let mut targets = Vec::new();
         for (at, (address, sent)) in plan.targets.iter().zip(&record.sent).enumerate() {
             let arrived = tally.as_ref().and_then(|tally| tally.targets.get(at));
@@ -134,7 +134,7 @@ impl MqttReport {
                 let _ = service.add(&arrived.service);
             }
             let there = (0..plan.publishers).filter(|number| plan.target(*number) == at);
-            let part = Counts::of(*sent, arrived);
+            let part = MessageCounts::of(*sent, arrived);
             counts.add(&part);
             targets.push(TargetReport {
                 address: address.to_string(),

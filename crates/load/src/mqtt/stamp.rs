@@ -6,7 +6,7 @@ use super::plan::SIZE_MIN;
 
 /// The front of a payload. Times are nanoseconds on the clock of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct PayloadStamp {
     /// Tells this run from others at the same broker.
     pub(crate) run: u32,
     pub(crate) publisher: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Stamp {
     pub(crate) sent: u64,
 }
 
-impl Stamp {
+impl PayloadStamp {
     /// Appends a payload of that size.
     pub(crate) fn write(&self, size: usize, out: &mut Vec<u8>) {
         out.extend(MAGIC);
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_stamp_is_read_as_it_was_written() {
-        let stamp = Stamp {
+        let stamp = PayloadStamp {
             run: 1,
             publisher: 2,
             sequence: 3,
@@ -61,9 +61,12 @@ mod tests {
         for size in [SIZE_MIN, 100] {
             let mut bytes = Vec::new();
             stamp.write(size, &mut bytes);
-            assert_eq!((bytes.len(), Stamp::read(&bytes)), (size, Some(stamp)));
+            assert_eq!(
+                (bytes.len(), PayloadStamp::read(&bytes)),
+                (size, Some(stamp))
+            );
         }
-        assert_eq!(Stamp::read(b"21.5"), None);
-        assert_eq!(Stamp::read(&[b'x'; 64]), None);
+        assert_eq!(PayloadStamp::read(b"21.5"), None);
+        assert_eq!(PayloadStamp::read(&[b'x'; 64]), None);
     }
 }

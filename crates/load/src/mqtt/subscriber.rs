@@ -7,27 +7,28 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mio::{Events, Poll, Token};
-use tollgate_mqtt::client::{self, Hello};
+use tollgate_mqtt::client::{self, ConnectRequest};
 use tollgate_mqtt::{
-    Ack, Connack, Disconnect, Header, Kind, Malformed, PublishHead, Qos, Suback, reason, write,
+    Ack, Connack, Disconnect, Header, Malformed, PacketKind, PublishHead, Qos, Suback, reason,
+    write,
 };
 
-use super::clock::{Shared, Told};
-use super::link::{Link, Lost, State, packet};
+use super::clock::{PublishProgress, RunShared};
+use super::link::{ConnectionState, Lost, MqttConnection, packet};
 use super::plan::MqttPlan;
-use super::record::Record;
+use super::record::PublisherRecord;
 use super::say::{self, MqttError};
-use super::tally::Tally;
+use super::tally::ArrivalTally;
 
 /// All subscribers.
 pub(crate) struct Subscribers {
     plan: Arc<MqttPlan>,
-    shared: Arc<Shared>,
+    shared: Arc<RunShared>,
     poll: Poll,
-    links: Vec<(SocketAddr, usize, Link)>,
-    tally: Tally,
+    links: Vec<(SocketAddr, usize, MqttConnection)>,
+    tally: ArrivalTally,
     /// Only its errors.
-    record: Record,
+    record: PublisherRecord,
     looked: u64,
 }
 
@@ -35,19 +36,19 @@ impl Subscribers {
     /// `addresses` are those of the plan's `watch`, in numbers.
     pub(crate) fn new(
         plan: &Arc<MqttPlan>,
-        shared: &Arc<Shared>,
+        shared: &Arc<RunShared>,
         addresses: &[SocketAddr],
     ) -> Result<Self, MqttError> {
         let each = usize::from(plan.watch.subscribers.max(1));
         let links = (addresses.iter().enumerate())
-            .flat_map(|(at, address)| (0..each).map(move |_| (*address, at, Link::new())))
+            .flat_map(|(at, address)| (0..each).map(move |_| (*address, at, MqttConnection::new())))
             .collect();
         let target = (0..plan.publishers).map(|number| plan.target(number));
         Ok(Self {
             poll: Poll::new()?,
             links,
-            tally: Tally::new(plan.targets.len(), target.collect(), shared.run),
-            record: Record::new(0),
+            tally: ArrivalTally::new(plan.targets.len(), target.collect(), shared.run),
+            record: PublisherRecord::new(0),
             looked: 0,
             plan: Arc::clone(plan),
             shared: Arc::clone(shared),
@@ -55,13 +56,14 @@ impl Subscribers {
     }
 
     /// Waits for messages until the run is over.
-    pub(crate) fn run(mut self) -> Result<(Tally, Record), MqttError> {
+    pub(crate) fn run(mut self) -> Result<(ArrivalTally, PublisherRecord), MqttError> {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut scratch = vec![0; SCRATCH.max(self.packet_most() * 2)];
         let mut is_ready = false;
         while !self.shared.is_over() {
             self.look_after()?;
-            let is_up = |link: &(SocketAddr, usize, Link)| link.2.state == State::Up;
+            let is_up =
+                |link: &(SocketAddr, usize, MqttConnection)| link.2.state == ConnectionState::Up;
             if !is_ready && self.links.iter().all(is_up) {
                 is_ready = true;
                 self.shared.ready.fetch_add(1, Ordering::AcqRel);
@@ -126,13 +128,13 @@ impl Subscribers {
         let version = self.plan.login.version;
         let body = header.body(whole).ok_or(Malformed::Truncated)?;
         match (header.kind, link.state) {
-            (Kind::Publish, State::Asking | State::Up) => {
+            (PacketKind::Publish, ConnectionState::Asking | ConnectionState::Up) => {
                 let head = PublishHead::read(header, whole, version)?;
                 let head = head.ok_or(Malformed::Truncated)?;
                 let answer = match head.qos() {
                     Qos::AtMostOnce => None,
-                    Qos::AtLeastOnce => Some(Kind::Puback),
-                    Qos::ExactlyOnce => Some(Kind::Pubrec),
+                    Qos::AtLeastOnce => Some(PacketKind::Puback),
+                    Qos::ExactlyOnce => Some(PacketKind::Pubrec),
                 };
                 link.out.extend(
                     answer
@@ -141,15 +143,15 @@ impl Subscribers {
                 );
                 let payload = whole.get(head.length..).unwrap_or_default();
                 if self.tally.add(payload, now, self.shared.span()) {
-                    Told::add(&self.shared.told.arrived, 1);
+                    PublishProgress::add(&self.shared.told.arrived, 1);
                 }
             }
-            (Kind::Pubrel, State::Up) => {
+            (PacketKind::Pubrel, ConnectionState::Up) => {
                 let ack = Ack::read(body, version)?;
-                let answer = write::ack(Kind::Pubcomp, ack.id, reason::SUCCESS, version);
+                let answer = write::ack(PacketKind::Pubcomp, ack.id, reason::SUCCESS, version);
                 link.out.extend(answer);
             }
-            (Kind::Connack, State::Greeting) => {
+            (PacketKind::Connack, ConnectionState::Greeting) => {
                 let connack = Connack::read(body, version)?;
                 if connack.code != 0 {
                     return Err(Lost::Refused(connack.code));
@@ -157,17 +159,17 @@ impl Subscribers {
                 let filter = filter(&self.plan, self.shared.run);
                 let ask = client::subscribe(1, &filter, self.plan.watch.qos, version);
                 link.out.extend(ask.ok_or(Malformed::TooLarge)?);
-                link.state = State::Asking;
+                link.state = ConnectionState::Asking;
             }
-            (Kind::Suback, State::Asking) => {
+            (PacketKind::Suback, ConnectionState::Asking) => {
                 let suback = Suback::read(body, version)?;
                 if suback.code >= reason::FAILURES {
                     return Err(Lost::Refused(suback.code));
                 }
-                link.state = State::Up;
+                link.state = ConnectionState::Up;
             }
-            (Kind::Pingresp, State::Up) => {}
-            (Kind::Disconnect, _) => {
+            (PacketKind::Pingresp, ConnectionState::Up) => {}
+            (PacketKind::Disconnect, _) => {
                 let end = Disconnect::read(body, version)?;
                 let why = say::reason(end.reason);
                 return Err(Lost::Closed(format!(
@@ -208,17 +210,21 @@ impl Subscribers {
                 continue;
             };
             let done = match link.state {
-                State::Down => {
+                ConnectionState::Down => {
                     let opened = link.open(*address, self.poll.registry(), Token(at), now);
                     opened.map(|()| link.out.extend(hello))
                 }
-                State::Up if silence > 0 && now >= link.spoke.saturating_add(silence) => {
+                ConnectionState::Up if silence > 0 && now >= link.spoke.saturating_add(silence) => {
                     link.out.extend(client::PING);
                     link.flush(now)
                 }
-                State::Greeting | State::Asking if now >= link.since + GREETING_NS => Err(
-                    Lost::Closed("no CONNACK and SUBACK came within 10 s".to_owned()),
-                ),
+                ConnectionState::Greeting | ConnectionState::Asking
+                    if now >= link.since + GREETING_NS =>
+                {
+                    Err(Lost::Closed(
+                        "no CONNACK and SUBACK came within 10 s".to_owned(),
+                    ))
+                }
                 _ => Ok(()),
             };
             if let Err(lost) = done {
@@ -231,7 +237,7 @@ impl Subscribers {
     fn hello(&self, at: usize) -> Result<Vec<u8>, MqttError> {
         let login = &self.plan.login;
         let client = format!("{}{:08x}-subscriber-{at}", login.prefix, self.shared.run);
-        let hello = Hello {
+        let hello = ConnectRequest {
             version: login.version,
             client: &client,
             user: login.user.as_deref(),

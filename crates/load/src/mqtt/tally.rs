@@ -4,8 +4,8 @@
 
 use hdrhistogram::Histogram;
 
-use super::clock::Span;
-use super::stamp::Stamp;
+use super::clock::RunSpan;
+use super::stamp::PayloadStamp;
 use crate::report::{NS_MAX, histogram};
 
 /// What arrived of publishers at one target, of what was due in the part of the run that counts.
@@ -95,7 +95,7 @@ impl Seen {
 }
 
 /// What arrived.
-pub(crate) struct Tally {
+pub(crate) struct ArrivalTally {
     pub(crate) targets: Vec<Arrived>,
     /// Messages under the topics that are none of this run.
     pub(crate) strange: u64,
@@ -105,7 +105,7 @@ pub(crate) struct Tally {
     run: u32,
 }
 
-impl Tally {
+impl ArrivalTally {
     /// `target` has the target of each publisher.
     pub(crate) fn new(targets: usize, target: Vec<usize>, run: u32) -> Self {
         Self {
@@ -118,8 +118,8 @@ impl Tally {
     }
 
     /// A payload came; `true` where it is a message of this run that came for the first time.
-    pub(crate) fn add(&mut self, payload: &[u8], now: u64, span: Option<Span>) -> bool {
-        let ours = Stamp::read(payload).filter(|stamp| stamp.run == self.run);
+    pub(crate) fn add(&mut self, payload: &[u8], now: u64, span: Option<RunSpan>) -> bool {
+        let ours = PayloadStamp::read(payload).filter(|stamp| stamp.run == self.run);
         let Some(stamp) = ours else {
             self.strange += 1;
             return false;

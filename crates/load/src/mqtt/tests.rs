@@ -13,7 +13,7 @@ pub(super) fn plan() -> MqttPlan {
     MqttPlan {
         targets: vec!["127.0.0.1:1".parse().unwrap(); 3],
         assign: Assign::Spread,
-        watch: Watch {
+        watch: SubscriberPlan {
             at: Vec::new(),
             subscribers: 1,
             qos: Qos::AtMostOnce,

@@ -8,31 +8,31 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mio::{Events, Poll, Token};
-use tollgate_mqtt::client::{self, Hello};
+use tollgate_mqtt::client::{self, ConnectRequest};
 
 use super::agenda::{Agenda, Due};
-use super::clock::{Shared, Span, Told};
-use super::link::{Lost, State, packet};
+use super::clock::{PublishProgress, RunShared, RunSpan};
+use super::link::{ConnectionState, Lost, packet};
 use super::plan::{MqttPace, MqttPlan};
-use super::publisher::{At, Manner, Publisher};
-use super::record::Record;
+use super::publisher::{PublishContext, PublishOptions, Publisher};
+use super::record::PublisherRecord;
 use super::say::MqttError;
 use crate::drive::Timer;
 use crate::errors::ErrorKind;
 
 /// Which of the threads this is, and where targets are.
 #[derive(Clone)]
-pub(crate) struct Share {
+pub(crate) struct PublisherShare {
     pub(crate) at: u32,
     pub(crate) of: u32,
     pub(crate) targets: Arc<[SocketAddr]>,
 }
 
 /// One thread of publishers.
-pub(crate) struct Worker {
+pub(crate) struct PublishWorker {
     plan: Arc<MqttPlan>,
-    share: Share,
-    shared: Arc<Shared>,
+    share: PublisherShare,
+    shared: Arc<RunShared>,
     poll: Poll,
     timer: Timer,
     publishers: Vec<Publisher>,
@@ -42,22 +42,22 @@ pub(crate) struct Worker {
     to_dial: VecDeque<(usize, u64)>,
     dialling: usize,
     agenda: Agenda,
-    manner: Manner,
+    manner: PublishOptions,
     looked: u64,
     is_done: bool,
-    record: Record,
+    record: PublisherRecord,
 }
 
-impl Worker {
+impl PublishWorker {
     pub(crate) fn new(
         plan: &Arc<MqttPlan>,
-        share: Share,
-        shared: &Arc<Shared>,
+        share: PublisherShare,
+        shared: &Arc<RunShared>,
     ) -> Result<Self, MqttError> {
         let poll = Poll::new()?;
         let timer = Timer::new(poll.registry(), TIMER)?;
         let (publishers, places) = clients(plan, share.at, share.of)?;
-        let manner = Manner {
+        let manner = PublishOptions {
             version: plan.login.version,
             qos: plan.messages.qos,
             size: plan.messages.size,
@@ -65,7 +65,7 @@ impl Worker {
         };
         Ok(Self {
             agenda: Agenda::new(plan, share.at, share.of),
-            record: Record::new(share.targets.len()),
+            record: PublisherRecord::new(share.targets.len()),
             to_dial: (0..publishers.len()).map(|at| (at, 0)).collect(),
             dialling: 0,
             poll,
@@ -82,7 +82,7 @@ impl Worker {
     }
 
     /// Works until the run is over.
-    pub(crate) fn run(mut self) -> Result<Record, MqttError> {
+    pub(crate) fn run(mut self) -> Result<PublisherRecord, MqttError> {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut scratch = vec![0; SCRATCH];
         let mut is_ready = false;
@@ -164,7 +164,7 @@ impl Worker {
             Some(number) => format!("{prefix}{run:08x}-{number}"),
             None => format!("{prefix}{run:08x}-idle-{}-{at}", self.share.at),
         };
-        let hello = Hello {
+        let hello = ConnectRequest {
             version: login.version,
             client: &client,
             user: login.user.as_deref(),
@@ -196,7 +196,7 @@ impl Worker {
         Ok(())
     }
 
-    fn publish(&mut self, due: Due, span: &Span) -> Result<(), MqttError> {
+    fn publish(&mut self, due: Due, span: &RunSpan) -> Result<(), MqttError> {
         let at = due_place(&self.places, due.publisher);
         let when = span.begin.saturating_add(due.at);
         let (manner, shared) = (self.manner, Arc::clone(&self.shared));
@@ -204,7 +204,11 @@ impl Worker {
             return Ok(());
         };
         for _ in 0..due.count {
-            if !publisher.offer(when, &manner, &mut At::of(&shared, &mut self.record)) {
+            if !publisher.offer(
+                when,
+                &manner,
+                &mut PublishContext::of(&shared, &mut self.record),
+            ) {
                 let text = || "too many messages of one publisher waited".to_owned();
                 self.record.errors.add(ErrorKind::Unsent, 1, text);
             }
@@ -227,18 +231,18 @@ impl Worker {
         loop {
             let (filled, has_more) = publisher.link.receive(scratch)?;
             let mut bytes = scratch.get(..filled).unwrap_or_default();
-            let was_up = publisher.link.state == State::Up;
+            let was_up = publisher.link.state == ConnectionState::Up;
             while let Some((header, whole)) = packet(bytes, PACKET_MOST)? {
-                let mut to = At::of(&self.shared, &mut self.record);
+                let mut to = PublishContext::of(&self.shared, &mut self.record);
                 publisher.handle(header, whole, &self.manner, &mut to)?;
                 bytes = bytes.get(whole.len()..).unwrap_or_default();
             }
             if filled > 0 {
                 publisher.link.keep(bytes);
             }
-            if !was_up && publisher.link.state == State::Up {
+            if !was_up && publisher.link.state == ConnectionState::Up {
                 self.dialling -= 1;
-                Told::add(&self.shared.told.connected, 1);
+                PublishProgress::add(&self.shared.told.connected, 1);
             }
             if !has_more {
                 return Ok(());
@@ -251,12 +255,12 @@ impl Worker {
         let Some(publisher) = self.publishers.get_mut(at) else {
             return Ok(());
         };
-        let mut to = At::of(&self.shared, &mut self.record);
+        let mut to = PublishContext::of(&self.shared, &mut self.record);
         match self.plan.pace {
             MqttPace::Open { .. } => publisher.catch_up(&self.manner, &mut to),
             MqttPace::Closed => {
                 let now = to.shared.now();
-                let is_on = |span: Span| (span.begin..span.to).contains(&now);
+                let is_on = |span: RunSpan| (span.begin..span.to).contains(&now);
                 if to.record.span.is_some_and(is_on) {
                     publisher.fill(&self.manner, &mut to);
                 }
@@ -281,7 +285,7 @@ impl Worker {
         let Some(publisher) = self.publishers.get_mut(at) else {
             return Ok(());
         };
-        if publisher.link.state == State::Up {
+        if publisher.link.state == ConnectionState::Up {
             self.shared.told.connected.fetch_sub(1, Ordering::Relaxed);
         } else {
             self.dialling = self.dialling.saturating_sub(1);
@@ -320,11 +324,11 @@ impl Worker {
             };
             let link = &mut publisher.link;
             match link.state {
-                State::Up if silence > 0 && now >= link.spoke.saturating_add(silence) => {
+                ConnectionState::Up if silence > 0 && now >= link.spoke.saturating_add(silence) => {
                     link.out.extend(client::PING);
                     self.flush(at)?;
                 }
-                State::Greeting if now >= link.since.saturating_add(GREETING_NS) => {
+                ConnectionState::Greeting if now >= link.since.saturating_add(GREETING_NS) => {
                     let text = "no CONNACK came within 10 s";
                     self.lose(at, &Lost::Closed(text.to_owned()))?;
                 }
@@ -355,7 +359,7 @@ impl Worker {
     }
 
     /// Says when nothing is under way any more, or has been waited for long enough.
-    fn wind_up(&mut self, now: u64, span: &Span) {
+    fn wind_up(&mut self, now: u64, span: &RunSpan) {
         if !self.is_done && (now >= span.give_up || self.publishers.iter().all(Publisher::is_done))
         {
             self.is_done = true;
@@ -371,7 +375,7 @@ impl Worker {
             let (flights, waiting) = publisher.under_way();
             unanswered += flights as u64;
             unsent += waiting as u64;
-            if publisher.link.state == State::Up {
+            if publisher.link.state == ConnectionState::Up {
                 publisher.link.out.extend(client::GOODBYE);
                 // Who is gone already need not be told.
                 let _ = publisher.link.flush(now);

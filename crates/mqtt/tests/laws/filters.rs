@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use tollgate_mqtt::{BadFilter, Filter, Filters, LEVELS_MAX};
+use tollgate_mqtt::{BadFilter, Filters, LEVELS_MAX, TopicFilter};
 
 /// Whether a filter matches a topic, said as slowly as it can be: by what is left of both.
 fn matches_slowly(filter: &[&str], topic: &[&str], is_first: bool) -> bool {
@@ -43,7 +43,7 @@ proptest! {
         for text in &texts {
             let levels: Vec<_> = text.split('/').collect();
             let has_hash_inside = levels[..levels.len() - 1].contains(&"#");
-            match Filter::parse(text) {
+            match TopicFilter::parse(text) {
                 Err(error) => {
                     let is_known = if text.is_empty() { BadFilter::Empty } else { BadFilter::Hash };
                     prop_assert_eq!(error, is_known);
@@ -53,7 +53,7 @@ proptest! {
                     prop_assert!(!has_hash_inside);
                     let expects = matches_slowly(&levels, &names, true);
                     prop_assert_eq!(filter.matches(&topic), expects, "{} {}", text, &topic);
-                    let shared = Filter::parse(&format!("$share/group/{text}")).unwrap();
+                    let shared = TopicFilter::parse(&format!("$share/group/{text}")).unwrap();
                     prop_assert_eq!(shared.matches(&topic), expects);
                     prop_assert_eq!(shared.share(), Some("group"));
                     prop_assert_eq!(filter.share(), None);
@@ -70,7 +70,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_filter_or_refused(text in "[a+#/$\0share]{0,12}|\\PC{0,12}", topic in "\\PC{0,12}") {
-        if let Ok(filter) = Filter::parse(&text) {
+        if let Ok(filter) = TopicFilter::parse(&text) {
             let _ = filter.matches(&topic);
             prop_assert_eq!(filter.as_str(), &text);
         }
@@ -99,7 +99,7 @@ fn examples_of_the_standard_match_as_it_says() {
         ("$SYS/#", "$SYS/broker", true),
         ("$SYS/monitor/+", "$SYS/monitor/Clients", true),
     ] {
-        let found = Filter::parse(filter).unwrap().matches(topic);
+        let found = TopicFilter::parse(filter).unwrap().matches(topic);
         assert_eq!(found, expected, "{filter} {topic}");
     }
 }
@@ -120,11 +120,17 @@ fn silly_filters_are_refused() {
         ("$share//a", BadFilter::Share),
         ("$share/a+/a", BadFilter::Share),
     ] {
-        assert_eq!(Filter::parse(text), Err(error), "{text}");
+        assert_eq!(TopicFilter::parse(text), Err(error), "{text}");
     }
-    assert_eq!(Filter::parse(&"a".repeat(65_536)), Err(BadFilter::Long));
-    assert_eq!(Filter::parse(&"/".repeat(LEVELS_MAX)), Err(BadFilter::Deep));
-    assert!(Filter::parse(&"/".repeat(LEVELS_MAX - 1)).is_ok());
-    assert!(Filter::parse("$SYS/+").is_ok_and(|filter| !filter.is_plain()));
-    assert!(Filter::parse("a/b").is_ok_and(|filter| filter.is_plain()));
+    assert_eq!(
+        TopicFilter::parse(&"a".repeat(65_536)),
+        Err(BadFilter::Long)
+    );
+    assert_eq!(
+        TopicFilter::parse(&"/".repeat(LEVELS_MAX)),
+        Err(BadFilter::Deep)
+    );
+    assert!(TopicFilter::parse(&"/".repeat(LEVELS_MAX - 1)).is_ok());
+    assert!(TopicFilter::parse("$SYS/+").is_ok_and(|filter| !filter.is_plain()));
+    assert!(TopicFilter::parse("a/b").is_ok_and(|filter| filter.is_plain()));
 }

@@ -10,8 +10,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tollgate_mqtt::{
-    Ack, Connack, Connect, Disconnect, Frames, Header, Kind, Malformed, Piece, PublishHead, Qos,
-    Suback, Value, Version, client, reason, write,
+    Ack, Connack, Connect, Disconnect, Frames, Header, Malformed, PacketKind, Piece, PropertyValue,
+    PublishHead, Qos, Suback, Version, client, reason, write,
 };
 
 const fn version(five: bool) -> Version {
@@ -77,7 +77,12 @@ fn some_packet() -> impl Strategy<Value = (bool, Vec<u8>)> {
     ]
 }
 
-const ACKS: [Kind; 4] = [Kind::Puback, Kind::Pubrec, Kind::Pubrel, Kind::Pubcomp];
+const ACKS: [PacketKind; 4] = [
+    PacketKind::Puback,
+    PacketKind::Pubrec,
+    PacketKind::Pubrel,
+    PacketKind::Pubcomp,
+];
 
 fn header(bytes: &[u8]) -> Header {
     Header::read(bytes).unwrap().unwrap()
@@ -112,7 +117,7 @@ fn read_all(bytes: &[u8]) {
                 let _ = Suback::read(body, version);
                 let _ = Disconnect::read(body, version);
             }
-            if header.kind == Kind::Publish
+            if header.kind == PacketKind::Publish
                 && let Ok(Some(head)) = PublishHead::read(header, bytes, version)
             {
                 assert!(head.length <= bytes.len());
@@ -219,7 +224,7 @@ proptest! {
         (hello.clean, hello.will, hello.pairs) = (true, None, Vec::new());
         let password = hello.password.as_ref().map(|bytes| letters(bytes));
         hello.password = password.clone().map(String::into_bytes);
-        let said = client::connect(&client::Hello {
+        let said = client::connect(&client::ConnectRequest {
             version: version(hello.five),
             client: &hello.client,
             user: hello.user.as_deref(),
@@ -235,7 +240,7 @@ proptest! {
             client::user_property(name, value, &mut properties).unwrap();
         }
         let qos = [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce];
-        let message = client::Message {
+        let message = client::MessageHead {
             version: version(publish.five),
             topic: &publish.topic,
             qos: qos[usize::from(publish.flags >> 1)],
@@ -402,6 +407,6 @@ fn terms_of_a_broker_are_found() {
         .iter()
         .next()
         .map(|property| property.value);
-    assert_eq!(first, Some(Value::Text("id")));
+    assert_eq!(first, Some(PropertyValue::Text("id")));
     assert_eq!(Connack::read(&[0, 5], Version::V311).unwrap().code, 5);
 }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use tollgate_kit::{FNV, fnv};
 use tollgate_limit::{
-    Cell, Cost, Decision, Instant, Lot, Outcome, Plain, PolicyConfig, PolicyError, Taken, Verdict,
+    Cell, Cost, Decision, Instant, Lot, Outcome, Plain, PlainDecision, PolicyConfig, PolicyError,
+    Verdict,
 };
 use tollgate_table::{
-    Budget, Counters, Full, Holder, Print, Rules, Seed, Share, Table, TableConfig,
+    Budget, CellRules, Counters, Full, Holder, MemoryShare, Print, Seed, Table, TableConfig,
 };
 
 use crate::key::Key;
@@ -61,7 +62,7 @@ impl Adhoc {
             when_full: config.when_full,
             sweep: config.sweep,
         };
-        let share = Share::equal(budget);
+        let share = MemoryShare::equal(budget);
         let new = Arc::new(Self {
             table: Table::new(Worth, table, Arc::clone(&share)),
             policies: Policies::new(SHARED_MAX),
@@ -201,7 +202,7 @@ impl Kept {
     /// The short way: the same policy as before, and a plain one.
     #[inline(always)]
     #[allow(clippy::inline_always)] // The short way is worth it only as one function.
-    fn take(&mut self, ask: &AdhocAsk<'_>, now: Instant) -> Option<(Plain, Taken)> {
+    fn take(&mut self, ask: &AdhocAsk<'_>, now: Instant) -> Option<(Plain, PlainDecision)> {
         if self.policy.config != *ask.policy {
             return None;
         }
@@ -245,7 +246,7 @@ impl Holder for Adhoc {
 #[derive(Debug)]
 struct Worth;
 
-impl Rules<Kept> for Worth {
+impl CellRules<Kept> for Worth {
     fn fresh_at(&self, kept: &Kept) -> u64 {
         kept.policy.set.fresh_at(&kept.cell).as_nanos()
     }
@@ -263,7 +264,7 @@ impl Rules<Kept> for Worth {
 
 /// What to say of a request that was decided the short way.
 #[inline]
-fn decision(plain: &Plain, taken: Taken) -> Decision {
+fn decision(plain: &Plain, taken: PlainDecision) -> Decision {
     if !plain.admits(taken) {
         return plain.outcome(taken).decision;
     }

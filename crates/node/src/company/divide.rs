@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Clock, Event, Key, NodeId, Probe, Verdict};
+use tollgate_mode::{ClockKind, ModeEvent, ModeKey, ModeProbe, ModeVerdict, NodeId};
 
 use super::Company;
 use super::outbox::nanos;
-use super::roster::{Peer, Roster};
-use super::seat::Held;
-use super::union::{Admitted, Heard, Kept, Union};
+use super::roster::{Roster, RosterPeer};
+use super::seat::MachineGuard;
+use super::union::{DividedAdmission, ModeRecord, RosterUpdate, Union};
 use crate::node::Node;
 
 impl Company {
     /// What a machine says must be kept.
-    pub(super) fn keep(&self, tag: u64, kept: Kept) {
+    pub(super) fn keep(&self, tag: u64, kept: ModeRecord) {
         if let Some(union) = &self.union {
             union.keep(tag, kept);
             self.outbox.wake();
@@ -26,17 +26,17 @@ impl Company {
     }
 }
 
-impl Held<'_> {
+impl MachineGuard<'_> {
     /// Tells whoever writes down what was admitted of a divided rate.
-    pub(super) fn tell_admitted(&self, key: Key, cost: u64, probe: Probe, at: Instant) {
+    pub(super) fn tell_admitted(&self, key: ModeKey, cost: u64, probe: ModeProbe, at: Instant) {
         let Some(journal) = self.journal() else {
             return;
         };
         let wait = match probe.verdict {
-            Verdict::Allow { wait, .. } => wait,
-            Verdict::Deny { .. } | Verdict::Never => Span::ZERO,
+            ModeVerdict::Allow { wait, .. } => wait,
+            ModeVerdict::Deny { .. } | ModeVerdict::Never => Span::ZERO,
         };
-        journal(&Admitted {
+        journal(&DividedAdmission {
             tag: self.tag(),
             key,
             cost,
@@ -48,7 +48,7 @@ impl Held<'_> {
 
 impl Node {
     /// Hears who lives, this node included, where rates are divided. Says which names more than one of them bears.
-    pub fn handle_peers(&self, me: NodeId, peers: Vec<Peer>, now: Instant) -> Vec<String> {
+    pub fn handle_peers(&self, me: NodeId, peers: Vec<RosterPeer>, now: Instant) -> Vec<String> {
         let Some(union) = self.union() else {
             return Vec::new();
         };
@@ -65,11 +65,11 @@ impl Node {
         let (tag, parts) = (roster.shares().tag(), roster.parts().collect::<Vec<_>>());
         let heard = union.hear_roster(roster);
         self.settle_places(&heard, now);
-        self.tell_modes(&Event::Roster { tag, parts: &parts }, now);
+        self.tell_modes(&ModeEvent::Roster { tag, parts: &parts }, now);
     }
 
     /// Tells modes where every node is; where this node is another than before, they begin again.
-    fn settle_places(&self, heard: &Heard, now: Instant) {
+    fn settle_places(&self, heard: &RosterUpdate, now: Instant) {
         let node = self.newest();
         let Some(company) = node.company() else {
             return;
@@ -88,7 +88,7 @@ impl Node {
                     held.begin_again(machine);
                 }
                 let alive = heard.places.all();
-                held.handle_event(&Event::Members(&alive), now);
+                held.handle_event(&ModeEvent::Members(&alive), now);
                 held.release();
             }
         }
@@ -100,30 +100,30 @@ impl Node {
         let node = self.newest();
         let company = node.company()?;
         company.has_steady().then_some(())?;
-        company.outbox.arm(Clock::Steady, None);
+        company.outbox.arm(ClockKind::Steady, None);
         let seats = node.seats().values();
-        let seats = seats.filter(|seat| seat.clock == Clock::Steady);
+        let seats = seats.filter(|seat| seat.clock == ClockKind::Steady);
         let next = seats.map(|seat| seat.next()).min();
         let next = next
             .filter(|next| *next < u64::MAX)
             .map(Instant::from_nanos);
-        company.outbox.arm_by(Clock::Steady, nanos(next));
+        company.outbox.arm_by(ClockKind::Steady, nanos(next));
         next
     }
 
     /// What must be stored for the next start, by the tags of policies; each change once.
-    pub fn take_kept(&self) -> BTreeMap<u64, Kept> {
+    pub fn take_kept(&self) -> BTreeMap<u64, ModeRecord> {
         self.union().map(Union::take_unstored).unwrap_or_default()
     }
 
     /// Takes note of what is stored now.
-    pub fn handle_kept(&self, tag: u64, kept: &Kept, now: Instant) {
+    pub fn handle_kept(&self, tag: u64, kept: &ModeRecord, now: Instant) {
         let node = self.newest();
         let (Some(company), Some(seat)) = (node.company(), node.seats().get(&tag)) else {
             return;
         };
         let mut held = seat.hold(company);
-        held.handle_event(&Event::Kept(kept), now);
+        held.handle_event(&ModeEvent::Kept(kept), now);
         if held.release() {
             company.outbox.wake();
         }
@@ -131,7 +131,7 @@ impl Node {
 
     /// Uses no part of a roster any more, as another process has what was kept of this node.
     pub fn give_up_homes(&self, now: Instant) {
-        self.tell_modes(&Event::GiveUp, now);
+        self.tell_modes(&ModeEvent::GiveUp, now);
     }
 
     /// Names of the roster that more than one live node bears, and how often this node made way for an older one.

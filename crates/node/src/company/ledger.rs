@@ -7,29 +7,29 @@ use std::sync::Arc;
 
 use tollgate_contract::Contract;
 use tollgate_lease::{
-    Key, LEDGER_LESSEES_MAX, Limits, Nudge, Pool, PoolFigures, Question, Reply, Rules, Waits,
-    bucket_limits, decode_inquiry, decode_ledger, encode_ledger, encode_reply, rules, terms,
+    BundleReply, LEDGER_LESSEES_MAX, Limits, ModeKey, Nudge, Pool, PoolFigures, Question, Rules,
+    Waits, bucket_limits, decode_inquiry, decode_ledger, encode_ledger, encode_reply, rules, terms,
 };
 use tollgate_limit::{
-    Cost, Decision, Forecast, Instant, Outcome, Receipt as Charge, Refusing, Span, Status, Verdict,
+    Charge, Cost, Decision, Forecast, Instant, KeyStatus, Outcome, Refusing, Span, Verdict,
 };
 
-use tollgate_mode::{Malformed, Probe, Tag};
+use tollgate_mode::{Malformed, ModeProbe, Tag};
 
-use super::lend::{Lent, lender};
+use super::lend::{LendAnswer, lender};
 use super::parts::{after, verdict};
 use super::tag::key;
-use super::{Admitted, Company};
+use super::{Company, DividedAdmission};
 use crate::answer::Answer;
 use crate::apart::{Due, Spot};
 use crate::node::Node;
 
 /// The books of one key, open.
-pub struct Ledger<'a> {
+pub struct KeyLedger<'a> {
     node: &'a Node,
     contract: &'a Contract,
     spot: Spot,
-    key: Key,
+    key: ModeKey,
     pools: Vec<(u64, Pool)>,
     at: Instant,
     told: Told,
@@ -71,7 +71,7 @@ impl Node {
         spot: &Spot,
         bytes: Option<&[u8]>,
         at: Instant,
-    ) -> Result<Option<Ledger<'_>>, Malformed> {
+    ) -> Result<Option<KeyLedger<'_>>, Malformed> {
         let contract = self.contracts().get(spot.contract);
         let Some(contract) = contract.filter(|contract| contract.is_in_ledger()) else {
             return Ok(None);
@@ -86,7 +86,7 @@ impl Node {
             let kept = place.map(|place| known.swap_remove(place).1);
             pools.push((tag, opened(kept, limits, rules, at)));
         }
-        Ok(Some(Ledger {
+        Ok(Some(KeyLedger {
             node: self,
             contract,
             spot: *spot,
@@ -146,7 +146,7 @@ impl Closed {
         };
         for (tag, cost, waits) in &self.told.admitted {
             for wait in waits.each() {
-                journal(&Admitted {
+                journal(&DividedAdmission {
                     tag: *tag,
                     key: key(self.spot.print),
                     cost: *cost,
@@ -158,9 +158,9 @@ impl Closed {
     }
 }
 
-impl Ledger<'_> {
+impl KeyLedger<'_> {
     /// Takes what a client says, and answers it.
-    pub fn lend(&mut self, inquiry: &[u8]) -> Result<Lent, Malformed> {
+    pub fn lend(&mut self, inquiry: &[u8]) -> Result<LendAnswer, Malformed> {
         let inquiry = decode_inquiry(inquiry)?;
         let question = |tag: u64| inquiry.iter().find(|(of, _)| *of == tag).map(|(_, q)| q);
         let at = self.at;
@@ -189,8 +189,8 @@ impl Ledger<'_> {
         }
         self.told.questions += u64::from(!inquiry.is_empty());
         let terms = terms(self.contract);
-        Ok(Lent {
-            reply: encode_reply(&Reply::Lent { terms, each }).to_vec(),
+        Ok(LendAnswer {
+            reply: encode_reply(&BundleReply::Lent { terms, each }).to_vec(),
             nudges,
         })
     }
@@ -298,10 +298,10 @@ impl Ledger<'_> {
     }
 
     /// How each policy stands.
-    pub fn status(&mut self) -> Vec<Status> {
+    pub fn status(&mut self) -> Vec<KeyStatus> {
         let probes = self.probes(1);
         let each = self.pools.iter().zip(&self.contract.policies).zip(probes);
-        each.map(|(((_, pool), named), probe)| Status {
+        each.map(|(((_, pool), named), probe)| KeyStatus {
             limit: named.policy.config().limit,
             remaining: probe.remaining,
             debt: probe.over,
@@ -345,7 +345,7 @@ impl Ledger<'_> {
         }
     }
 
-    fn probes(&mut self, cost: u64) -> Vec<Probe> {
+    fn probes(&mut self, cost: u64) -> Vec<ModeProbe> {
         let each = self.pools.iter_mut();
         each.map(|(_, pool)| pool.probe(cost, self.at)).collect()
     }
@@ -361,8 +361,8 @@ impl Ledger<'_> {
     }
 
     /// The policies that refuse what was asked of their pools.
-    fn refusing(probes: &[Probe]) -> Vec<Refusing> {
-        let refusing = |(policy, probe): (usize, &Probe)| {
+    fn refusing(probes: &[ModeProbe]) -> Vec<Refusing> {
+        let refusing = |(policy, probe): (usize, &ModeProbe)| {
             let verdict = verdict(probe.verdict);
             (!verdict.is_allowed()).then(|| Refusing {
                 policy,
@@ -375,12 +375,12 @@ impl Ledger<'_> {
     }
 }
 
-fn nudges_of(pool: &mut Pool, key: Key) -> impl Iterator<Item = Nudge> {
+fn nudges_of(pool: &mut Pool, key: ModeKey) -> impl Iterator<Item = Nudge> {
     std::iter::from_fn(move || pool.poll_nudge(key))
 }
 
 /// The place of the policy with the least left.
-fn least(probes: &[Probe]) -> usize {
+fn least(probes: &[ModeProbe]) -> usize {
     let each = probes.iter().enumerate();
     let least = each.min_by_key(|(place, probe)| (probe.remaining, *place));
     least.map_or(0, |(place, _)| place)
@@ -388,7 +388,7 @@ fn least(probes: &[Probe]) -> usize {
 
 /// What all policies say together: a request passes where all let it, with the last of them; and is refused for as long
 /// as any refuses.
-fn joint(probes: &[Probe]) -> Verdict {
+fn joint(probes: &[ModeProbe]) -> Verdict {
     let (mut retry_after, mut wait) = (None, Span::ZERO);
     for probe in probes {
         match verdict(probe.verdict) {

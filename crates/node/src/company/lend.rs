@@ -8,16 +8,16 @@ use core::fmt;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_lease::{
-    Grant, Lender, Nudge, QuotaRules, Reply, Waits, decode_inquiry, encode_reply, terms,
+    BundleReply, Grant, Lender, Nudge, QuotaRules, Waits, decode_inquiry, encode_reply, terms,
 };
 use tollgate_limit::Instant;
 use tollgate_mode::{Malformed, Tag};
 use tollgate_table::Print;
 
-use super::parts::Part;
-use super::seat::Held;
+use super::parts::PolicyPart;
+use super::seat::MachineGuard;
 use super::tag::{key, print};
-use super::{Admitted, Company, Journal, Steady};
+use super::{Company, DividedAdmission, DivisionJournal, Steady};
 use crate::apart::Spot;
 use crate::node::Node;
 
@@ -33,7 +33,7 @@ pub struct Lend {
     /// The time of day, by which windows are counted; the times of calls where there is none.
     pub day: Option<Steady>,
     /// Is told of every request that a grantor admits, where anybody is.
-    pub journal: Option<Journal>,
+    pub journal: Option<DivisionJournal>,
     /// How data planes are assigned quotas, where they are.
     pub quota: Option<QuotaRules>,
 }
@@ -49,32 +49,32 @@ impl fmt::Debug for Lend {
 
 /// What a client is answered, and who should speak.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lent {
+pub struct LendAnswer {
     /// The bytes of the answer.
     pub reply: Vec<u8>,
     /// Clients that should speak.
     pub nudges: Vec<Nudge>,
 }
 
-impl Lent {
+impl LendAnswer {
     /// That a key is not lent.
     pub fn ask() -> Self {
         Self {
-            reply: encode_reply(&Reply::Ask).to_vec(),
+            reply: encode_reply(&BundleReply::Ask).to_vec(),
             nudges: Vec::new(),
         }
     }
 }
 
 /// The grantor of a policy that is lent.
-pub(super) fn lender<'h>(held: &'h mut Held<'_>) -> Option<&'h mut Lender> {
+pub(super) fn lender<'h>(held: &'h mut MachineGuard<'_>) -> Option<&'h mut Lender> {
     held.machine().extension()?.downcast_mut()
 }
 
 /// Does something with the grantor of each part that has one, at a time or at the latest it heard of.
 pub(super) fn each_lender(
     company: &Company,
-    parts: &[Part],
+    parts: &[PolicyPart],
     now: Option<Instant>,
     mut act: impl FnMut(&mut Lender, Instant),
 ) {
@@ -99,19 +99,19 @@ impl Company {
 impl Node {
     /// Takes what a client says of a key, and answers it. A contract of which not every policy is lent is asked each
     /// time.
-    pub fn lend(&self, spot: &Spot, inquiry: &[u8], now: Instant) -> Result<Lent, Malformed> {
+    pub fn lend(&self, spot: &Spot, inquiry: &[u8], now: Instant) -> Result<LendAnswer, Malformed> {
         let inquiry = decode_inquiry(inquiry)?;
         let node = self.newest();
-        let mut lent = Lent::default();
+        let mut lent = LendAnswer::default();
         let lent_parts = node.lent_parts(spot.contract);
         let is_lent = !node.is_beside(spot.contract, spot.print);
         let Some((contract, company, parts)) = lent_parts.filter(|_| is_lent) else {
-            return Ok(Lent::ask());
+            return Ok(LendAnswer::ask());
         };
         let key = key(spot.print);
-        let mut held: SmallVec<[(&Part, Held<'_>); 2]> = SmallVec::new();
+        let mut held: SmallVec<[(&PolicyPart, MachineGuard<'_>); 2]> = SmallVec::new();
         // Everybody locks in this order, so no two wait for each other.
-        let mut order: SmallVec<[&Part; 2]> = parts.iter().collect();
+        let mut order: SmallVec<[&PolicyPart; 2]> = parts.iter().collect();
         order.sort_unstable_by_key(|part| part.seat.order);
         for part in order {
             held.push((part, part.seat.hold(company)));
@@ -155,7 +155,7 @@ impl Node {
             company.outbox().wake();
         }
         let terms = terms(contract);
-        lent.reply = encode_reply(&Reply::Lent { terms, each }).to_vec();
+        lent.reply = encode_reply(&BundleReply::Lent { terms, each }).to_vec();
         Ok(lent)
     }
 
@@ -164,7 +164,7 @@ impl Node {
         self.lent_parts(contract).is_some()
     }
 
-    pub(super) fn lent_parts(&self, place: usize) -> Option<(&Contract, &Company, &[Part])> {
+    pub(super) fn lent_parts(&self, place: usize) -> Option<(&Contract, &Company, &[PolicyPart])> {
         let contract = self.contracts().get(place)?;
         let parts = self
             .cells_of(place)?
@@ -206,12 +206,12 @@ impl Node {
     }
 }
 
-impl Held<'_> {
+impl MachineGuard<'_> {
     /// Writes down requests that a grantor admitted for a client that waits.
-    fn tell_served(&self, key: tollgate_mode::Key, cost: u64, waits: Waits, at: Instant) {
+    fn tell_served(&self, key: tollgate_mode::ModeKey, cost: u64, waits: Waits, at: Instant) {
         if let Some(journal) = self.journal() {
             for wait in waits.each() {
-                journal(&Admitted {
+                journal(&DividedAdmission {
                     tag: self.tag(),
                     key,
                     cost,

@@ -33,25 +33,27 @@ use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_gossip::Knobs;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Build, Clock, Event, Mode, ModeKind, NodeId, Numbers, Tag, Writer};
+use tollgate_mode::{
+    Build, ClockKind, Mode, ModeEvent, ModeKind, NodeId, NodeNumbers, Tag, Writer,
+};
 use tollgate_table::{Budget, WhenFull};
 
 use self::outbox::{Outbox, nanos};
-use self::roster::Places;
+use self::roster::NodePlaces;
 use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
-pub use self::ledger::{Closed, Ledger};
-pub use self::lend::{Lend, Lent};
+pub use self::ledger::{Closed, KeyLedger};
+pub use self::lend::{Lend, LendAnswer};
 pub use self::outbox::{Outgoing, Waker};
-pub(crate) use self::parts::{Charged, Foreseen, Parts, enter_company};
+pub(crate) use self::parts::{Charged, CoordinatedPolicies, Foreseen, enter_company};
 pub use self::refused::GossipRefused;
-pub use self::roster::{BadRoster, Peer, Roster};
-pub(crate) use self::seat::Seat;
-pub use self::status::{CompanyGossip, PolicyGossip, PolicyStatus, Said};
+pub use self::roster::{BadRoster, Roster, RosterPeer};
+pub(crate) use self::seat::LockedMachine;
+pub use self::status::{CompanyGossip, FrameCounts, PolicyGossip, PolicyStatus};
 pub use self::tag::key as shared_key;
 pub use self::uncounted::{Uncountable, countable};
-pub use self::union::{Admitted, Journal, Kept, Share, Steady};
+pub use self::union::{DividedAdmission, DivisionJournal, ModeRecord, RateDivision, Steady};
 
 /// Who a node is among others, and who they are.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ pub struct Membership {
     /// Modes besides those of this build; they are asked first whether they count a policy.
     pub modes: Vec<Arc<dyn ModeKind>>,
     /// Its part in dividing rates; without one it counts those alone.
-    pub share: Option<Share>,
+    pub share: Option<RateDivision>,
     /// Its part in lending; without one it decides what would be lent.
     pub lend: Option<Lend>,
 }
@@ -130,7 +132,7 @@ pub(crate) struct Company {
 }
 
 /// Machines by tag.
-pub(crate) type Seats = BTreeMap<u64, Arc<Seat>>;
+pub(crate) type Seats = BTreeMap<u64, Arc<LockedMachine>>;
 
 impl Company {
     pub(crate) fn new(
@@ -159,8 +161,8 @@ impl Company {
             union,
             lend,
         };
-        company.outbox.arm(Clock::Wall, None);
-        company.outbox.arm(Clock::Steady, None);
+        company.outbox.arm(ClockKind::Wall, None);
+        company.outbox.arm(ClockKind::Steady, None);
         company
     }
 
@@ -169,7 +171,7 @@ impl Company {
     }
 
     /// Where live nodes are that divide rates.
-    fn places(&self) -> Option<Arc<Places>> {
+    fn places(&self) -> Option<Arc<NodePlaces>> {
         self.union.as_ref().map(Union::places)
     }
 
@@ -199,9 +201,9 @@ impl Company {
     }
 
     /// Who this node is now. Never held together with a machine.
-    fn numbers(&self) -> Numbers {
+    fn numbers(&self) -> NodeNumbers {
         let membership = self.membership.lock();
-        Numbers {
+        NodeNumbers {
             me: membership.me,
             writer: membership.writer,
             was: membership.was,
@@ -229,8 +231,8 @@ impl Company {
             tag,
             numbers: &self.numbers(),
             start: match kind.clock() {
-                Clock::Wall => now,
-                Clock::Steady => self.steady(now),
+                ClockKind::Wall => now,
+                ClockKind::Steady => self.steady(now),
             },
             roster: roster.as_ref(),
         };
@@ -246,14 +248,14 @@ impl Company {
         named: &NamedPolicy,
         before: &Seats,
         now: Instant,
-    ) -> Option<Arc<Seat>> {
+    ) -> Option<Arc<LockedMachine>> {
         let kind = self.kind(contract, named)?;
         let tag = tag_of(kind, contract, named);
         let known = before.get(&tag).cloned();
         let is_new = known.is_none();
         let seat = match known {
             Some(seat) => seat,
-            None => Arc::new(Seat::new(
+            None => Arc::new(LockedMachine::new(
                 self.made.fetch_add(1, Relaxed),
                 tag,
                 kind,
@@ -292,7 +294,7 @@ impl Node {
         };
         self.each_seat(|seat, held| {
             if !seat.is_by_roster {
-                held.handle_event(&Event::Members(alive), now);
+                held.handle_event(&ModeEvent::Members(alive), now);
             }
         });
         let grew = alive.iter().any(|node| before.binary_search(node).is_err());
@@ -316,7 +318,7 @@ impl Node {
             current.was = Some(was);
         }
         company.has_caught_up.store(false, Relaxed);
-        self.tell_modes(&Event::Renumber(&company.numbers()), now);
+        self.tell_modes(&ModeEvent::Renumber(&company.numbers()), now);
     }
 
     /// Hears how long messages take, as measured: what timers that wait for answers go by. Nodes may measure
@@ -326,7 +328,7 @@ impl Node {
             company.membership.lock().knobs.delay = delay;
             self.each_seat(|_, held| {
                 held.machine()
-                    .handle_event(&Event::Delay(delay), Instant::default());
+                    .handle_event(&ModeEvent::Delay(delay), Instant::default());
             });
         }
     }
@@ -375,10 +377,10 @@ impl Node {
             company.has_met.store(true, Relaxed);
         }
         let (steady, is_full) = (company.steady(now), company.is_full());
-        let due = |seat: &&Arc<Seat>| {
+        let due = |seat: &&Arc<LockedMachine>| {
             let now = match seat.clock {
-                Clock::Wall => now,
-                Clock::Steady => steady,
+                ClockKind::Wall => now,
+                ClockKind::Steady => steady,
             };
             // For want of room everybody gives up what is over its share.
             joins || is_full || seat.next() <= now.as_nanos()
@@ -386,7 +388,7 @@ impl Node {
         for seat in node.seats().values().filter(due) {
             let mut held = seat.hold(company);
             if joins {
-                held.handle_event(&Event::Join, now);
+                held.handle_event(&ModeEvent::Join, now);
             }
             held.handle_timeout(now);
             held.release();
@@ -398,16 +400,16 @@ impl Node {
         let node = self.newest();
         let company = node.company()?;
         // Told before it is looked at, so that whatever comes earlier meanwhile wakes.
-        company.outbox.arm(Clock::Wall, None);
+        company.outbox.arm(ClockKind::Wall, None);
         let has_clock = company.has_steady();
         let seats = node.seats().values();
-        let seats = seats.filter(|seat| seat.clock == Clock::Wall || !has_clock);
+        let seats = seats.filter(|seat| seat.clock == ClockKind::Wall || !has_clock);
         let seats = seats.map(|seat| seat.next());
         let next = seats.chain([company.join_at.load(Relaxed)]).min();
         let next = next
             .filter(|next| *next < u64::MAX)
             .map(Instant::from_nanos);
-        company.outbox.arm_by(Clock::Wall, nanos(next));
+        company.outbox.arm_by(ClockKind::Wall, nanos(next));
         next
     }
 
@@ -443,17 +445,17 @@ impl Node {
 
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
     pub fn handle_leave(&self, now: Instant) {
-        self.tell_modes(&Event::Leave, now);
+        self.tell_modes(&ModeEvent::Leave, now);
         self.newest().mark_all();
     }
 
     /// Tells every machine of the newest node of an event.
-    fn tell_modes(&self, event: &Event<'_>, now: Instant) {
+    fn tell_modes(&self, event: &ModeEvent<'_>, now: Instant) {
         self.each_seat(|_, held| held.handle_event(event, now));
     }
 
     /// Does something to every machine of the newest node.
-    fn each_seat(&self, act: impl Fn(&Seat, &mut seat::Held<'_>)) {
+    fn each_seat(&self, act: impl Fn(&LockedMachine, &mut seat::MachineGuard<'_>)) {
         let node = self.newest();
         let Some(company) = node.company() else {
             return;

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tollgate_limit::Instant;
-use tollgate_mode::{Clock, NodeId};
+use tollgate_mode::{ClockKind, NodeId};
 
 /// A frame to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,25 +93,25 @@ impl Outbox {
     }
 
     /// Notes when whoever sends looks again.
-    pub(super) fn arm(&self, clock: Clock, at: Option<Instant>) {
+    pub(super) fn arm(&self, clock: ClockKind, at: Option<Instant>) {
         self.armed(clock).store(nanos(at), Release);
     }
 
     /// Notes that whoever sends looks again by then.
-    pub(super) fn arm_by(&self, clock: Clock, at: u64) {
+    pub(super) fn arm_by(&self, clock: ClockKind, at: u64) {
         self.armed(clock).fetch_min(at, AcqRel);
     }
 
-    const fn armed(&self, clock: Clock) -> &AtomicU64 {
+    const fn armed(&self, clock: ClockKind) -> &AtomicU64 {
         let [wall, steady] = &self.armed;
         match clock {
-            Clock::Wall => wall,
-            Clock::Steady => steady,
+            ClockKind::Wall => wall,
+            ClockKind::Steady => steady,
         }
     }
 
     /// Whether that is too late for something that is due at `next`; it is then noted as known.
-    pub(super) fn is_late_for(&self, clock: Clock, next: u64) -> bool {
+    pub(super) fn is_late_for(&self, clock: ClockKind, next: u64) -> bool {
         let earlier = |armed: u64| (next < armed).then_some(next);
         let armed = self.armed(clock);
         next < armed.load(Acquire) && armed.fetch_update(AcqRel, Acquire, earlier).is_ok()

@@ -8,33 +8,33 @@ use std::sync::Arc;
 
 use tollgate_contract::Contract;
 use tollgate_limit::{
-    Cost, Forecast, Instant, Lot, OnLimit, Policy, PolicySet, Receipt, Span, Status, Verdict,
+    Charge, Cost, Forecast, Instant, KeyStatus, Lot, OnLimit, Policy, PolicySet, Span, Verdict,
 };
-use tollgate_mode::{self as mode, Key, Settlement, Standing};
+use tollgate_mode::{self as mode, ModeKey, Settlement, Standing};
 use tollgate_table::Print;
 
-use super::seat::Held;
+use super::seat::MachineGuard;
 use super::tag::key;
-use super::{Company, Seat, Seats};
+use super::{Company, LockedMachine, Seats};
 use crate::cells::Miss;
-use crate::decide::{Ask, Bound, PartProbe, Tally};
+use crate::decide::{Bound, ContractTally, DecideRequest, PartProbe};
 
 /// The policies of a contract that are counted together with other nodes.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct CoordinatedPolicies {
     company: Arc<Company>,
     /// For each policy in the cells, its place in the contract.
     locals: Box<[usize]>,
-    each: Box<[Part]>,
+    each: Box<[PolicyPart]>,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PolicyPart {
     /// Its place in the contract.
     pub(crate) place: usize,
     policy: Policy,
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) seat: Arc<LockedMachine>,
     pub(crate) is_durable: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Foreseen {
     pub(crate) lot: Lot,
 }
 
-impl Parts {
+impl CoordinatedPolicies {
     /// The parts of a contract, and the policies that stay in its cells; `None` where all do. What [`super::countable`]
     /// refuses stays there too: whoever loads contracts asks first.
     pub(crate) fn of(
@@ -64,7 +64,7 @@ impl Parts {
             .filter_map(|(place, named)| {
                 let seat = company.seat(contract, named, before, now)?;
                 let policy = named.policy.clone();
-                Some(Part {
+                Some(PolicyPart {
                     place,
                     policy,
                     is_durable: named.durable && seat.saves_keys,
@@ -89,7 +89,7 @@ impl Parts {
         Some((parts, here.unwrap_or_else(|_| PolicySet::none())))
     }
 
-    pub(crate) fn each(&self) -> &[Part] {
+    pub(crate) fn each(&self) -> &[PolicyPart] {
         &self.each
     }
 
@@ -100,7 +100,7 @@ impl Parts {
 
     /// Whether a policy binds part of the keys only.
     pub(crate) fn is_staged(&self) -> bool {
-        let percent = |part: &Part| part.policy.config().enforce_percent;
+        let percent = |part: &PolicyPart| part.policy.config().enforce_percent;
         self.each
             .iter()
             .any(|part| !matches!(percent(part), 0 | 100))
@@ -131,7 +131,7 @@ impl Parts {
     }
 
     /// Something for each policy of the contract, of that for those in the cells and that for each part.
-    fn weave<T>(&self, here: Vec<T>, of: impl Fn(&Part, Held<'_>) -> T) -> Vec<T> {
+    fn weave<T>(&self, here: Vec<T>, of: impl Fn(&PolicyPart, MachineGuard<'_>) -> T) -> Vec<T> {
         let mut here = here.into_iter();
         let mut parts = self.each.iter().peekable();
         let count = self.locals.len() + self.each.len();
@@ -143,13 +143,18 @@ impl Parts {
     }
 
     /// How each policy of the contract stands, given those in the cells.
-    pub(crate) fn status(&self, here: Vec<Status>, print: Print, now: Instant) -> Vec<Status> {
+    pub(crate) fn status(
+        &self,
+        here: Vec<KeyStatus>,
+        print: Print,
+        now: Instant,
+    ) -> Vec<KeyStatus> {
         let key = key(print);
         self.weave(here, |part, mut held| {
             let now = held.at(Some(now));
             let probe = held.machine().probe(key, 1, now);
             let standing = held.machine().standing(key, now);
-            Status {
+            KeyStatus {
                 limit: part.policy.config().limit,
                 remaining: standing.remaining,
                 debt: part.debt(probe),
@@ -209,7 +214,7 @@ impl Parts {
     }
 
     /// Settles a receipt whose bits are those of the contract.
-    pub(crate) fn settle(&self, print: Print, receipt: &Receipt, actual: Cost, now: Instant) {
+    pub(crate) fn settle(&self, print: Print, receipt: &Charge, actual: Cost, now: Instant) {
         let key = key(print);
         if actual.tokens() == receipt.cost {
             return;
@@ -272,7 +277,7 @@ impl Parts {
     }
 
     /// Changes every part of a key, one after the other.
-    fn edit(&self, print: Print, mut change: impl FnMut(&Part, &mut Held<'_>)) {
+    fn edit(&self, print: Print, mut change: impl FnMut(&PolicyPart, &mut MachineGuard<'_>)) {
         let mut wakes = false;
         for part in &self.each {
             let mut held = part.seat.hold(&self.company);
@@ -286,7 +291,7 @@ impl Parts {
     }
 }
 
-impl Part {
+impl PolicyPart {
     /// Notes that a key changed here, where that is kept.
     fn note(&self, print: Print) {
         if self.is_durable {
@@ -295,7 +300,7 @@ impl Part {
     }
 
     /// Tokens below zero. What a shaper lets wait is no debt.
-    fn debt(&self, probe: mode::Probe) -> u64 {
+    fn debt(&self, probe: mode::ModeProbe) -> u64 {
         match self.policy.config().on_limit {
             OnLimit::Deny => probe.over,
             OnLimit::Delay { .. } => 0,
@@ -310,10 +315,10 @@ impl Part {
 /// A machine that a request is asked of.
 struct Asked<'a> {
     bound: &'a Bound<'a>,
-    part: &'a Part,
-    held: Held<'a>,
-    key: Key,
-    probe: mode::Probe,
+    part: &'a PolicyPart,
+    held: MachineGuard<'a>,
+    key: ModeKey,
+    probe: mode::ModeProbe,
     /// The time for the machine.
     now: Instant,
 }
@@ -321,15 +326,19 @@ struct Asked<'a> {
 /// Asks the machines of all contracts, and charges them by what these and all cells said. The innermost step of a
 /// decision.
 #[inline(never)]
-pub(crate) fn enter_company(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) -> Result<(), Miss> {
-    let mut parts: SmallVec<[(&Bound<'_>, &Parts, &Part); 4]> = SmallVec::new();
+pub(crate) fn enter_company(
+    bound: &[Bound<'_>],
+    ask: DecideRequest,
+    tally: &mut ContractTally,
+) -> Result<(), Miss> {
+    let mut parts: SmallVec<[(&Bound<'_>, &CoordinatedPolicies, &PolicyPart); 4]> = SmallVec::new();
     for bound in bound {
         let company = bound.cells.parts().into_iter();
         parts.extend(
             company.flat_map(|parts| parts.each.iter().map(move |part| (bound, parts, part))),
         );
     }
-    let Some((_, Parts { company, .. }, _)) = parts.first() else {
+    let Some((_, CoordinatedPolicies { company, .. }, _)) = parts.first() else {
         return Ok(());
     };
     // Everybody locks in this order, so no two wait for each other.
@@ -367,13 +376,13 @@ pub(crate) fn enter_company(bound: &[Bound<'_>], ask: Ask, tally: &mut Tally) ->
 
 impl Asked<'_> {
     /// Adds what the machine said to the tally.
-    fn tell(&mut self, tally: &mut Tally, ask: Ask) {
+    fn tell(&mut self, tally: &mut ContractTally, ask: DecideRequest) {
         let over = &mut self.held.talked().over_max;
         *over = (*over).max(self.probe.over);
         tally.add_part(&self.said(ask, self.probe));
     }
 
-    fn said(&self, ask: Ask, probe: mode::Probe) -> PartProbe {
+    fn said(&self, ask: DecideRequest, probe: mode::ModeProbe) -> PartProbe {
         let lot = self.bound.lot;
         let is_enforced = self.part.is_enforced(lot);
         PartProbe {
@@ -390,7 +399,7 @@ impl Asked<'_> {
     }
 
     /// Charges the machine by what all together said, and adds how it stands then.
-    fn charge(&mut self, tally: &mut Tally, ask: Ask) {
+    fn charge(&mut self, tally: &mut ContractTally, ask: DecideRequest) {
         let (cost, now) = (ask.cost.tokens(), self.now);
         let config = self.part.policy.config();
         let is_allowed = tally.verdict.is_allowed();
@@ -426,20 +435,20 @@ impl Asked<'_> {
 }
 
 /// How long until a request passes that machines said that of.
-pub(super) const fn after(said: mode::Verdict) -> Span {
+pub(super) const fn after(said: mode::ModeVerdict) -> Span {
     match said {
-        mode::Verdict::Allow { wait, .. } => wait,
-        mode::Verdict::Deny { retry_after } => retry_after,
-        mode::Verdict::Never => Span::from_nanos(u128::MAX),
+        mode::ModeVerdict::Allow { wait, .. } => wait,
+        mode::ModeVerdict::Deny { retry_after } => retry_after,
+        mode::ModeVerdict::Never => Span::from_nanos(u128::MAX),
     }
 }
 
 /// The words of decisions for those of machines.
-pub(super) fn verdict(said: mode::Verdict) -> Verdict {
+pub(super) fn verdict(said: mode::ModeVerdict) -> Verdict {
     match said {
-        mode::Verdict::Allow { wait, .. } if wait == Span::ZERO => Verdict::Allow,
-        mode::Verdict::Allow { wait, .. } => Verdict::Delay { wait },
-        mode::Verdict::Deny { retry_after } => Verdict::Deny { retry_after },
-        mode::Verdict::Never => Verdict::Never,
+        mode::ModeVerdict::Allow { wait, .. } if wait == Span::ZERO => Verdict::Allow,
+        mode::ModeVerdict::Allow { wait, .. } => Verdict::Delay { wait },
+        mode::ModeVerdict::Deny { retry_after } => Verdict::Deny { retry_after },
+        mode::ModeVerdict::Never => Verdict::Never,
     }
 }

@@ -3,7 +3,7 @@
 //! Only of contracts with one policy, which is lent. Not here: what is assigned (`tollgate-lease`), which node is
 //! asked, and streams.
 
-use tollgate_lease::{Lender, PlaneId, QuotaStand, QuotaTold, Report};
+use tollgate_lease::{Lender, PlaneId, QuotaReport, QuotaStand, QuotaTold};
 use tollgate_limit::Instant;
 
 use super::lend::{each_lender, lender};
@@ -17,7 +17,7 @@ impl Node {
         &self,
         spot: &Spot,
         plane: PlaneId,
-        report: &Report,
+        report: &QuotaReport,
         now: Instant,
     ) -> Option<QuotaTold> {
         self.of_planes(spot, now, true, |lender, now| {

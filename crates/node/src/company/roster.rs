@@ -118,7 +118,7 @@ impl Roster {
 
 /// A live node of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct RosterPeer {
     /// Its number in the cluster.
     pub node: NodeId,
     /// Its name.
@@ -129,7 +129,7 @@ pub struct Peer {
 
 /// Which numbers live nodes have where a rate is divided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct NodePlaces {
     /// This node's, and whether it is that of its name.
     pub(super) me: Option<(NodeId, bool)>,
     /// By numbers in the cluster.
@@ -139,13 +139,13 @@ pub(super) struct Places {
     pub(super) doubled: Vec<String>,
 }
 
-impl Places {
+impl NodePlaces {
     /// The places of live nodes, this one included.
-    pub(super) fn of(roster: &Roster, me: NodeId, peers: &[Peer]) -> Self {
-        let mut oldest: BTreeMap<&str, &Peer> = BTreeMap::new();
+    pub(super) fn of(roster: &Roster, me: NodeId, peers: &[RosterPeer]) -> Self {
+        let mut oldest: BTreeMap<&str, &RosterPeer> = BTreeMap::new();
         let mut doubled = BTreeSet::new();
         for peer in peers {
-            let rank = |peer: &Peer| (peer.age, peer.node);
+            let rank = |peer: &RosterPeer| (peer.age, peer.node);
             let other = oldest.entry(&peer.name).or_insert(peer);
             if other.node != peer.node {
                 doubled.insert(peer.name.clone());
@@ -158,7 +158,8 @@ impl Places {
             doubled: doubled.into_iter().collect(),
             ..Self::default()
         };
-        let bears = |peer: &&Peer| oldest.get(&*peer.name).is_some_and(|p| p.node == peer.node);
+        let bears =
+            |peer: &&RosterPeer| oldest.get(&*peer.name).is_some_and(|p| p.node == peer.node);
         for peer in peers {
             let wish = number(&peer.name);
             let is_free = roster.has(&peer.name) || !places.is_taken(roster, wish);
@@ -175,7 +176,7 @@ impl Places {
         places
     }
 
-    fn put(&mut self, peer: &Peer, place: NodeId, is_me: bool) {
+    fn put(&mut self, peer: &RosterPeer, place: NodeId, is_me: bool) {
         self.here.insert(peer.node, place);
         self.there.insert(place, peer.node);
         if is_me {
@@ -234,8 +235,8 @@ mod tests {
         Roster::new(names.iter().map(|name| ((*name).to_owned(), 1)))
     }
 
-    fn peer(node: u16, name: &str, began: u64) -> Peer {
-        Peer {
+    fn peer(node: u16, name: &str, began: u64) -> RosterPeer {
+        RosterPeer {
             node: NodeId(node),
             name: name.to_owned(),
             age: (began, 0),
@@ -275,8 +276,8 @@ mod tests {
     fn of_two_with_one_name_the_older_bears_it() {
         let roster = roster(&["a", "b"]).unwrap();
         let peers = [peer(7, "a", 20), peer(8, "a", 10), peer(9, "b", 5)];
-        let old = Places::of(&roster, NodeId(8), &peers);
-        let young = Places::of(&roster, NodeId(7), &peers);
+        let old = NodePlaces::of(&roster, NodeId(8), &peers);
+        let young = NodePlaces::of(&roster, NodeId(7), &peers);
         assert_eq!(old.me, Some((number("a"), true)));
         assert_eq!(young.me.map(|(_, is_itself)| is_itself), Some(false));
         assert_eq!(old.doubled, ["a"]);
@@ -289,7 +290,7 @@ mod tests {
         let roster = roster(&["a"]).unwrap();
         let clash = number("a");
         let peers = [peer(clash.0, "x", 1), peer(1, "a", 2)];
-        let places = Places::of(&roster, NodeId(1), &peers);
+        let places = NodePlaces::of(&roster, NodeId(1), &peers);
         assert_ne!(places.here(clash), Some(clash));
         assert_eq!(places.here(NodeId(1)), Some(clash));
     }

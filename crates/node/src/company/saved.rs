@@ -11,7 +11,7 @@ use tollgate_mode::Saved;
 use tollgate_table::Print;
 
 use super::tag::{key, print};
-use super::{Company, Seat};
+use super::{Company, LockedMachine};
 use crate::durable::RestoreError;
 use crate::node::Node;
 
@@ -88,7 +88,7 @@ impl Node {
         done
     }
 
-    fn seat_of(&self, tag: u64) -> Option<(&Company, &Arc<Seat>)> {
+    fn seat_of(&self, tag: u64) -> Option<(&Company, &Arc<LockedMachine>)> {
         Some((self.company()?, self.seats().get(&tag)?))
     }
 }

@@ -7,27 +7,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use parking_lot::{Mutex, MutexGuard};
 use tollgate_contract::NamedPolicy;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Clock, Event, Key, Malformed, Mode, ModeKind, NodeId, Numbers, Send};
+use tollgate_mode::{
+    ClockKind, Malformed, Mode, ModeEvent, ModeKey, ModeKind, NodeId, NodeNumbers, Send,
+};
 use tollgate_table::WhenFull;
 
 use super::Company;
 use super::outbox::{Outgoing, nanos};
-use super::status::Said;
+use super::status::FrameCounts;
 use crate::dirty::Dirty;
 
 /// A machine, under a lock.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct LockedMachine {
     /// Machines are locked in this order.
     pub(crate) order: u64,
     pub(crate) tag: u64,
     /// On which clock it counts.
-    pub(super) clock: Clock,
+    pub(super) clock: ClockKind,
     /// Whether nodes have numbers of their own, by a roster.
     pub(super) is_by_roster: bool,
     /// Whether its keys can be written one by one.
     pub(super) saves_keys: bool,
-    inner: Mutex<Inner>,
+    inner: Mutex<MachineState>,
     /// When it wants to be woken, in nanoseconds; never is the greatest.
     next: AtomicU64,
     is_joining: AtomicBool,
@@ -40,7 +42,7 @@ pub(crate) struct Seat {
 /// What happened to a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Talked {
-    pub(crate) said: Said,
+    pub(crate) said: FrameCounts,
     pub(crate) heard: u64,
     pub(crate) malformed: u64,
     pub(crate) evicted: u64,
@@ -53,7 +55,7 @@ pub(crate) struct Talked {
 
 /// A machine and what is known of it.
 #[derive(Debug)]
-pub(crate) struct Inner {
+pub(crate) struct MachineState {
     pub(crate) machine: Box<dyn Mode>,
     pub(crate) talked: Talked,
     /// The latest time it heard of.
@@ -63,19 +65,19 @@ pub(crate) struct Inner {
 }
 
 /// A locked machine. Let it go with [`Self::release`].
-pub(crate) struct Held<'a> {
-    seat: &'a Seat,
+pub(crate) struct MachineGuard<'a> {
+    seat: &'a LockedMachine,
     company: &'a Company,
-    inner: MutexGuard<'a, Inner>,
+    inner: MutexGuard<'a, MachineState>,
     /// Whether what must be kept may be other than before.
     has_moved: bool,
 }
 
-impl Seat {
+impl LockedMachine {
     pub(super) fn new(order: u64, tag: u64, kind: &dyn ModeKind, machine: Box<dyn Mode>) -> Self {
         let next = AtomicU64::new(nanos(machine.poll_timeout()));
         let is_joining = AtomicBool::new(machine.is_joining());
-        let inner = Inner {
+        let inner = MachineState {
             machine,
             talked: Talked::default(),
             latest: Instant::default(),
@@ -96,8 +98,8 @@ impl Seat {
     }
 
     /// Locks the machine.
-    pub(crate) fn hold<'a>(&'a self, company: &'a Company) -> Held<'a> {
-        Held {
+    pub(crate) fn hold<'a>(&'a self, company: &'a Company) -> MachineGuard<'a> {
+        MachineGuard {
             seat: self,
             company,
             inner: self.inner.lock(),
@@ -122,13 +124,13 @@ impl Seat {
     }
 }
 
-impl Held<'_> {
+impl MachineGuard<'_> {
     pub(crate) fn machine(&mut self) -> &mut dyn Mode {
         &mut *self.inner.machine
     }
 
     /// Tells the machine of an event.
-    pub(super) fn handle_event(&mut self, event: &Event<'_>, now: Instant) {
+    pub(super) fn handle_event(&mut self, event: &ModeEvent<'_>, now: Instant) {
         let now = self.at(Some(now));
         self.has_moved = true;
         self.inner.machine.handle_event(event, now);
@@ -152,7 +154,7 @@ impl Held<'_> {
         // A clock that was set back is told with it (`move_time`), perhaps a little later.
         let now = now.filter(|now| latest <= now.saturating_add(BEHIND_MAX));
         let now = now.unwrap_or(latest);
-        if self.seat.clock == Clock::Wall {
+        if self.seat.clock == ClockKind::Wall {
             return now;
         }
         let mut steady = self.company.steady(now);
@@ -168,7 +170,7 @@ impl Held<'_> {
                 }
                 (steady, day) = (after, self.company.day(now));
             }
-            let event = Event::Day { day, asked: now };
+            let event = ModeEvent::Day { day, asked: now };
             self.inner.machine.handle_event(&event, steady);
         }
         steady
@@ -179,8 +181,8 @@ impl Held<'_> {
     }
 
     /// Who writes down what is admitted, where that is wished.
-    pub(super) fn journal(&self) -> Option<&super::Journal> {
-        if self.seat.clock == Clock::Wall {
+    pub(super) fn journal(&self) -> Option<&super::DivisionJournal> {
+        if self.seat.clock == ClockKind::Wall {
             return None;
         }
         let union = self.company.union.as_ref();
@@ -190,7 +192,7 @@ impl Held<'_> {
     }
 
     /// Whether there is room for a key; others may have to make it.
-    pub(crate) fn has_room(&mut self, key: Key, now: Instant) -> bool {
+    pub(crate) fn has_room(&mut self, key: ModeKey, now: Instant) -> bool {
         if !self.company.is_over(self.inner.bytes) || self.inner.machine.knows(key) {
             return true;
         }
@@ -246,9 +248,9 @@ impl Held<'_> {
     }
 
     /// Goes to another time, as the clock was set: nothing is regained.
-    pub(super) fn move_time(&mut self, from: Instant, to: Instant, numbers: &Numbers) {
+    pub(super) fn move_time(&mut self, from: Instant, to: Instant, numbers: &NodeNumbers) {
         self.inner.latest = to;
-        let event = Event::ClockSet { from, to, numbers };
+        let event = ModeEvent::ClockSet { from, to, numbers };
         let now = self.at(Some(to));
         self.inner.machine.handle_event(&event, now);
     }
@@ -281,7 +283,7 @@ impl Held<'_> {
     pub(crate) fn release(mut self) -> bool {
         self.keep();
         let outbox = self.company.outbox();
-        let Inner {
+        let MachineState {
             machine, talked, ..
         } = &mut *self.inner;
         let mut wakes = false;
@@ -337,7 +339,7 @@ impl Held<'_> {
     }
 }
 
-impl Said {
+impl FrameCounts {
     fn add(&mut self, is_publication: bool, frame: &[u8]) {
         self.frames += 1;
         self.bytes += HEADER_BYTES + frame.len() as u64;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_contract::Coordination;
 use tollgate_limit::Instant;
-use tollgate_mode::{Figure, Footprint, Value};
+use tollgate_mode::{Figure, FigureValue, Footprint};
 use tollgate_table::Print;
 
 use super::seat::Talked;
@@ -28,7 +28,7 @@ pub struct PolicyGossip {
     /// Bytes of state, by the encoding in the documentation of the design: decided from, and kept for others.
     pub state_bytes: (u64, u64),
     /// What was handed out to be sent.
-    pub said: Said,
+    pub said: FrameCounts,
     /// Frames taken.
     pub heard: u64,
     /// Frames that made no sense.
@@ -47,7 +47,7 @@ pub struct PolicyGossip {
 
 /// Frames that were handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct FrameCounts {
     /// How many.
     pub frames: u64,
     /// Their bytes, 28 for IP and UDP added to each.
@@ -84,7 +84,7 @@ pub struct PolicyStatus {
 
 impl PolicyStatus {
     /// The figure of that name.
-    pub fn figure(&self, name: &str) -> Option<&Value> {
+    pub fn figure(&self, name: &str) -> Option<&FigureValue> {
         let figure = self.figures.iter().find(|figure| figure.name == name);
         figure.map(|figure| &figure.value)
     }

@@ -6,18 +6,18 @@
 //! is the table's secret.
 
 use tollgate_kit::{mix, unmix};
-use tollgate_mode::Key;
+use tollgate_mode::ModeKey;
 use tollgate_table::Print;
 
 /// The key of a print, between nodes.
-pub fn key(print: Print) -> Key {
+pub fn key(print: Print) -> ModeKey {
     let upper = mix(print.0.wrapping_add(1));
     let lower = mix(print.0 ^ 0x5851_f42d_4c95_7f2d);
-    Key(u128::from(upper) << 64 | u128::from(lower))
+    ModeKey(u128::from(upper) << 64 | u128::from(lower))
 }
 
 /// The print of a key.
-pub(super) fn print(key: Key) -> Print {
+pub(super) fn print(key: ModeKey) -> Print {
     let upper = u64::try_from(key.0 >> 64).unwrap_or(u64::MAX);
     Print(unmix(upper).wrapping_sub(1))
 }
@@ -45,7 +45,7 @@ mod tests {
     fn a_tag_stays_what_it_is() {
         let policy = "{ name: p, limit: 20, per: 1s, coordination: gossip }";
         assert_eq!(tags(policy), [TAG]);
-        assert_eq!(key(Print(7)), Key(KEY));
+        assert_eq!(key(Print(7)), ModeKey(KEY));
     }
 
     /// Changing these breaks the clusters that run.

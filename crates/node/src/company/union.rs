@@ -10,26 +10,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{Key, NodeId, RosterPart};
+use tollgate_mode::{ModeKey, NodeId, RosterPart};
 use tollgate_split::Split;
 use tollgate_supply::SupplyConfig;
 
-use super::roster::{Peer, Places, Roster};
+use super::roster::{NodePlaces, Roster, RosterPeer};
 
 /// What a start after this one must know of a policy, as its mode wrote it.
-pub type Kept = Arc<[u8]>;
+pub type ModeRecord = Arc<[u8]>;
 /// A clock that never jumps, on which terms are counted.
 pub type Steady = Arc<dyn Fn() -> Instant + Send + Sync>;
 /// Is told of every request that a divided rate admits, under its lock.
-pub type Journal = Arc<dyn Fn(&Admitted) + Send + Sync>;
+pub type DivisionJournal = Arc<dyn Fn(&DividedAdmission) + Send + Sync>;
 
 /// A request that was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Admitted {
+pub struct DividedAdmission {
     /// The policy, as nodes name it.
     pub tag: u64,
     /// The key.
-    pub key: Key,
+    pub key: ModeKey,
     /// Tokens it took.
     pub cost: u64,
     /// When, on the steady clock.
@@ -40,24 +40,24 @@ pub struct Admitted {
 
 /// A node's part in dividing rates.
 #[derive(Clone)]
-pub struct Share {
+pub struct RateDivision {
     /// Who has homes.
     pub roster: Roster,
     /// Grows with every start of this node.
     pub boot: u64,
     /// What former starts kept, by the tags of policies.
-    pub kept: BTreeMap<u64, Kept>,
+    pub kept: BTreeMap<u64, ModeRecord>,
     /// What may be tuned.
     pub config: SupplyConfig,
     /// On what terms are counted; the times of calls where there is none.
     pub steady: Option<Steady>,
     /// Is told of everything that is admitted, where anybody is.
-    pub journal: Option<Journal>,
+    pub journal: Option<DivisionJournal>,
     /// How buckets are cut.
     pub split: Split,
 }
 
-impl Share {
+impl RateDivision {
     /// A part by this roster, of a node that keeps nothing.
     pub fn new(roster: Roster, boot: u64) -> Self {
         Self {
@@ -72,9 +72,9 @@ impl Share {
     }
 }
 
-impl fmt::Debug for Share {
+impl fmt::Debug for RateDivision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Share")
+        f.debug_struct("RateDivision")
             .field("roster", &self.roster)
             .field("boot", &self.boot)
             .finish_non_exhaustive()
@@ -84,7 +84,7 @@ impl fmt::Debug for Share {
 /// What all divided rates of a node have in common.
 pub(super) struct Union {
     steady: Option<Steady>,
-    pub(super) journal: Option<Journal>,
+    pub(super) journal: Option<DivisionJournal>,
     state: Mutex<State>,
     /// How often an older node bore this node's name.
     pub(super) yielded: AtomicU64,
@@ -93,17 +93,17 @@ pub(super) struct Union {
 struct State {
     roster: Arc<Roster>,
     /// This node in the cluster, and everybody who lives, once that is known.
-    peers: Option<(NodeId, Vec<Peer>)>,
-    places: Arc<Places>,
+    peers: Option<(NodeId, Vec<RosterPeer>)>,
+    places: Arc<NodePlaces>,
     boot: u64,
     /// What a start after this one should know, and what of it is to be stored.
-    kept: BTreeMap<u64, Kept>,
-    unstored: BTreeMap<u64, Kept>,
+    kept: BTreeMap<u64, ModeRecord>,
+    unstored: BTreeMap<u64, ModeRecord>,
 }
 
 /// What came of hearing who lives.
-pub(super) struct Heard {
-    pub(super) places: Arc<Places>,
+pub(super) struct RosterUpdate {
+    pub(super) places: Arc<NodePlaces>,
     /// Whether this node has another number, so that its machines begin anew.
     pub(super) is_moved: bool,
     /// Whether it bears its name and nobody else does.
@@ -111,7 +111,7 @@ pub(super) struct Heard {
 }
 
 impl Union {
-    pub(super) fn new(share: Share) -> Self {
+    pub(super) fn new(share: RateDivision) -> Self {
         Self {
             steady: share.steady,
             journal: share.journal,
@@ -137,7 +137,7 @@ impl Union {
         self.steady.is_some()
     }
 
-    pub(super) fn places(&self) -> Arc<Places> {
+    pub(super) fn places(&self) -> Arc<NodePlaces> {
         Arc::clone(&self.state.lock().places)
     }
 
@@ -146,7 +146,7 @@ impl Union {
     }
 
     /// Hears who lives.
-    pub(super) fn hear_peers(&self, me: NodeId, peers: Vec<Peer>) -> Heard {
+    pub(super) fn hear_peers(&self, me: NodeId, peers: Vec<RosterPeer>) -> RosterUpdate {
         let mut state = self.state.lock();
         state.peers = Some((me, peers));
         let heard = state.place();
@@ -158,14 +158,14 @@ impl Union {
     }
 
     /// Hears who has homes.
-    pub(super) fn hear_roster(&self, roster: Roster) -> Heard {
+    pub(super) fn hear_roster(&self, roster: Roster) -> RosterUpdate {
         let mut state = self.state.lock();
         state.roster = Arc::new(roster);
         state.place()
     }
 
     /// What a machine says must be kept.
-    pub(super) fn keep(&self, tag: u64, kept: Kept) {
+    pub(super) fn keep(&self, tag: u64, kept: ModeRecord) {
         let mut state = self.state.lock();
         // Under a borrowed number there is nothing that a start after this one should know, and what is kept stays
         // true.
@@ -176,7 +176,7 @@ impl Union {
     }
 
     /// What is to be stored.
-    pub(super) fn take_unstored(&self) -> BTreeMap<u64, Kept> {
+    pub(super) fn take_unstored(&self) -> BTreeMap<u64, ModeRecord> {
         std::mem::take(&mut self.state.lock().unstored)
     }
 
@@ -198,20 +198,20 @@ impl Union {
 }
 
 impl State {
-    fn place(&mut self) -> Heard {
+    fn place(&mut self) -> RosterUpdate {
         let Some((me, peers)) = &self.peers else {
-            return Heard {
+            return RosterUpdate {
                 places: Arc::clone(&self.places),
                 is_moved: false,
                 is_alone: false,
             };
         };
-        let places = Arc::new(Places::of(&self.roster, *me, peers));
+        let places = Arc::new(NodePlaces::of(&self.roster, *me, peers));
         let is_moved = places.me != self.places.me;
         self.places = Arc::clone(&places);
         let own = peers.iter().find(|peer| peer.node == *me);
         let is_doubled = own.is_none_or(|own| places.doubled.contains(&own.name));
-        Heard {
+        RosterUpdate {
             is_alone: !is_doubled && places.me.is_some_and(|(_, is_itself)| is_itself),
             places,
             is_moved,

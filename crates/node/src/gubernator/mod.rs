@@ -24,13 +24,13 @@ use std::sync::Arc;
 
 use tollgate_limit::Instant;
 use tollgate_table::{
-    Budget, Counters, Full, Holder, Print, Rules, Seed, Share, Table, TableConfig,
+    Budget, CellRules, Counters, Full, Holder, MemoryShare, Print, Seed, Table, TableConfig,
 };
 
 use crate::node::NodeConfig;
 use crate::set_clock::{is_left_ahead, walk};
 use leaky::Leaky;
-use window::Window;
+use window::GubernatorWindow;
 
 /// How far from ours the time of a request may be before ours counts instead.
 pub const CREATED_AT_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
@@ -120,7 +120,7 @@ impl Gubernator {
             when_full: config.when_full,
             sweep: config.sweep,
         };
-        let share = Share::equal(budget);
+        let share = MemoryShare::equal(budget);
         let new = Arc::new(Self {
             table: Table::new(Worth, table, Arc::clone(&share)),
             seed,
@@ -267,7 +267,7 @@ impl Asked {
 /// What is remembered of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
-    Window(Window),
+    Window(GubernatorWindow),
     Leaky(Leaky),
 }
 
@@ -282,7 +282,7 @@ impl Kept {
             Some(Self::Window(window)) if is_window => (window.check(asked), None),
             Some(Self::Leaky(leaky)) if !is_window => (leaky.check(asked), None),
             _ if is_window => {
-                let (window, answer) = Window::begin(asked);
+                let (window, answer) = GubernatorWindow::begin(asked);
                 (answer, Some(Self::Window(window)))
             }
             _ => {
@@ -329,7 +329,7 @@ impl Holder for Gubernator {
 #[derive(Debug)]
 struct Worth;
 
-impl Rules<Kept> for Worth {
+impl CellRules<Kept> for Worth {
     fn fresh_at(&self, kept: &Kept) -> u64 {
         let after = u64::try_from(kept.ends_at().saturating_add(1)).unwrap_or(0);
         after.saturating_mul(NANOS_PER_MILLI)

@@ -4,7 +4,7 @@ use super::{Asked, GubernatorAnswer, calendar};
 
 /// A window that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub(super) struct GubernatorWindow {
     limit: i64,
     remaining: i64,
     /// As it was asked for.
@@ -16,7 +16,7 @@ pub(super) struct Window {
     is_shut: bool,
 }
 
-impl Window {
+impl GubernatorWindow {
     /// The window that a key's first request begins. One that asks for more than the limit is refused and takes
     /// nothing.
     pub(super) fn begin(asked: &Asked) -> (Self, GubernatorAnswer) {

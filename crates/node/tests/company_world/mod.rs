@@ -4,10 +4,10 @@ use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_lab::nodes::START;
-pub(crate) use tollgate_lab::nodes::{World, contracts};
+pub(crate) use tollgate_lab::nodes::{NodeWorld, contracts};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Answer, Key, Membership, Node, NodeConfig};
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 use tollgate_table::Seed;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -21,30 +21,30 @@ fn seed() -> Seed {
 }
 
 /// So many nodes.
-pub(crate) fn of(count: usize, text: &str) -> World {
+pub(crate) fn of(count: usize, text: &str) -> NodeWorld {
     small(count, text, 1 << 26)
 }
 
 /// A world of nodes with so many bytes each.
-pub(crate) fn small(count: usize, text: &str, bytes_max: u64) -> World {
-    let mut world = World::empty(Weather::default(), 1, bytes_max);
+pub(crate) fn small(count: usize, text: &str, bytes_max: u64) -> NodeWorld {
+    let mut world = NodeWorld::empty(Conditions::default(), 1, bytes_max);
     world.contracts = contracts(text);
     world.start(count, 5 * SECOND);
     world
 }
 
 /// A node is gone and comes back without its memory.
-pub(crate) fn bounce(world: &mut World, node: usize) {
+pub(crate) fn bounce(world: &mut NodeWorld, node: usize) {
     world.crash(node);
     world.restart(node);
     world.tell();
 }
 
 /// What is left in each policy of each contract.
-pub(crate) fn standing(world: &World, node: usize, key: &str) -> Vec<(usize, Vec<u64>)> {
+pub(crate) fn standing(world: &NodeWorld, node: usize, key: &str) -> Vec<(usize, Vec<u64>)> {
     let entries = [("user", key)];
     let all = world.nodes[node].status(Key::Entries(&entries), world.now());
-    let left = |(contract, each): (usize, Vec<tollgate_limit::Status>)| {
+    let left = |(contract, each): (usize, Vec<tollgate_limit::KeyStatus>)| {
         (
             contract,
             each.iter().map(|status| status.remaining).collect(),
@@ -55,7 +55,7 @@ pub(crate) fn standing(world: &World, node: usize, key: &str) -> Vec<(usize, Vec
 
 /// What happens next.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Act {
+pub(crate) enum WorldAction {
     Check(usize, u8, u32),
     Charge(usize, u8, u32),
     Wait(u64),
@@ -64,17 +64,17 @@ pub(crate) enum Act {
 /// One node that counts alone is the bucket that sees everything: whatever it would admit, given what the cluster
 /// admitted so far, the cluster admits.
 pub(crate) fn against_one_bucket<S>(
-    world: &mut World,
+    world: &mut NodeWorld,
     text: &str,
     steps: &[S],
-    act: impl Fn(&S) -> Act,
+    act: impl Fn(&S) -> WorldAction,
 ) -> Result<(), TestCaseError> {
     let central = Node::new(contracts(text), NodeConfig::default(), seed());
     let mut admitted = [0_u64; 3];
     for step in steps {
         match act(step) {
-            Act::Wait(nanos) => world.run(nanos),
-            Act::Check(node, key, cost) => {
+            WorldAction::Wait(nanos) => world.run(nanos),
+            WorldAction::Check(node, key, cost) => {
                 let name = format!("k{key}");
                 let entries = [("user", name.as_str())];
                 let asked = Cost::from_u32(cost);
@@ -94,7 +94,7 @@ pub(crate) fn against_one_bucket<S>(
                     admitted[usize::from(key)] += u64::from(cost);
                 }
             }
-            Act::Charge(node, key, cost) => {
+            WorldAction::Charge(node, key, cost) => {
                 let name = format!("k{key}");
                 let entries = [("user", name.as_str())];
                 let (asked, now) = (Cost::from_u32(cost), world.now());
@@ -116,7 +116,7 @@ pub(crate) fn against_one_bucket<S>(
 }
 
 /// The same requests to a cluster of one and to a node that counts alone.
-pub(crate) fn alone_or_in_company(policy: &str, acts: &[Act]) -> Result<(), TestCaseError> {
+pub(crate) fn alone_or_in_company(policy: &str, acts: &[WorldAction]) -> Result<(), TestCaseError> {
     let text = |coordination: &str| {
         format!(
             "contracts: [{{ id: a, key: [user], coordination: {coordination}, policies: [{policy}] }}]"
@@ -129,11 +129,11 @@ pub(crate) fn alone_or_in_company(policy: &str, acts: &[Act]) -> Result<(), Test
     let mut clock = START;
     for act in acts {
         match act {
-            Act::Wait(nanos) => {
+            WorldAction::Wait(nanos) => {
                 clock += nanos;
                 company.handle_timeout(at(clock));
             }
-            Act::Check(_, key, cost) => {
+            WorldAction::Check(_, key, cost) => {
                 let name = format!("k{key}");
                 let entries = [("user", name.as_str())];
                 let cost = Cost::from_u32(*cost);
@@ -146,7 +146,7 @@ pub(crate) fn alone_or_in_company(policy: &str, acts: &[Act]) -> Result<(), Test
                 let charged = |answer: &Answer| answer.receipt.bookings()[0].receipt;
                 prop_assert_eq!(charged(&is), charged(&was));
             }
-            Act::Charge(_, key, cost) => {
+            WorldAction::Charge(_, key, cost) => {
                 let name = format!("k{key}");
                 let entries = [("user", name.as_str())];
                 let cost = Cost::from_u32(*cost);

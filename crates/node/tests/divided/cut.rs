@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tollgate_contract::{Contracts, Coordination};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Cost, Instant, Verdict};
-use tollgate_node::{Key, Membership, Node, NodeConfig, Roster, Share, Value};
+use tollgate_node::{FigureValue, Key, Membership, Node, NodeConfig, RateDivision, Roster};
 use tollgate_table::Seed;
 
-use crate::world::{Divided, MS, SECOND, World, contracts, of};
+use crate::world::{Divided, MS, NodeWorld, SECOND, contracts, of};
 
 fn cut(rest: &str) -> String {
     format!(
@@ -17,10 +17,13 @@ fn cut(rest: &str) -> String {
 }
 
 /// A figure that a node shows.
-fn shown(world: &World, node: usize, name: &str) -> f64 {
+fn shown(world: &NodeWorld, node: usize, name: &str) -> f64 {
     let node = &world.nodes[node].node;
     let status = node.mode_status(Coordination::Split, None, world.now());
-    status[0].figure(name).and_then(Value::number).unwrap()
+    status[0]
+        .figure(name)
+        .and_then(FigureValue::number)
+        .unwrap()
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn keys_are_cut_for_themselves_and_queues_leak_at_the_rate() {
     let text = "contracts: [{ id: api, key: [user], policies: [\
         { name: all, limit: 1000, per: 1s, burst: 40, algorithm: leaky-bucket, coordination: split }] }]";
     let mut world = of(2, text);
-    let ask = |world: &World, user: &str| {
+    let ask = |world: &NodeWorld, user: &str| {
         let entries = [("user", user)];
         let node = world.nodes[0].node.newest();
         node.check(Key::Entries(&entries), Cost::new(1).unwrap(), world.now())
@@ -100,7 +103,7 @@ fn a_message_that_no_part_is_sure_to_hold_is_refused() {
 #[test]
 fn a_policy_whose_machine_cannot_be_built_is_named_before_it_is_loaded() {
     let refused = |low_milli| {
-        let mut share = Share::new(Roster::new([("n0".to_owned(), 1)]).unwrap(), 1);
+        let mut share = RateDivision::new(Roster::new([("n0".to_owned(), 1)]).unwrap(), 1);
         share.split.low_milli = low_milli;
         let membership = Membership {
             share: Some(share),

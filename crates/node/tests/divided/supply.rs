@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_limit::{Cost, Verdict};
 use tollgate_node::Key;
 
-use crate::world::{Divided, MS, SECOND, World, ceiling, contracts, of};
+use crate::world::{Divided, MS, NodeWorld, SECOND, ceiling, contracts, of};
 
 #[test]
 fn nodes_that_begin_together_share_the_rate_and_lend_it() {
@@ -105,7 +105,7 @@ fn another_limit_is_the_same_machine_and_less_counts_at_once() {
 #[test]
 fn a_roster_grows_and_shrinks_while_it_runs() {
     let mut world = of(3, &ceiling(1200));
-    let set = |world: &mut World, names: &[(&str, u32)]| {
+    let set = |world: &mut NodeWorld, names: &[(&str, u32)]| {
         world.set_roster(names.iter().map(|(n, w)| ((*n).to_owned(), *w)).collect());
     };
     world.add("n3", BTreeMap::new());

@@ -2,10 +2,10 @@
 //! replayed through one bucket by arithmetic of its own.
 
 use tollgate_contract::Coordination;
-pub(crate) use tollgate_lab::nodes::{World, contracts};
+pub(crate) use tollgate_lab::nodes::{NodeWorld, contracts};
 use tollgate_limit::Cost;
-use tollgate_node::{Key, Value};
-use tollgate_sim::Weather;
+use tollgate_node::{FigureValue, Key};
+use tollgate_sim::Conditions;
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
@@ -17,8 +17,8 @@ pub(crate) fn ceiling(limit: u64) -> String {
 }
 
 /// So many nodes that divide what they decide by.
-pub(crate) fn of(count: usize, text: &str) -> World {
-    let mut world = World::empty(Weather::between(MS, MS), 1, 1 << 26);
+pub(crate) fn of(count: usize, text: &str) -> NodeWorld {
+    let mut world = NodeWorld::empty(Conditions::between(MS, MS), 1, 1 << 26);
     world.sim.links.cuts_arrivals = true;
     world.contracts = contracts(text);
     world.divide(count);
@@ -39,7 +39,7 @@ pub(crate) trait Divided {
     fn replay(&self, limit: u64, burst: u64);
 }
 
-impl Divided for World {
+impl Divided for NodeWorld {
     fn load(&mut self, nanos: u64, at: &[usize], each: u64) -> u64 {
         let mut passed = 0;
         for _ in 0..nanos / MS {
@@ -66,7 +66,7 @@ impl Divided for World {
     fn seen(&self, node: usize, rate: &str) -> u64 {
         let node = &self.nodes[node].node;
         let status = node.mode_status(Coordination::Supply, None, self.now());
-        let shown = status[0].figure(rate).and_then(Value::number);
+        let shown = status[0].figure(rate).and_then(FigureValue::number);
         (shown.unwrap() * 1e9).round() as u64
     }
 

@@ -12,7 +12,7 @@ use tollgate_limit::Instant;
 use tollgate_node::{Gubernator, GubernatorAlgorithm, GubernatorAsk, GubernatorError, NodeConfig};
 use tollgate_table::{Budget, Seed, WhenFull};
 
-use model::Model;
+use model::GubernatorModel;
 
 /// 2026-11-15T15:20:30.500Z.
 const START: i64 = 1_794_756_030_500;
@@ -409,7 +409,7 @@ proptest! {
         durations in prop::collection::vec(100_i64..2_000, 1..4),
     ) {
         let gubernator = gubernator();
-        let mut models: BTreeMap<u8, Option<Model>> = BTreeMap::new();
+        let mut models: BTreeMap<u8, Option<GubernatorModel>> = BTreeMap::new();
         let mut now = 0;
         for (number, (key, after, numbers, flags)) in requests.into_iter().enumerate() {
             let [cost, limit, mut duration, burst] = numbers;
@@ -429,7 +429,7 @@ proptest! {
             };
             let answer = gubernator.check(&ask, at(now)).expect("an answer");
             let model = models.entry(key).or_default();
-            let expected = Model::check(model, &ask, START + now);
+            let expected = GubernatorModel::check(model, &ask, START + now);
             prop_assert_eq!(answer, expected, "request {} at {}: {:?}", number, now, ask);
         }
     }

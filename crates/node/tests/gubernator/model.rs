@@ -5,7 +5,7 @@ use tollgate_node::{GubernatorAlgorithm, GubernatorAnswer, GubernatorAsk};
 
 /// What the model remembers of a key.
 #[derive(Clone, Debug)]
-pub(crate) struct Model {
+pub(crate) struct GubernatorModel {
     is_window: bool,
     limit: i64,
     duration: i64,
@@ -16,7 +16,7 @@ pub(crate) struct Model {
     refused_when_empty: bool,
 }
 
-impl Model {
+impl GubernatorModel {
     /// Decides one request, in the words of gubernator's documentation and as slowly as one likes.
     pub(crate) fn check(
         kept: &mut Option<Self>,

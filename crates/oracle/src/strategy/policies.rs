@@ -8,7 +8,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::policy::{Algorithm, Period, Policy};
+use crate::policy::{ModelAlgorithm, Period, Policy};
 
 /// Any policy of any algorithm.
 pub fn policy() -> impl Strategy<Value = Policy> {
@@ -21,21 +21,24 @@ pub fn policies(count: RangeInclusive<usize>) -> impl Strategy<Value = Vec<Polic
 }
 
 /// Any policy of one algorithm. The period is rounded so that slices divide it.
-pub fn policy_of(algorithm: Algorithm) -> impl Strategy<Value = Policy> {
+pub fn policy_of(algorithm: ModelAlgorithm) -> impl Strategy<Value = Policy> {
     let debt = (weighted(0.4, prop_oneof![Just(0), amount()]), chance(0.15));
     let offset = prop_oneof![Just(0), 1..=2 * DECADE_NS];
     let special = (weighted(0.4, weighted(0.7, nanos())), offset, zone());
     (amount(), period(), weighted(0.5, amount()), special, debt).prop_map(
         move |(limit, period, burst, (delay, offset_ns, time_zone), (max_debt, count_refused))| {
-            let is_bucket = matches!(algorithm, Algorithm::TokenBucket | Algorithm::LeakyBucket);
-            let is_fixed = algorithm == Algorithm::FixedWindow;
+            let is_bucket = matches!(
+                algorithm,
+                ModelAlgorithm::TokenBucket | ModelAlgorithm::LeakyBucket
+            );
+            let is_fixed = algorithm == ModelAlgorithm::FixedWindow;
             let is_calendar = !matches!(period, Period::Nanos(_));
             Policy {
                 algorithm,
                 limit,
                 period: divisible(algorithm, period),
                 burst: burst.filter(|_| is_bucket),
-                delay: delay.filter(|_| algorithm == Algorithm::TokenBucket),
+                delay: delay.filter(|_| algorithm == ModelAlgorithm::TokenBucket),
                 offset_ns: if is_fixed && !is_calendar {
                     offset_ns
                 } else {
@@ -49,14 +52,14 @@ pub fn policy_of(algorithm: Algorithm) -> impl Strategy<Value = Policy> {
     )
 }
 
-fn algorithm() -> impl Strategy<Value = Algorithm> {
+fn algorithm() -> impl Strategy<Value = ModelAlgorithm> {
     prop_oneof![
-        2 => Just(Algorithm::TokenBucket),
-        1 => Just(Algorithm::LeakyBucket),
-        2 => Just(Algorithm::FixedWindow),
-        1 => Just(Algorithm::SlidingLog),
-        2 => slices().prop_map(|slices| Algorithm::SlidingCounters { slices }),
-        1 => Just(Algorithm::SlidingWeighted),
+        2 => Just(ModelAlgorithm::TokenBucket),
+        1 => Just(ModelAlgorithm::LeakyBucket),
+        2 => Just(ModelAlgorithm::FixedWindow),
+        1 => Just(ModelAlgorithm::SlidingLog),
+        2 => slices().prop_map(|slices| ModelAlgorithm::SlidingCounters { slices }),
+        1 => Just(ModelAlgorithm::SlidingWeighted),
     ]
 }
 
@@ -118,8 +121,8 @@ fn zone() -> impl Strategy<Value = Option<String>> {
     weighted(0.85, select(names.map(str::to_owned).to_vec()))
 }
 
-fn divisible(algorithm: Algorithm, period: Period) -> Period {
-    let Algorithm::SlidingCounters { slices } = algorithm else {
+fn divisible(algorithm: ModelAlgorithm, period: Period) -> Period {
+    let ModelAlgorithm::SlidingCounters { slices } = algorithm else {
         return period;
     };
     let nanos = period.nominal_ns();

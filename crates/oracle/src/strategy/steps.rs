@@ -5,12 +5,12 @@ use proptest::sample::select;
 
 use super::Grain;
 use crate::operation::Operation;
-use crate::policy::{Algorithm, Policy};
+use crate::policy::{ModelAlgorithm, Policy};
 use crate::search;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Act {
+pub(super) enum ModelAction {
     Check,
     Charge,
     Refund,
@@ -51,11 +51,11 @@ enum Move {
 
 /// One step: which of three keys, which policy the clock refers to, when, what, how much.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct ModelStep {
     key: usize,
     policy: usize,
     clock: Move,
-    act: Act,
+    act: ModelAction,
     amount: Amount,
 }
 
@@ -76,24 +76,26 @@ pub(super) fn origin() -> impl Strategy<Value = u64> {
         .prop_map(|(seconds, nanos)| seconds * 1_000_000_000 + nanos)
 }
 
-pub(super) fn act() -> impl Strategy<Value = Act> {
+pub(super) fn act() -> impl Strategy<Value = ModelAction> {
     prop_oneof![
-        10 => Just(Act::Check),
-        2 => Just(Act::Charge),
-        2 => Just(Act::Refund),
-        4 => (0_usize..8).prop_map(Act::Settle),
-        1 => Just(Act::Reset),
+        10 => Just(ModelAction::Check),
+        2 => Just(ModelAction::Charge),
+        2 => Just(ModelAction::Refund),
+        4 => (0_usize..8).prop_map(ModelAction::Settle),
+        1 => Just(ModelAction::Reset),
     ]
 }
 
-pub(super) fn step(act: impl Strategy<Value = Act>) -> impl Strategy<Value = Step> {
+pub(super) fn step(act: impl Strategy<Value = ModelAction>) -> impl Strategy<Value = ModelStep> {
     let key = prop_oneof![8 => Just(0_usize), 1 => Just(1), 1 => Just(2)];
-    (key, 0_usize..3, clock(), act, amount()).prop_map(|(key, policy, clock, act, amount)| Step {
-        key,
-        policy,
-        clock,
-        act,
-        amount,
+    (key, 0_usize..3, clock(), act, amount()).prop_map(|(key, policy, clock, act, amount)| {
+        ModelStep {
+            key,
+            policy,
+            clock,
+            act,
+            amount,
+        }
     })
 }
 
@@ -129,7 +131,7 @@ pub(super) fn resolve(
     policies: &[Policy],
     grain: Grain,
     origin: u64,
-    steps: &[Step],
+    steps: &[ModelStep],
 ) -> Vec<Operation> {
     let mut now_ns = origin;
     let mut operations = Vec::new();
@@ -142,32 +144,36 @@ pub(super) fn resolve(
         let key = ["ann", "bob", "čuk"][step.key].to_owned();
         let huge = match step.act {
             // A refused request that counts is a charge, and charges stay within what policies promise.
-            Act::Check if !policies.iter().any(|policy| policy.count_refused) => u64::MAX,
-            Act::Check | Act::Charge | Act::Refund | Act::Settle(_) | Act::Reset => 1 << 40,
+            ModelAction::Check if !policies.iter().any(|policy| policy.count_refused) => u64::MAX,
+            ModelAction::Check
+            | ModelAction::Charge
+            | ModelAction::Refund
+            | ModelAction::Settle(_)
+            | ModelAction::Reset => 1 << 40,
         };
         let amount = amount_of(tightest(policies), step.amount, huge);
         operations.push(match step.act {
-            Act::Check => Operation::Check {
+            ModelAction::Check => Operation::Check {
                 key,
                 cost: amount,
                 now_ns,
             },
-            Act::Charge => Operation::Charge {
+            ModelAction::Charge => Operation::Charge {
                 key,
                 amount,
                 now_ns,
             },
-            Act::Refund => Operation::Refund {
+            ModelAction::Refund => Operation::Refund {
                 key,
                 amount,
                 now_ns,
             },
-            Act::Settle(receipt) => Operation::Settle {
+            ModelAction::Settle(receipt) => Operation::Settle {
                 receipt,
                 actual: amount,
                 now_ns,
             },
-            Act::Reset => Operation::Reset { key },
+            ModelAction::Reset => Operation::Reset { key },
         });
     }
     operations
@@ -214,12 +220,14 @@ fn moved(policy: &Policy, now_ns: u64, clock: Move) -> u64 {
 fn edge(policy: &Policy, now_ns: u64) -> u64 {
     let now = i128::from(now_ns);
     let start_of = |time: i128| match policy.algorithm {
-        Algorithm::FixedWindow => policy.window_start(time),
-        Algorithm::SlidingCounters { slices } => time / (policy.period_ns() / i128::from(slices)),
-        Algorithm::TokenBucket
-        | Algorithm::LeakyBucket
-        | Algorithm::SlidingLog
-        | Algorithm::SlidingWeighted => time / policy.period_ns(),
+        ModelAlgorithm::FixedWindow => policy.window_start(time),
+        ModelAlgorithm::SlidingCounters { slices } => {
+            time / (policy.period_ns() / i128::from(slices))
+        }
+        ModelAlgorithm::TokenBucket
+        | ModelAlgorithm::LeakyBucket
+        | ModelAlgorithm::SlidingLog
+        | ModelAlgorithm::SlidingWeighted => time / policy.period_ns(),
     };
     let ahead = search::smallest(|d| start_of(now + d) != start_of(now));
     u64::try_from(now + ahead).unwrap_or(u64::MAX)

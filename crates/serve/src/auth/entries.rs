@@ -6,26 +6,26 @@ use std::net::IpAddr;
 
 use smallvec::SmallVec;
 
-use super::options::Options;
-use super::{AuthError, EntrySource, Fields, Inquiry, Malformed, query, uri};
+use super::options::QuestionOptions;
+use super::{AuthError, EntrySource, Fields, Inquiry, MalformedQuestion, query, uri};
 use crate::settings::Settings;
 use crate::value::{shorten, text};
 
 /// Entries by name, in the order in which contracts see them.
-pub(super) struct Entries<'a> {
+pub(super) struct AuthEntries<'a> {
     list: List<'a>,
 }
 
 type List<'a> = SmallVec<[(&'a str, Cow<'a, str>); 8]>;
 
-impl<'a> Entries<'a> {
+impl<'a> AuthEntries<'a> {
     pub(super) fn read<F: Fields + ?Sized>(
         inquiry: &'a Inquiry<'_, F>,
-        client: Option<&'a Written>,
-        options: &'a Options<'_>,
+        client: Option<&'a AddressText>,
+        options: &'a QuestionOptions<'_>,
         settings: &'a Settings,
     ) -> Result<Self, AuthError> {
-        let reader = Reader::new(inquiry, client.map(Written::as_str))
+        let reader = Reader::new(inquiry, client.map(AddressText::as_str))
             .map_err(|uri::NoPath| options.unfit(no_path(inquiry.uri)))?;
         let given = options.entries.iter();
         let mut list: List<'a> = given
@@ -108,12 +108,16 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
     }
 
     /// An entry that was asked for by name.
-    fn named(&self, name: &str, settings: &Settings) -> Result<Option<Cow<'a, str>>, Malformed> {
+    fn named(
+        &self,
+        name: &str,
+        settings: &Settings,
+    ) -> Result<Option<Cow<'a, str>>, MalformedQuestion> {
         let mut sources = settings.auth.entries.iter();
         match sources.find(|(known, _)| known == name) {
             Some((_, source)) => Ok(self.configured(source)),
             None if OWN.contains(&name) => Ok(self.own(name)),
-            None => Err(Malformed(format!("there is no entry `{name}`"))),
+            None => Err(MalformedQuestion(format!("there is no entry `{name}`"))),
         }
     }
 }
@@ -124,12 +128,12 @@ fn no_path(told: &[u8]) -> String {
 }
 
 /// An address as text, on the stack.
-pub(super) struct Written {
+pub(super) struct AddressText {
     text: [u8; ADDRESS_BYTES_MAX],
     length: usize,
 }
 
-impl Written {
+impl AddressText {
     pub(super) fn of(address: IpAddr) -> Self {
         let mut text = [0; ADDRESS_BYTES_MAX];
         let mut room = &mut text[..];

@@ -20,19 +20,19 @@ use tollgate_http::{ClientAddress, Trust};
 use tollgate_limit::Span;
 use tollgate_node::Key;
 
-use crate::engine::{Act, Ask, EngineError, Op, Scope, Started, Turn};
+use crate::engine::{Act, EngineError, EngineRequest, Op, Scope, Started, Turn};
 use crate::settings::Settings;
 
+pub use ruling::AuthRuling;
 pub(crate) use ruling::DENIED;
-pub use ruling::Ruling;
 pub use settings::{AuthSettings, EntrySource};
 
-use entries::{Entries, Written};
-use options::{Delay, Options};
+use entries::{AddressText, AuthEntries};
+use options::{DelayHandling, QuestionOptions};
 
 /// Decides about requests that proxies ask about.
 #[derive(Clone, Copy)]
-pub struct Judge<'s> {
+pub struct AuthJudge<'s> {
     settings: &'s Settings,
 }
 
@@ -79,14 +79,14 @@ impl Fields for std::collections::BTreeMap<String, Vec<u8>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
     /// The question makes no sense.
-    Malformed(Malformed),
+    Malformed(MalformedQuestion),
     /// The client's request cannot be a key: it is denied.
     Unfit(Unfit),
 }
 
 /// What is wrong with a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(pub String);
+pub struct MalformedQuestion(pub String);
 
 /// What is wrong with a client's request, which must not pass for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,20 +100,22 @@ pub struct Unfit {
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(Malformed(what)) | Self::Unfit(Unfit { what, .. }) => f.write_str(what),
+            Self::Malformed(MalformedQuestion(what)) | Self::Unfit(Unfit { what, .. }) => {
+                f.write_str(what)
+            }
         }
     }
 }
 
 impl std::error::Error for AuthError {}
 
-impl From<Malformed> for AuthError {
-    fn from(malformed: Malformed) -> Self {
+impl From<MalformedQuestion> for AuthError {
+    fn from(malformed: MalformedQuestion) -> Self {
         Self::Malformed(malformed)
     }
 }
 
-impl<'s> Judge<'s> {
+impl<'s> AuthJudge<'s> {
     /// A judge by these settings.
     pub const fn new(settings: &'s Settings) -> Self {
         Self { settings }
@@ -147,28 +149,28 @@ impl<'s> Judge<'s> {
         turn: &Turn<'_>,
         inquiry: &Inquiry<'a, F>,
         given: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
-    ) -> Result<Started<Result<Ruling, EngineError>>, AuthError> {
-        let options = Options::read(given)?;
-        let client = inquiry.client.map(Written::of);
-        let entries = Entries::read(inquiry, client.as_ref(), &options, self.settings)?;
+    ) -> Result<Started<Result<AuthRuling, EngineError>>, AuthError> {
+        let options = QuestionOptions::read(given)?;
+        let client = inquiry.client.map(AddressText::of);
+        let entries = AuthEntries::read(inquiry, client.as_ref(), &options, self.settings)?;
         let (deny, delay) = (options.deny, options.delay);
         let hold_max = Span::from_nanos(self.settings.auth.hold_max.as_nanos());
         let act = match delay {
-            Delay::Tell => Act::Check,
-            Delay::Hold => Act::CheckWithin(hold_max),
-            Delay::Deny => Act::CheckWithin(Span::ZERO),
+            DelayHandling::Tell => Act::Check,
+            DelayHandling::Hold => Act::CheckWithin(hold_max),
+            DelayHandling::Deny => Act::CheckWithin(Span::ZERO),
         };
         Ok(entries.with(|entries| {
-            let ask = Ask {
+            let ask = EngineRequest {
                 scope: match &options.contract {
                     Some(id) => Scope::Contract(id),
                     None => Scope::All,
                 },
-                ..Ask::new(Key::Entries(entries), options.cost)
+                ..EngineRequest::new(Key::Entries(entries), options.cost)
             };
             let started = turn.ask_answer(&Op::Key(act, ask));
             started.map(turn, move |_, answer| {
-                answer.map(|answer| Ruling::of(answer, deny, delay))
+                answer.map(|answer| AuthRuling::of(answer, deny, delay))
             })
         }))
     }

@@ -6,19 +6,19 @@ use http::StatusCode;
 use smallvec::SmallVec;
 use tollgate_limit::Cost;
 
-use super::{AuthError, Malformed, Unfit};
+use super::{AuthError, MalformedQuestion, Unfit};
 
 /// Options and entries of a question.
 ///
 /// `contract`, `cost`, `deny`, `delay` and `entries` are options; every other name is an entry.
 #[derive(Debug)]
-pub(super) struct Options<'a> {
+pub(super) struct QuestionOptions<'a> {
     /// The only contract to ask.
     pub(super) contract: Option<Cow<'a, str>>,
     pub(super) cost: Cost,
     /// The status of a refusal, where it is not the usual one.
     pub(super) deny: Option<StatusCode>,
-    pub(super) delay: Delay,
+    pub(super) delay: DelayHandling,
     /// Names of the entries to count by, in order, with commas; all where absent.
     pub(super) picked: Option<Cow<'a, str>>,
     pub(super) entries: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>,
@@ -26,7 +26,7 @@ pub(super) struct Options<'a> {
 
 /// What becomes of a request that has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Delay {
+pub(super) enum DelayHandling {
     /// It passes, and the answer says for how long to hold it back.
     Tell,
     /// It passes when its time has come: the answer is held back.
@@ -35,15 +35,15 @@ pub(super) enum Delay {
     Deny,
 }
 
-impl<'a> Options<'a> {
+impl<'a> QuestionOptions<'a> {
     pub(super) fn read(
         given: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
-    ) -> Result<Self, Malformed> {
+    ) -> Result<Self, MalformedQuestion> {
         let mut options = Self {
             contract: None,
             cost: Cost::ONE,
             deny: None,
-            delay: Delay::Tell,
+            delay: DelayHandling::Tell,
             picked: None,
             entries: SmallVec::new(),
         };
@@ -55,7 +55,7 @@ impl<'a> Options<'a> {
                 "delay" => options.delay = delay(&value)?,
                 "entries" => options.picked = Some(value),
                 _ if options.entries.len() == ENTRIES_MAX => {
-                    return Err(Malformed(format!(
+                    return Err(MalformedQuestion(format!(
                         "more than {ENTRIES_MAX} entries are given"
                     )));
                 }
@@ -72,25 +72,26 @@ impl<'a> Options<'a> {
     }
 }
 
-fn cost(value: &str) -> Result<Cost, Malformed> {
+fn cost(value: &str) -> Result<Cost, MalformedQuestion> {
     let tokens = value.parse().ok().filter(|_| !value.starts_with('+'));
     let cost = tokens.and_then(|tokens| Cost::new(tokens).ok());
     let most = Cost::MAX.tokens();
     let wrong = || format!("`{value}` is no cost; it is a whole number from 0 to {most}");
-    cost.ok_or_else(|| Malformed(wrong()))
+    cost.ok_or_else(|| MalformedQuestion(wrong()))
 }
 
-fn deny(value: &str) -> Result<StatusCode, Malformed> {
+fn deny(value: &str) -> Result<StatusCode, MalformedQuestion> {
     let status = value.parse().ok().filter(StatusCode::is_client_error);
-    status.ok_or_else(|| Malformed(format!("`{value}` is no status of a refusal, as 403 is")))
+    status
+        .ok_or_else(|| MalformedQuestion(format!("`{value}` is no status of a refusal, as 403 is")))
 }
 
-fn delay(value: &str) -> Result<Delay, Malformed> {
+fn delay(value: &str) -> Result<DelayHandling, MalformedQuestion> {
     match value {
-        "tell" => Ok(Delay::Tell),
-        "hold" => Ok(Delay::Hold),
-        "deny" => Ok(Delay::Deny),
-        _ => Err(Malformed(format!(
+        "tell" => Ok(DelayHandling::Tell),
+        "hold" => Ok(DelayHandling::Hold),
+        "deny" => Ok(DelayHandling::Deny),
+        _ => Err(MalformedQuestion(format!(
             "`{value}` is nothing to do with a delay; there are `tell`, `hold` and `deny`"
         ))),
     }

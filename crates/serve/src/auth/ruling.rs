@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tollgate_contract::Dialect;
-use tollgate_http::Report;
+use tollgate_http::LimitReport;
 use tollgate_node::Answer;
 
-use super::options::Delay;
+use super::options::DelayHandling;
 use crate::engine::Turn;
 use crate::value::millis;
 
 /// The decision about a request that a proxy asked about.
 #[derive(Clone, Debug)]
-pub struct Ruling {
+pub struct AuthRuling {
     answer: Answer,
     deny: Option<StatusCode>,
     hold: Duration,
 }
 
-impl Ruling {
-    pub(super) fn of(answer: Answer, deny: Option<StatusCode>, delay: Delay) -> Self {
+impl AuthRuling {
+    pub(super) fn of(answer: Answer, deny: Option<StatusCode>, delay: DelayHandling) -> Self {
         let hold = match delay {
-            Delay::Hold => answer.verdict.wait().into(),
-            Delay::Tell | Delay::Deny => Duration::ZERO,
+            DelayHandling::Hold => answer.verdict.wait().into(),
+            DelayHandling::Tell | DelayHandling::Deny => Duration::ZERO,
         };
         Self { answer, deny, hold }
     }
@@ -44,12 +44,12 @@ impl Ruling {
     }
 
     /// How the policies stand; in the turn of the decision.
-    pub fn report<'t>(&'t self, turn: &'t Turn<'_>) -> Report<'t> {
+    pub fn report<'t>(&'t self, turn: &'t Turn<'_>) -> LimitReport<'t> {
         turn.report(&self.answer)
     }
 
     /// The status: 200 for what may pass, and otherwise that of the refusal or the one that was asked for.
-    pub fn status(&self, report: &Report<'_>) -> StatusCode {
+    pub fn status(&self, report: &LimitReport<'_>) -> StatusCode {
         match report.status() {
             None => StatusCode::OK,
             Some(usual) => self.deny.unwrap_or(usual),
@@ -59,7 +59,7 @@ impl Ruling {
     /// Hands over the header fields of the answer.
     pub fn each_field(
         &self,
-        report: &Report<'_>,
+        report: &LimitReport<'_>,
         dialect: Dialect,
         mut put: impl FnMut(&'static str, &[u8]),
     ) {

@@ -6,7 +6,7 @@ use crate::meter::{Count, Exposition};
 
 /// What was counted so far.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct CatalogueCounts {
     /// Look-ups that were answered.
     pub lookups: Count,
     /// Nanoseconds that they took together.
@@ -25,7 +25,7 @@ pub struct Counts {
     pub missed: Count,
 }
 
-impl Counts {
+impl CatalogueCounts {
     pub(super) fn looked_up(&self, took: Duration) {
         self.lookups.add(1);
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);

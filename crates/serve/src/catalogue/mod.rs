@@ -22,12 +22,12 @@ use tollgate_catalogue::Catalogue;
 use tollgate_catalogue_sql::{Database, Snapshot};
 use tollgate_contract::Contracts;
 
-pub use counts::Counts;
+pub use counts::CatalogueCounts;
 pub use error::CatalogueError;
 
 use crate::meter::Exposition;
 use clerk::Clerk;
-pub(crate) use open::{Imported, Opened, Room, config, open};
+pub(crate) use open::{CatalogueRuntime, Imported, OpenedCatalogue, config, open};
 pub(crate) use watch::Watcher;
 
 /// What of the catalogue is in force on this server, and the way to change it.
@@ -42,7 +42,7 @@ pub struct Live {
     /// Wakes whoever looks for changes.
     nudge: Notify,
     reached: seen::Sender<u64>,
-    counts: Counts,
+    counts: CatalogueCounts,
 }
 
 /// Whose change of contracts comes into force, for the log.
@@ -97,7 +97,7 @@ impl Live {
                 trouble: None,
             }),
             nudge: Notify::new(),
-            counts: Counts::default(),
+            counts: CatalogueCounts::default(),
         }
     }
 
@@ -140,7 +140,7 @@ impl Live {
     }
 
     /// What was counted so far.
-    pub const fn counts(&self) -> &Counts {
+    pub const fn counts(&self) -> &CatalogueCounts {
         &self.counts
     }
 

@@ -18,21 +18,21 @@ use crate::shared::Shared;
 use crate::source::{self, SourceError};
 
 /// A catalogue, and the threads that ask its database until this is dropped.
-pub(crate) struct Opened {
+pub(crate) struct OpenedCatalogue {
     live: Arc<Live>,
-    room: Room,
+    room: CatalogueRuntime,
     bans: Vec<Ban>,
     deadline: Duration,
 }
 
-impl Opened {
+impl OpenedCatalogue {
     /// The contracts in force.
     pub(crate) fn contracts(&self) -> Contracts {
         self.live.snapshot().catalogue.compiled()
     }
 
     /// Lets a server have the catalogue, before anybody asks it anything.
-    pub(crate) fn install(self, shared: &Shared) -> Room {
+    pub(crate) fn install(self, shared: &Shared) -> CatalogueRuntime {
         if let Some(handle) = self.room.handle() {
             let clerk = Clerk::new(&self.live, handle, self.deadline);
             shared.engine.set_registrar(Arc::new(clerk));
@@ -47,9 +47,9 @@ impl Opened {
 }
 
 /// Threads of their own, so that nobody who serves waits for a database.
-pub(crate) struct Room(Option<Runtime>);
+pub(crate) struct CatalogueRuntime(Option<Runtime>);
 
-impl Room {
+impl CatalogueRuntime {
     fn new() -> Result<Self, CatalogueError> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -67,7 +67,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for CatalogueRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             // Nothing is lost: what was answered is on disk, and nobody waits for the rest.
@@ -77,11 +77,11 @@ impl Drop for Room {
 }
 
 /// Opens the catalogue, where settings name one.
-pub(crate) fn open(settings: &Settings) -> Result<Option<Opened>, CatalogueError> {
+pub(crate) fn open(settings: &Settings) -> Result<Option<OpenedCatalogue>, CatalogueError> {
     let Some(catalogue) = settings.keeping.catalogue.clone() else {
         return Ok(None);
     };
-    let room = Room::new()?;
+    let room = CatalogueRuntime::new()?;
     let (tell, told) = mpsc::channel();
     let contracts = settings.contracts.clone();
     let deadline = catalogue.deadline;
@@ -94,7 +94,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<Opened>, CatalogueError
     let ended = |_| Err(CatalogueError::Thread(std::io::Error::other("it ended")));
     let (live, bans) = told.recv().unwrap_or_else(ended)?;
     let live = Arc::new(live);
-    Ok(Some(Opened {
+    Ok(Some(OpenedCatalogue {
         live,
         room,
         bans,

@@ -12,7 +12,7 @@ use tollgate_catalogue::Ban;
 use tollgate_catalogue_sql::{Database, Error, Snapshot};
 use tollgate_contract::Contracts;
 
-use super::open::Room;
+use super::open::CatalogueRuntime;
 use super::touched::Touched;
 use super::{Live, Origin};
 use crate::logs::Rarely;
@@ -24,7 +24,7 @@ pub(crate) type Adopt = Arc<dyn Fn(Contracts, &Origin) -> Result<(), String> + S
 /// Follows the catalogue until it is dropped.
 pub(crate) struct Watcher {
     following: Option<JoinHandle<()>>,
-    _room: Room,
+    _room: CatalogueRuntime,
 }
 
 impl Drop for Watcher {
@@ -37,7 +37,7 @@ impl Drop for Watcher {
 
 impl Watcher {
     /// Begins to follow.
-    pub(crate) fn start(room: Room, shared: &Arc<Shared>, adopt: Adopt) -> Self {
+    pub(crate) fn start(room: CatalogueRuntime, shared: &Arc<Shared>, adopt: Adopt) -> Self {
         let watch = Watch {
             live: Arc::clone(shared.catalogue()),
             shared: Arc::clone(shared),

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use tollgate_cluster::Status;
+use tollgate_cluster::ClusterStatus;
 use tollgate_limit::Instant;
 
 use super::roll::date;
@@ -99,7 +99,7 @@ impl fmt::Display for Unforgettable {
 }
 
 /// Who is expected and who is not there.
-pub(super) fn roll(shared: &Shared, status: &Status, me: Option<&str>) -> RollView {
+pub(super) fn roll(shared: &Shared, status: &ClusterStatus, me: Option<&str>) -> RollView {
     let dead = status.missing.iter().map(|one| MissingView {
         name: one.name.clone(),
         state: DEAD.to_owned(),

@@ -14,39 +14,39 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
 use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
-use tollgate_node::{Lend, Membership, Share};
+use tollgate_node::{Lend, Membership, RateDivision};
 
 use super::drive::{Control, Drive, Inbox, Whereabouts};
 use super::error::{ClusterError, Fatal};
 use super::handle::{Handle, Hub};
-use super::identity::Identity;
+use super::identity::NodeIdentity;
 use super::join::Joining;
 use super::keys::KeyRing;
 use super::learn::Learn;
-use super::place::Place;
+use super::place::NodeSockets;
 use super::replicas::{self, Replicas};
 use super::roll::{self, Roll};
 use super::seal::Sealer;
 use super::seeds;
-use super::stream::{self, Ends, Tls};
-use super::wire::Hello;
-use crate::durable::Seat;
+use super::stream::{self, ClusterTls, Ends};
+use super::wire::PeerHello;
+use crate::durable::DatabaseLease;
 use crate::lend::lending;
 use crate::settings::{ClusterSettings, QuotaLimits};
 use crate::shared::Shared;
-use crate::supply::{self, Keep};
+use crate::supply::{self, SupplyWriter};
 
 /// Everything a node needs to take part, found and opened before anybody hears of it.
 pub(crate) struct Prepared {
     settings: ClusterSettings,
     ring: KeyRing,
-    place: Place,
-    identity: Identity,
+    place: NodeSockets,
+    identity: NodeIdentity,
     identity_in: Option<PathBuf>,
     /// The writer of the start before.
     was: Option<Writer>,
     cluster: Cluster,
-    tls: Tls,
+    tls: ClusterTls,
 }
 
 /// Runs the loop (`driving`) and what goes on beside it on a thread of its own, until the loop ends.
@@ -106,8 +106,8 @@ impl Prepared {
         data_dir: Option<&Path>,
         now: Instant,
     ) -> Result<Self, ClusterError> {
-        let place = Place::take(settings)?;
-        let mut identity = Identity::take(data_dir)?;
+        let place = NodeSockets::take(settings)?;
+        let mut identity = NodeIdentity::take(data_dir)?;
         let name = settings.name.clone();
         let config = ClusterConfig {
             name: name.unwrap_or_else(|| default_name(place.at)),
@@ -130,7 +130,7 @@ impl Prepared {
         data_dir.map_or(Ok(()), |folder| identity.keep(folder))?;
         Ok(Self {
             settings: settings.clone(),
-            tls: Tls::of(&ring).map_err(ClusterError::Tls)?,
+            tls: ClusterTls::of(&ring).map_err(ClusterError::Tls)?,
             ring,
             place,
             identity,
@@ -143,7 +143,7 @@ impl Prepared {
     /// Who this node is among replicas.
     pub(crate) fn membership(
         &self,
-        share: Option<Share>,
+        share: Option<RateDivision>,
         quota: &QuotaLimits,
         now: Instant,
     ) -> Result<Membership, ClusterError> {
@@ -178,12 +178,12 @@ impl Prepared {
     /// Its part in dividing rates, and what keeps what it must not forget of them: its seat where it has one.
     pub(crate) fn share(
         &self,
-        seat: Option<&Seat>,
-    ) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
+        seat: Option<&DatabaseLease>,
+    ) -> Result<Option<(RateDivision, Option<SupplyWriter>)>, ClusterError> {
         let name = self.name();
         let keep = match (seat, self.identity_in.as_deref()) {
-            (Some(seat), _) => Some(Keep::at(seat, &name)),
-            (None, Some(folder)) => Some(Keep::open(folder, &name)),
+            (Some(seat), _) => Some(SupplyWriter::at(seat, &name)),
+            (None, Some(folder)) => Some(SupplyWriter::open(folder, &name)),
             (None, None) => None,
         };
         supply::share(&self.settings, &name, keep)
@@ -233,7 +233,7 @@ impl Daemon {
         let (found, seeds) = mpsc::channel(1);
         let (alone, is_alone) = watch::channel(true);
         let ends = Arc::new(Ends {
-            me: Hello::of(&prepared.identity),
+            me: PeerHello::of(&prepared.identity),
             tls: ArcSwap::from_pointee(prepared.tls),
             hub: Arc::clone(&hub),
             arrived,

@@ -18,15 +18,15 @@ use tollgate_limit::Instant;
 
 use super::error::Fatal;
 use super::handle::{Company, Hub};
-use super::identity::Identity;
+use super::identity::NodeIdentity;
 use super::join::Joining;
 use super::keys::KeyRing;
-use super::learn::{Learn, Step};
+use super::learn::{Learn, LearnStep};
 use super::place;
 use super::replicas::{self, Replicas};
 use super::roll::Roll;
 use super::seal::Sealer;
-use super::stream::{Arrived, Ends, Line, Tls};
+use super::stream::{Arrived, ClusterTls, Ends, PeerStream};
 use crate::settings::ClusterSettings;
 use crate::shared::Shared;
 use crate::supply::steady_now;
@@ -58,10 +58,10 @@ pub(super) struct Drive {
     pub(super) roll: Roll,
     pub(super) socket: UdpSocket,
     pub(super) sealer: Sealer,
-    pub(super) identity: Identity,
+    pub(super) identity: NodeIdentity,
     /// Where the identity is kept.
     pub(super) identity_in: Option<PathBuf>,
-    pub(super) lines: BTreeMap<NodeId, Line>,
+    pub(super) lines: BTreeMap<NodeId, PeerStream>,
     pub(super) joining: Joining,
     pub(super) learn: Learn,
     pub(super) alone: watch::Sender<bool>,
@@ -324,7 +324,7 @@ impl Drive {
             }
             Event::IdentityTaken { at } => self.stop(Fatal::IdentityTaken {
                 at,
-                file: self.identity_in.as_deref().map(Identity::path),
+                file: self.identity_in.as_deref().map(NodeIdentity::path),
             }),
             Event::ClockOff {
                 boot,
@@ -373,9 +373,9 @@ impl Drive {
             Joining::Learning { .. } => {
                 let thinks = self.learn.is_known() && self.replicas.is_caught_up();
                 match self.learn.step(&self.hub, thinks, now) {
-                    Step::Wait => {}
-                    Step::Ask => self.update_members(),
-                    Step::Over => is_caught_up = true,
+                    LearnStep::Wait => {}
+                    LearnStep::Ask => self.update_members(),
+                    LearnStep::Over => is_caught_up = true,
                 }
             }
         }
@@ -398,8 +398,9 @@ impl Drive {
         for member in &others {
             let same = before.remove(&member.node);
             let same = same.filter(|line| line.to == member.address && line.id == member.id);
-            let line = same
-                .unwrap_or_else(|| Line::new(Arc::clone(&self.ends), member.address, member.id));
+            let line = same.unwrap_or_else(|| {
+                PeerStream::new(Arc::clone(&self.ends), member.address, member.id)
+            });
             self.lines.insert(member.node, line);
         }
         let outlets = self.lines.iter();
@@ -446,7 +447,7 @@ impl Drive {
     /// Seals with other keys from here on. Streams begin again, so that none lives on under a key that was taken away.
     fn rekey(&mut self, ring: &KeyRing) {
         self.sealer = Sealer::new(ring);
-        match Tls::of(ring) {
+        match ClusterTls::of(ring) {
             Ok(tls) => self.ends.tls.store(Arc::new(tls)),
             Err(error) => tracing::error!(%error, "streams keep their former keys"),
         }

@@ -18,10 +18,10 @@ use tollgate_gossip::NodeId;
 use super::clocks::Clocks;
 use super::error::Fatal;
 use super::outlet::Outlet;
-use super::rates::Rates;
+use super::rates::TrafficRates;
 use super::stream::{Ends, StreamCounts};
 use super::thread_lines;
-use super::wire::{Hello, Outcome};
+use super::wire::{PeerHello, ResponseStatus};
 use crate::supply::steady_now;
 
 /// Who is in the cluster, as far as this node knows.
@@ -40,7 +40,7 @@ pub struct Company {
 
 impl Company {
     /// The member that said this of itself.
-    pub(super) fn of(&self, hello: Hello) -> Option<&Member> {
+    pub(super) fn of(&self, hello: PeerHello) -> Option<&Member> {
         let mut members = self.members.iter();
         members.find(|member| member.id == hello.id && member.boot == hello.boot)
     }
@@ -82,28 +82,28 @@ impl std::error::Error for RequestError {}
 /// later from elsewhere.
 pub trait Respond: Send + Sync {
     /// Another node asks.
-    fn respond(&self, asked: Question);
+    fn respond(&self, asked: NodeQuestion);
 }
 
-impl<F: Fn(Question) + Send + Sync> Respond for F {
-    fn respond(&self, asked: Question) {
+impl<F: Fn(NodeQuestion) + Send + Sync> Respond for F {
+    fn respond(&self, asked: NodeQuestion) {
         self(asked);
     }
 }
 
 /// A question of another node. Dropped without an answer it is refused.
-pub struct Question {
+pub struct NodeQuestion {
     /// Who asks.
     pub from: NodeId,
     /// What is asked, as the askers agreed.
     pub kind: u8,
     /// The question.
     pub body: Bytes,
-    reply: Reply,
+    reply: ReplyHandle,
 }
 
-impl Question {
-    pub(super) fn new(from: NodeId, kind: u8, body: Bytes, reply: Reply) -> Self {
+impl NodeQuestion {
+    pub(super) fn new(from: NodeId, kind: u8, body: Bytes, reply: ReplyHandle) -> Self {
         Self {
             from,
             kind,
@@ -114,7 +114,7 @@ impl Question {
 
     /// Answers.
     pub fn answer(mut self, body: &[u8]) {
-        self.reply.send(Outcome::Done, body);
+        self.reply.send(ResponseStatus::Done, body);
     }
 
     /// Answers that it will not be answered.
@@ -122,7 +122,7 @@ impl Question {
 }
 
 /// The way back to whoever asked.
-pub(super) struct Reply {
+pub(super) struct ReplyHandle {
     pub(super) outlet: Arc<Outlet>,
     pub(super) number: u64,
     /// Questions of the same stream that are being answered.
@@ -130,8 +130,8 @@ pub(super) struct Reply {
     pub(super) is_sent: bool,
 }
 
-impl Reply {
-    fn send(&mut self, outcome: Outcome, body: &[u8]) {
+impl ReplyHandle {
+    fn send(&mut self, outcome: ResponseStatus, body: &[u8]) {
         if !self.is_sent {
             self.is_sent = true;
             self.outlet.answer(self.number, outcome, body);
@@ -140,9 +140,9 @@ impl Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for ReplyHandle {
     fn drop(&mut self) {
-        self.send(Outcome::Refused, &[]);
+        self.send(ResponseStatus::Refused, &[]);
     }
 }
 
@@ -159,7 +159,7 @@ pub(super) struct Hub {
     /// Why the server must stop, where it must.
     pub(super) fatal: watch::Sender<Option<Fatal>>,
     pub(super) clocks: Clocks,
-    pub(super) rates: Mutex<Rates>,
+    pub(super) rates: Mutex<TrafficRates>,
     pub(super) streams: StreamCounts,
     /// Under which keys are dealt out to nodes.
     owner_key: OwnerKey,
@@ -217,7 +217,7 @@ impl Hub {
         self.changed.subscribe()
     }
 
-    pub(super) fn respond(&self, asked: Question) {
+    pub(super) fn respond(&self, asked: NodeQuestion) {
         // Without anybody who answers, dropping refuses.
         if let Some(responder) = &*self.responder.load() {
             responder.respond(asked);

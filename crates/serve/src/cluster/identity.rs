@@ -14,7 +14,7 @@ use super::ClusterError;
 
 /// Who this node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct NodeIdentity {
     /// Stays as long as the data directory.
     pub id: u128,
     /// How often it was started, this time included.
@@ -25,7 +25,7 @@ pub struct Identity {
     pub writer: Option<Writer>,
 }
 
-impl Identity {
+impl NodeIdentity {
     /// The identity of a start: kept in the directory where there is one, and a stranger's where there is none.
     pub fn take(data_dir: Option<&Path>) -> Result<Self, ClusterError> {
         let boot = getrandom::u64()?;
@@ -97,8 +97,8 @@ fn parse(text: &str) -> Option<(u128, u64, Option<Writer>)> {
     Some((id, generation.parse().ok()?, writer))
 }
 
-fn write(path: &Path, identity: &Identity) -> io::Result<()> {
-    let Identity { id, generation, .. } = identity;
+fn write(path: &Path, identity: &NodeIdentity) -> io::Result<()> {
+    let NodeIdentity { id, generation, .. } = identity;
     let writer = identity
         .writer
         .map_or_else(String::new, |Writer(writer)| format!("writer: {writer}\n"));
@@ -117,22 +117,22 @@ mod tests {
     #[test]
     fn the_id_stays_and_the_generation_grows() {
         let folder = tempfile::tempdir().unwrap();
-        let mut first = Identity::take(Some(folder.path())).unwrap();
+        let mut first = NodeIdentity::take(Some(folder.path())).unwrap();
         first.writer = Some(Writer(7));
         first.keep(folder.path()).unwrap();
-        let second = Identity::take(Some(folder.path())).unwrap();
+        let second = NodeIdentity::take(Some(folder.path())).unwrap();
         assert_eq!(first.id, second.id);
         assert_eq!((first.generation, second.generation), (1, 2));
         assert_ne!(first.boot, second.boot);
         assert_eq!(second.writer, Some(Writer(7)));
-        let other = Identity::take(None).unwrap();
+        let other = NodeIdentity::take(None).unwrap();
         assert_ne!(other.id, first.id);
     }
 
     #[test]
     fn what_is_not_as_it_was_written_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let path = Identity::path(folder.path());
+        let path = NodeIdentity::path(folder.path());
         let id = "0123456789abcdef0123456789abcdef";
         for text in [
             String::new(),
@@ -143,18 +143,21 @@ mod tests {
             "x".repeat(10_000),
         ] {
             std::fs::write(&path, &text).unwrap();
-            let error = Identity::take(Some(folder.path())).unwrap_err();
+            let error = NodeIdentity::take(Some(folder.path())).unwrap_err();
             assert!(matches!(error, ClusterError::BadIdentity(_)), "{text}");
         }
         std::fs::write(&path, format!("id: {id}\ngeneration: 41\n")).unwrap();
-        assert_eq!(Identity::take(Some(folder.path())).unwrap().generation, 42);
+        assert_eq!(
+            NodeIdentity::take(Some(folder.path())).unwrap().generation,
+            42
+        );
     }
 
     #[test]
     fn a_folder_that_cannot_be_written_is_a_typed_answer() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("node.id.new")).unwrap();
-        let error = Identity::take(Some(folder.path())).unwrap_err();
+        let error = NodeIdentity::take(Some(folder.path())).unwrap_err();
         assert!(matches!(error, ClusterError::Identity(..)), "{error}");
     }
 }

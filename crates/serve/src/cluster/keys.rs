@@ -48,7 +48,7 @@ enum Turn {
 
 /// What a rotation has come to, and so what is to be done before its next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RotationStep {
     /// A key was added that opens; once every node has read the file again, it can seal.
     Learn,
     /// It seals; once every node has read the file again, the old one can go.
@@ -57,7 +57,7 @@ pub enum Step {
     Done,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for RotationStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Learn => "step 1 of 3: a new key opens; give the file to every node and reload it there, then rotate again",
@@ -212,7 +212,7 @@ impl KeyRing {
     }
 
     /// The next step of changing the key that seals; after each, every node reads the file before the next.
-    pub fn rotate(&self) -> Result<(Self, Step), KeyError> {
+    pub fn rotate(&self) -> Result<(Self, RotationStep), KeyError> {
         let (seals, step) = match &*self.seals {
             [only] => {
                 let mut bytes = draw()?;
@@ -224,13 +224,13 @@ impl KeyRing {
                     bytes,
                     turn: Turn::Next,
                 };
-                (vec![only.turned(Turn::Current), next], Step::Learn)
+                (vec![only.turned(Turn::Current), next], RotationStep::Learn)
             }
             [first, second] if second.turn == Turn::Next => (
                 vec![second.turned(Turn::Current), first.turned(Turn::Old)],
-                Step::Switch,
+                RotationStep::Switch,
             ),
-            [first, ..] => (vec![first.turned(Turn::Current)], Step::Done),
+            [first, ..] => (vec![first.turned(Turn::Current)], RotationStep::Done),
             [] => return Err(KeyError::Seals),
         };
         let secret = self.secret;
@@ -341,14 +341,14 @@ mod tests {
     fn a_rotation_takes_three_steps_and_never_seals_what_others_cannot_open() {
         let start = KeyRing::fresh().unwrap();
         let (learn, step) = start.rotate().unwrap();
-        assert_eq!(step, Step::Learn);
+        assert_eq!(step, RotationStep::Learn);
         assert!(learn.seals[0].bytes == start.seals[0].bytes);
         let (switch, step) = learn.rotate().unwrap();
-        assert_eq!(step, Step::Switch);
+        assert_eq!(step, RotationStep::Switch);
         assert!(switch.seals[0].bytes == learn.seals[1].bytes);
         assert!(switch.seals[1].bytes == learn.seals[0].bytes);
         let (done, step) = switch.rotate().unwrap();
-        assert_eq!((step, done.seals.len()), (Step::Done, 1));
+        assert_eq!((step, done.seals.len()), (RotationStep::Done, 1));
         assert!(done.seals[0].bytes == switch.seals[0].bytes);
         assert_eq!(done.seed(), start.seed());
         assert_eq!(done.owner_key(), start.owner_key());

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
-use super::handle::{Handle, Hub, Question};
+use super::handle::{Handle, Hub, NodeQuestion};
 
 /// How far a newcomer has come, and newcomers that ask us.
 #[derive(Default)]
@@ -27,12 +27,12 @@ pub(super) struct Learn {
     /// When something last came.
     heard: Option<Instant>,
     /// Newcomers that ask us, and whether all that came before their question was read.
-    pub(super) asked: Vec<(Question, bool)>,
+    pub(super) asked: Vec<(NodeQuestion, bool)>,
 }
 
 /// What a newcomer does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum LearnStep {
     /// Waits.
     Wait,
     /// Asks what the others know, as they know it now.
@@ -48,7 +48,7 @@ impl Learn {
     }
 
     /// A newcomer asks.
-    pub(super) fn asked(&mut self, question: Question) {
+    pub(super) fn asked(&mut self, question: NodeQuestion) {
         // Beyond, dropping refuses, and the newcomer does without.
         if self.asked.len() < ASKED_MAX {
             self.asked.push((question, false));
@@ -66,29 +66,29 @@ impl Learn {
     }
 
     /// Goes on. `is_caught_up` is what the node thinks, which cannot tell a pause from the end.
-    pub(super) fn step(&mut self, hub: &Arc<Hub>, is_caught_up: bool, now: Instant) -> Step {
+    pub(super) fn step(&mut self, hub: &Arc<Hub>, is_caught_up: bool, now: Instant) -> LearnStep {
         if !self.is_known {
             self.greeting.ask(hub, now);
             if !self.greeting.is_over(SETTLE_NANOS, now) {
-                return Step::Wait;
+                return LearnStep::Wait;
             }
             self.is_known = true;
-            return Step::Ask;
+            return LearnStep::Ask;
         }
         if !is_caught_up {
-            return Step::Wait;
+            return LearnStep::Wait;
         }
         self.asking.ask(hub, now);
         if !self.asking.is_over(0, now) {
-            return Step::Wait;
+            return LearnStep::Wait;
         }
         let done = *self.done.get_or_insert(now);
         let last = self.heard.map_or(done, |heard| heard.max(done));
         let is_calm = now.nanos_since(last) >= CALM_NANOS;
         if is_calm || now.nanos_since(done) >= CALM_NANOS_MAX {
-            return Step::Over;
+            return LearnStep::Over;
         }
-        Step::Wait
+        LearnStep::Wait
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, oneshot};
 
 use super::handle::RequestError;
-use super::wire::{self, Outcome};
+use super::wire::{self, ResponseStatus};
 
 /// What waits to be written to one stream.
 #[derive(Default)]
@@ -107,7 +107,7 @@ impl Outlet {
     }
 
     /// Leaves an answer; whoever asks more than it reads has it dropped.
-    pub(super) fn answer(&self, number: u64, outcome: Outcome, body: &[u8]) {
+    pub(super) fn answer(&self, number: u64, outcome: ResponseStatus, body: &[u8]) {
         let frame = wire::answer(number, outcome, body);
         let mut queue = self.queue.lock();
         if queue.is_full(frame.len()) {
@@ -120,12 +120,12 @@ impl Outlet {
     }
 
     /// An answer came.
-    pub(super) fn answered(&self, number: u64, outcome: Outcome, body: Bytes) {
+    pub(super) fn answered(&self, number: u64, outcome: ResponseStatus, body: Bytes) {
         let awaited = self.awaited.lock().remove(&number);
         let result = match outcome {
-            Outcome::Done => Ok(body),
-            Outcome::Refused => Err(RequestError::Refused),
-            Outcome::Busy => Err(RequestError::Busy),
+            ResponseStatus::Done => Ok(body),
+            ResponseStatus::Refused => Err(RequestError::Refused),
+            ResponseStatus::Busy => Err(RequestError::Busy),
         };
         if let Some(awaited) = awaited {
             // Whoever asked may have stopped waiting.
@@ -274,9 +274,9 @@ mod tests {
         let outlet = Outlet::default();
         let first = outlet.request(1, b"").unwrap();
         let second = outlet.request(1, b"").unwrap();
-        outlet.answered(1, Outcome::Done, Bytes::from_static(b"2"));
-        outlet.answered(77, Outcome::Done, Bytes::new());
-        outlet.answered(0, Outcome::Refused, Bytes::new());
+        outlet.answered(1, ResponseStatus::Done, Bytes::from_static(b"2"));
+        outlet.answered(77, ResponseStatus::Done, Bytes::new());
+        outlet.answered(0, ResponseStatus::Refused, Bytes::new());
         assert_eq!(second.answer().await, Ok(Bytes::from_static(b"2")));
         assert_eq!(first.answer().await, Err(RequestError::Refused));
         assert!(outlet.awaited.lock().is_empty());

@@ -9,7 +9,7 @@ use super::{ClusterError, seeds};
 use crate::settings::ClusterSettings;
 
 /// A node's sockets, and the address that others are told.
-pub(super) struct Place {
+pub(super) struct NodeSockets {
     pub(super) datagrams: UdpSocket,
     pub(super) streams: TcpListener,
     /// Where they are.
@@ -18,7 +18,7 @@ pub(super) struct Place {
     pub(super) advertise: SocketAddr,
 }
 
-impl Place {
+impl NodeSockets {
     /// Opens the sockets.
     pub(super) fn take(settings: &ClusterSettings) -> Result<Self, ClusterError> {
         let failed = |error| ClusterError::Bind(settings.listen, error);
@@ -119,26 +119,26 @@ mod tests {
 
     #[test]
     fn both_sockets_have_one_port_and_others_are_told_it() {
-        let place = Place::take(&settings("127.0.0.1:0")).unwrap();
+        let place = NodeSockets::take(&settings("127.0.0.1:0")).unwrap();
         assert_eq!(place.at, place.streams.local_addr().unwrap());
         assert_eq!(place.at, place.advertise);
         let again = ClusterSettings {
             listen: place.at,
             ..ClusterSettings::default()
         };
-        let error = Place::take(&again).err().unwrap();
+        let error = NodeSockets::take(&again).err().unwrap();
         assert!(matches!(error, ClusterError::Bind(..)), "{error}");
     }
 
     #[test]
     fn nobody_is_told_an_address_that_means_anywhere() {
-        let place = Place::take(&settings("0.0.0.0:0")).unwrap();
+        let place = NodeSockets::take(&settings("0.0.0.0:0")).unwrap();
         assert_eq!(place.advertise.ip(), IpAddr::V4(Ipv4Addr::LOCALHOST));
         let told = ClusterSettings {
             advertise: Some("10.1.2.3:0".parse().unwrap()),
             ..settings("0.0.0.0:0")
         };
-        let place = Place::take(&told).unwrap();
+        let place = NodeSockets::take(&told).unwrap();
         assert_eq!(place.advertise.ip().to_string(), "10.1.2.3");
         assert_eq!(place.advertise.port(), place.at.port());
     }

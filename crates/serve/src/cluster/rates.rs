@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tollgate_cluster::{Status, Traffic};
+use tollgate_cluster::{ClusterStatus, LinkTraffic};
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
 /// Sums as they were at recent looks.
 #[derive(Default)]
-pub(super) struct Rates {
-    looks: VecDeque<(Instant, BTreeMap<NodeId, Traffic>)>,
+pub(super) struct TrafficRates {
+    looks: VecDeque<(Instant, BTreeMap<NodeId, LinkTraffic>)>,
 }
 
-impl Rates {
+impl TrafficRates {
     /// Whether a second has passed.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let last = self.looks.back();
@@ -20,7 +20,7 @@ impl Rates {
     }
 
     /// Looks at the sums.
-    pub(super) fn look(&mut self, status: &Status, now: Instant) {
+    pub(super) fn look(&mut self, status: &ClusterStatus, now: Instant) {
         let sums = status.peers.iter();
         let sums = sums.map(|peer| (peer.member.node, peer.traffic)).collect();
         self.looks.push_back((now, sums));
@@ -40,7 +40,7 @@ impl Rates {
             return (0.0, 0.0);
         };
         let seconds = to.nanos_since(from) as f64 / 1e9;
-        let rate = |sum: fn(&Traffic) -> u64| {
+        let rate = |sum: fn(&LinkTraffic) -> u64| {
             if seconds > 0.0 {
                 sum(after).saturating_sub(sum(before)) as f64 / seconds
             } else {
@@ -52,12 +52,12 @@ impl Rates {
 }
 
 /// All bytes sent.
-pub(super) const fn bytes_out(traffic: &Traffic) -> u64 {
+pub(super) const fn bytes_out(traffic: &LinkTraffic) -> u64 {
     traffic.bytes_out.saturating_add(traffic.stream_bytes_out)
 }
 
 /// All bytes received.
-pub(super) const fn bytes_in(traffic: &Traffic) -> u64 {
+pub(super) const fn bytes_in(traffic: &LinkTraffic) -> u64 {
     traffic.bytes_in.saturating_add(traffic.stream_bytes_in)
 }
 

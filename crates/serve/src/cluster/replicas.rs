@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_cluster::{Member, MemberState, PeerStatus, Status};
+use tollgate_cluster::{ClusterStatus, Member, MemberState, PeerStatus};
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::{Instant, Span};
-use tollgate_node::{Membership, Outgoing, Peer, Waker};
+use tollgate_node::{Membership, Outgoing, RosterPeer, Waker};
 
 use super::view::{PolicyView, RoomView};
 use crate::shared::Shared;
@@ -73,7 +73,7 @@ impl Replicas {
 
     /// Who lives, by name, where rates are divided.
     pub(super) fn handle_peers(&self, me: NodeId, members: &[Member]) {
-        let peers = members.iter().map(|member| Peer {
+        let peers = members.iter().map(|member| RosterPeer {
             node: member.node,
             name: member.about.name.clone(),
             age: (member.started, member.boot),
@@ -127,7 +127,7 @@ pub(super) fn membership(
 }
 
 /// How long messages to the slowest of the peers that are heard of take, within bounds.
-pub(super) fn slowest(status: &Status) -> Option<Span> {
+pub(super) fn slowest(status: &ClusterStatus) -> Option<Span> {
     let is_heard = |peer: &&PeerStatus| peer.member.state == MemberState::Alive;
     let peers = status.peers.iter().filter(is_heard);
     let slowest = peers.filter_map(|peer| peer.delay).max()?;

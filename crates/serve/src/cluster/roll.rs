@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tollgate_cluster::{Event, Member, Missing};
+use tollgate_cluster::{Event, Member, MissingNode};
 use tollgate_limit::Instant;
 use tollgate_sqlite::private;
 
@@ -92,7 +92,7 @@ fn kept(hub: &Hub, now: Instant) -> Vec<Kept> {
 }
 
 /// Who was a member when this node last ran, or was missing then. A file that makes no sense is said and left out.
-pub(super) fn read(folder: Option<&Path>, now: Instant) -> Vec<Missing> {
+pub(super) fn read(folder: Option<&Path>, now: Instant) -> Vec<MissingNode> {
     let Some(path) = folder.map(|folder| folder.join(FILE)) else {
         return Vec::new();
     };
@@ -106,7 +106,7 @@ pub(super) fn read(folder: Option<&Path>, now: Instant) -> Vec<Missing> {
         Err(error) => return unread(&path, &error.to_string()),
     };
     let missing = kept.into_iter().filter_map(|one| {
-        Some(Missing {
+        Some(MissingNode {
             id: u128::from_str_radix(&one.id, 16).ok()?,
             name: one.name,
             address: one.address,
@@ -116,7 +116,7 @@ pub(super) fn read(folder: Option<&Path>, now: Instant) -> Vec<Missing> {
     missing.collect()
 }
 
-fn unread(path: &Path, error: &str) -> Vec<Missing> {
+fn unread(path: &Path, error: &str) -> Vec<MissingNode> {
     let path = path.display();
     tracing::warn!(%path, error, "the list of members cannot be read: this node does not know who is missing; it is written again");
     Vec::new()

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use tollgate_cluster::{MemberState, PeerStatus, Traffic};
+use tollgate_cluster::{LinkTraffic, MemberState, PeerStatus};
 use tollgate_limit::{Instant, Span};
 
 use super::absent;
@@ -144,7 +144,7 @@ fn show(peer: &PeerStatus, out: f64, into: f64, now: Instant) -> PeerView {
     }
 }
 
-fn traffic(sums: &Traffic) -> TrafficView {
+fn traffic(sums: &LinkTraffic) -> TrafficView {
     TrafficView {
         bytes_out: bytes_out(sums),
         bytes_in: bytes_in(sums),

@@ -23,20 +23,20 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use tollgate_cluster::{Member, Refused};
 use tollgate_gossip::NodeId;
 
-use super::handle::{Hub, Question, Reply};
+use super::handle::{Hub, NodeQuestion, ReplyHandle};
 use super::keys::KeyRing;
 use super::learn::ARE_YOU_DONE;
 use super::outlet::Outlet;
 use super::tls;
-use super::wire::{self, Frame, Hello, Outcome, Reader};
+use super::wire::{self, Frame, FrameReader, PeerHello, ResponseStatus};
 
 /// How both ends of a stream prove that they are members.
-pub(super) struct Tls {
+pub(super) struct ClusterTls {
     pub(super) client: Arc<ClientConfig>,
     pub(super) server: Arc<ServerConfig>,
 }
 
-impl Tls {
+impl ClusterTls {
     pub(super) fn of(ring: &KeyRing) -> Result<Self, rustls::Error> {
         Ok(Self {
             client: ring.tls_client()?,
@@ -47,8 +47,8 @@ impl Tls {
 
 /// What every stream needs.
 pub(super) struct Ends {
-    pub(super) me: Hello,
-    pub(super) tls: ArcSwap<Tls>,
+    pub(super) me: PeerHello,
+    pub(super) tls: ArcSwap<ClusterTls>,
     pub(super) hub: Arc<Hub>,
     /// Where messages go.
     pub(super) arrived: mpsc::Sender<Arrived>,
@@ -59,7 +59,7 @@ pub(super) enum Arrived {
     /// A message.
     Message { from: NodeId, bytes: Bytes },
     /// A newcomer's question whether all is told.
-    AreYouDone(Question),
+    AreYouDone(NodeQuestion),
 }
 
 /// What is counted of streams.
@@ -78,14 +78,14 @@ pub(super) struct StreamCounts {
 }
 
 /// The stream to one node; it ends when this is dropped.
-pub(super) struct Line {
+pub(super) struct PeerStream {
     pub(super) outlet: Arc<Outlet>,
     pub(super) to: SocketAddr,
     pub(super) id: u128,
     task: AbortHandle,
 }
 
-impl Line {
+impl PeerStream {
     /// A stream that is opened when there is something to say.
     pub(super) fn new(ends: Arc<Ends>, to: SocketAddr, id: u128) -> Self {
         let outlet = Arc::new(Outlet::default());
@@ -128,7 +128,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for PeerStream {
     fn drop(&mut self) {
         self.task.abort();
         self.outlet.set_down(true);
@@ -207,7 +207,7 @@ async fn talk(ends: &Ends, outlet: &Outlet, halves: Halves) {
 }
 
 type Halves = (
-    Reader<Box<dyn AsyncRead + Send + Unpin>>,
+    FrameReader<Box<dyn AsyncRead + Send + Unpin>>,
     Box<dyn AsyncWrite + Send + Unpin>,
 );
 
@@ -221,7 +221,7 @@ async fn connect(ends: &Ends, to: SocketAddr, id: u128) -> io::Result<Halves> {
     let (reader, mut writer) = tokio::io::split(stream);
     writer.write_all(&wire::hello(ends.me)).await?;
     writer.flush().await?;
-    let mut reader = Reader::new(Box::new(reader) as Box<dyn AsyncRead + Send + Unpin>);
+    let mut reader = FrameReader::new(Box::new(reader) as Box<dyn AsyncRead + Send + Unpin>);
     match reader.next().await? {
         Some(Frame::Hello(hello)) if hello.id == id => {
             introduced(ends, hello).await?;
@@ -233,7 +233,7 @@ async fn connect(ends: &Ends, to: SocketAddr, id: u128) -> io::Result<Halves> {
 
 /// Waits until the other end is known as a member under the boot it says it has: a stream may be faster than the news
 /// of it. Whoever never is, is no member, or says that it is somebody else.
-async fn introduced(ends: &Ends, peer: Hello) -> io::Result<()> {
+async fn introduced(ends: &Ends, peer: PeerHello) -> io::Result<()> {
     let mut changes = ends.hub.changes();
     let known = async {
         while ends.hub.company().of(peer).is_none() {
@@ -252,7 +252,7 @@ async fn introduced(ends: &Ends, peer: Hello) -> io::Result<()> {
 }
 
 async fn read_answers(
-    reader: &mut Reader<impl AsyncRead + Unpin>,
+    reader: &mut FrameReader<impl AsyncRead + Unpin>,
     outlet: &Outlet,
     counts: &StreamCounts,
 ) -> io::Result<()> {
@@ -319,15 +319,15 @@ async fn welcome(
     stream: TcpStream,
     ends: &Ends,
 ) -> io::Result<(
-    Reader<impl AsyncRead + Unpin>,
+    FrameReader<impl AsyncRead + Unpin>,
     impl AsyncWrite + Unpin,
-    Hello,
+    PeerHello,
 )> {
     tune(&stream)?;
     let acceptor = TlsAcceptor::from(Arc::clone(&ends.tls.load().server));
     let stream = acceptor.accept(stream).await?;
     let (reader, mut writer) = tokio::io::split(stream);
-    let mut reader = Reader::new(reader);
+    let mut reader = FrameReader::new(reader);
     let Some(Frame::Hello(peer)) = reader.next().await? else {
         return Err(io::Error::other("no greeting"));
     };
@@ -338,9 +338,9 @@ async fn welcome(
 }
 
 async fn read_questions(
-    reader: &mut Reader<impl AsyncRead + Unpin>,
+    reader: &mut FrameReader<impl AsyncRead + Unpin>,
     ends: &Ends,
-    peer: Hello,
+    peer: PeerHello,
     outlet: &Arc<Outlet>,
 ) -> io::Result<()> {
     let working = Arc::new(AtomicUsize::new(0));
@@ -359,16 +359,16 @@ async fn read_questions(
             (Frame::Request { number, kind, body }, Some(from)) => {
                 if working.fetch_add(1, Relaxed) >= WORKING_MAX {
                     working.fetch_sub(1, Relaxed);
-                    outlet.answer(number, Outcome::Busy, &[]);
+                    outlet.answer(number, ResponseStatus::Busy, &[]);
                     continue;
                 }
-                let reply = Reply {
+                let reply = ReplyHandle {
                     outlet: Arc::clone(outlet),
                     number,
                     working: Arc::clone(&working),
                     is_sent: false,
                 };
-                let question = Question::new(from, kind, body, reply);
+                let question = NodeQuestion::new(from, kind, body, reply);
                 if kind != ARE_YOU_DONE {
                     ends.hub.respond(question);
                     continue;
@@ -382,7 +382,9 @@ async fn read_questions(
                     return Ok(());
                 }
             }
-            (Frame::Request { number, .. }, None) => outlet.answer(number, Outcome::Refused, &[]),
+            (Frame::Request { number, .. }, None) => {
+                outlet.answer(number, ResponseStatus::Refused, &[]);
+            }
             (Frame::Hello(_) | Frame::Answer { .. } | Frame::Unknown, _) => {
                 ends.hub.streams.unknown.fetch_add(1, Relaxed);
             }

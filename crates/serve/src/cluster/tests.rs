@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
 use super::keys::KeyRing;
-use super::wire::{self, Hello};
+use super::wire::{self, PeerHello};
 use super::{tls, view};
 use crate::run::{Running, start};
 use crate::settings::{ClusterSettings, ContractSource, Join, Listener, Settings};
@@ -85,7 +85,7 @@ fn a_peer_that_lies_about_its_boot_is_refused_and_counted() {
         socket.set_read_timeout(Some(DEADLINE)).unwrap();
         let mut stream = StreamOwned::new(session, socket);
         stream
-            .write_all(&wire::hello(Hello { id, boot: 4711 }))
+            .write_all(&wire::hello(PeerHello { id, boot: 4711 }))
             .unwrap();
         stream.flush().unwrap();
         let mut said = Vec::new();

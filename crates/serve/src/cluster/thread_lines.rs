@@ -11,12 +11,12 @@ use tollgate_gossip::NodeId;
 
 use super::handle::Hub;
 use super::outlet::Outlet;
-use super::stream::{Ends, Line};
+use super::stream::{Ends, PeerStream};
 
 thread_local! {
     static SERVES: Cell<bool> = const { Cell::new(false) };
     /// By the address of the hub, as a process may have several in tests: a line keeps its hub.
-    static LINES: RefCell<BTreeMap<(usize, NodeId), Line>> = const { RefCell::new(BTreeMap::new()) };
+    static LINES: RefCell<BTreeMap<(usize, NodeId), PeerStream>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// This thread has a runtime that waits for sockets, and serves requests from here on.
@@ -42,7 +42,7 @@ pub(super) fn outlet(hub: &Hub, ends: &Weak<Ends>, to: NodeId) -> Option<Arc<Out
             return (!line.outlet.is_down()).then(|| Arc::clone(&line.outlet));
         }
         lines.retain(|_, line| !line.is_over());
-        let line = Line::of_thread(ends, member, beside);
+        let line = PeerStream::of_thread(ends, member, beside);
         lines.insert(place, line);
         None
     })

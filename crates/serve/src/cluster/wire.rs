@@ -7,13 +7,13 @@ use std::io;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::identity::Identity;
+use super::identity::NodeIdentity;
 
 /// A frame that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Who is at the other end; the first of a stream, each way.
-    Hello(Hello),
+    Hello(PeerHello),
     /// For the machine of the cluster.
     Message(Bytes),
     /// A question to be answered.
@@ -26,7 +26,7 @@ pub(super) enum Frame {
     /// The answer to a question.
     Answer {
         number: u64,
-        outcome: Outcome,
+        outcome: ResponseStatus,
         body: Bytes,
     },
     /// Of a later version.
@@ -35,13 +35,13 @@ pub(super) enum Frame {
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hello {
+pub(super) struct PeerHello {
     pub(super) id: u128,
     pub(super) boot: u64,
 }
 
-impl Hello {
-    pub(super) const fn of(identity: &Identity) -> Self {
+impl PeerHello {
+    pub(super) const fn of(identity: &NodeIdentity) -> Self {
         Self {
             id: identity.id,
             boot: identity.boot,
@@ -51,7 +51,7 @@ impl Hello {
 
 /// Whether a question was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum ResponseStatus {
     Done,
     /// There is nobody who answers such questions, or the asker is no member.
     Refused,
@@ -60,7 +60,7 @@ pub(super) enum Outcome {
 }
 
 /// The bytes of a greeting.
-pub(super) fn hello(hello: Hello) -> Vec<u8> {
+pub(super) fn hello(hello: PeerHello) -> Vec<u8> {
     let mut out = begin(HELLO, 25);
     out.push(VERSION);
     out.extend(hello.id.to_be_bytes());
@@ -85,15 +85,15 @@ pub(super) fn request(number: u64, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The bytes of an answer; one too long for a frame becomes a refusal.
-pub(super) fn answer(number: u64, outcome: Outcome, body: &[u8]) -> Vec<u8> {
+pub(super) fn answer(number: u64, outcome: ResponseStatus, body: &[u8]) -> Vec<u8> {
     let Some(mut out) = checked(ANSWER, 9 + body.len()) else {
-        return answer(number, Outcome::Refused, &[]);
+        return answer(number, ResponseStatus::Refused, &[]);
     };
     out.extend(number.to_be_bytes());
     out.push(match outcome {
-        Outcome::Done => 0,
-        Outcome::Refused => 1,
-        Outcome::Busy => 2,
+        ResponseStatus::Done => 0,
+        ResponseStatus::Refused => 1,
+        ResponseStatus::Busy => 2,
     });
     out.extend(body);
     out
@@ -112,12 +112,12 @@ fn begin(kind: u8, rest: usize) -> Vec<u8> {
 }
 
 /// Reads frames, several at a time where they come together.
-pub(super) struct Reader<R> {
+pub(super) struct FrameReader<R> {
     stream: R,
     buffer: BytesMut,
 }
 
-impl<R: AsyncRead + Unpin> Reader<R> {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(super) fn new(stream: R) -> Self {
         Self {
             stream,
@@ -170,7 +170,7 @@ fn parse(mut bytes: Bytes) -> io::Result<Frame> {
             if !(OLDEST_VERSION..=VERSION).contains(&version) {
                 return Err(broken("a greeting of an unknown version"));
             }
-            Frame::Hello(Hello {
+            Frame::Hello(PeerHello {
                 id: bytes.try_get_u128().map_err(|_| short())?,
                 boot: bytes.try_get_u64().map_err(|_| short())?,
             })
@@ -184,9 +184,9 @@ fn parse(mut bytes: Bytes) -> io::Result<Frame> {
         ANSWER => Frame::Answer {
             number: bytes.try_get_u64().map_err(|_| short())?,
             outcome: match bytes.try_get_u8().map_err(|_| short())? {
-                0 => Outcome::Done,
-                2 => Outcome::Busy,
-                _ => Outcome::Refused,
+                0 => ResponseStatus::Done,
+                2 => ResponseStatus::Busy,
+                _ => ResponseStatus::Refused,
             },
             body: bytes,
         },
@@ -213,10 +213,10 @@ const READ_BYTES: usize = 16 << 10;
 mod tests {
     use super::*;
 
-    const ME: Hello = Hello { id: 7, boot: 9 };
+    const ME: PeerHello = PeerHello { id: 7, boot: 9 };
 
     async fn read_all(bytes: &[u8]) -> io::Result<Vec<Frame>> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = FrameReader::new(bytes);
         let mut frames = Vec::new();
         while let Some(frame) = reader.next().await? {
             frames.push(frame);
@@ -231,8 +231,8 @@ mod tests {
             hello(ME),
             message(b"to all").unwrap(),
             request(3, 4, &long).unwrap(),
-            answer(3, Outcome::Done, b"yes"),
-            answer(4, Outcome::Busy, b""),
+            answer(3, ResponseStatus::Done, b"yes"),
+            answer(4, ResponseStatus::Busy, b""),
             vec![0, 0, 0, 2, 99, 1],
         ];
         let expected = vec![
@@ -245,12 +245,12 @@ mod tests {
             },
             Frame::Answer {
                 number: 3,
-                outcome: Outcome::Done,
+                outcome: ResponseStatus::Done,
                 body: Bytes::from_static(b"yes"),
             },
             Frame::Answer {
                 number: 4,
-                outcome: Outcome::Busy,
+                outcome: ResponseStatus::Busy,
                 body: Bytes::new(),
             },
             Frame::Unknown,

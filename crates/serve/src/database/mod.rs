@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use tokio::time::timeout;
-use tollgate_sqlite::{Address, MigrateError, Steps};
+use tollgate_sqlite::{MigrateError, PostgresAddress, Steps};
 use tollgate_store::Failure;
 use tollgate_store_sql::failure_of;
 
@@ -48,7 +48,7 @@ impl From<MigrateError> for DatabaseError {
 
 /// How the database is reached.
 pub(crate) fn options(settings: &DatabaseSettings) -> Result<PgConnectOptions, DatabaseError> {
-    let address = Address {
+    let address = PostgresAddress {
         url: settings.url.secret(),
         ca: settings.ca_file.as_deref(),
         identity: None,

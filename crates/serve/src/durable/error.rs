@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tollgate_sqlite::{Fault, FileError, MigrateError};
+use tollgate_sqlite::{DatabaseFault, FileError, MigrateError};
 use tollgate_store::Failure;
 
 use crate::database::DatabaseError;
@@ -168,16 +168,17 @@ impl StoreError {
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        match Fault::of(&error) {
-            Fault::Busy => Self::Busy,
-            Fault::ReadOnly | Fault::Forbidden => Self::ReadOnly,
-            Fault::Broken => Self::Damaged(error.to_string()),
-            Fault::Foreign => Self::Foreign(PathBuf::new()),
-            Fault::Full => Self::Full,
-            Fault::Disk => Self::Disk(error),
-            Fault::Statement | Fault::Late | Fault::Starting | Fault::Other => {
-                Self::Database(error)
-            }
+        match DatabaseFault::of(&error) {
+            DatabaseFault::Busy => Self::Busy,
+            DatabaseFault::ReadOnly | DatabaseFault::Forbidden => Self::ReadOnly,
+            DatabaseFault::Broken => Self::Damaged(error.to_string()),
+            DatabaseFault::Foreign => Self::Foreign(PathBuf::new()),
+            DatabaseFault::Full => Self::Full,
+            DatabaseFault::Disk => Self::Disk(error),
+            DatabaseFault::Statement
+            | DatabaseFault::Late
+            | DatabaseFault::Starting
+            | DatabaseFault::Other => Self::Database(error),
         }
     }
 }

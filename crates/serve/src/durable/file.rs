@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use sqlx::sqlite::SqliteConnection;
-use tollgate_sqlite::{File, Held};
+use tollgate_sqlite::{DatabaseFile, File};
 use tollgate_store::Failure;
 
 use super::folder::Folder;
@@ -21,7 +21,7 @@ use crate::troubles::Lasting;
 pub(super) struct OwnFile {
     /// No other process may have the directory before the file is closed.
     folder: Folder,
-    held: Held,
+    held: DatabaseFile,
     /// Has a connection of its own, and goes before the other.
     settler: Option<Settler>,
     secrets: Secrets,
@@ -34,7 +34,7 @@ pub(super) struct OwnFile {
 impl OwnFile {
     /// Opens the file; the secret of the table may be given.
     pub(super) async fn open(folder: Folder, given: Option<[u8; 16]>) -> Result<Self, StoreError> {
-        let mut held = Held::new(File::alone(schema::options(&folder.database())));
+        let mut held = DatabaseFile::new(File::alone(schema::options(&folder.database())));
         let ready = held.ready(schema::prepare).await;
         let connection = ready.map_err(|error| error.of_file(&folder.database()))?;
         let secrets = Secrets {

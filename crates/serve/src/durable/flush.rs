@@ -18,10 +18,10 @@ use tollgate_limit::Instant;
 use tollgate_node::Node;
 use tollgate_table::Print;
 
-use super::counted::{Counted, Numbers};
-use super::recall::Reader;
-use super::rows::{Kept, Written};
-use super::{Loaded, Store, StoreError};
+use super::counted::{CountedContract, RowNumbers};
+use super::recall::RowReader;
+use super::rows::{CellWrite, RowTable};
+use super::{LoadSummary, Store, StoreError};
 use estate::Estate;
 use together::Together;
 
@@ -66,7 +66,7 @@ impl Flusher {
             let _ = shared.standing.set(standing);
         }
         let store = Arc::new(store);
-        let reader = Reader::start(&store, &shared)?;
+        let reader = RowReader::start(&store, &shared)?;
         shared.engine.set_reader(Arc::new(reader));
         shared.engine.set_rows(set_clock::mover(&orders));
         let mut work = Work {
@@ -80,7 +80,7 @@ impl Flusher {
             waiting: BTreeMap::new(),
             together: Together::default(),
             estate: Estate::default(),
-            swept: (Kept::Cells, None, now),
+            swept: (RowTable::Cells, None, now),
             warnings: Rarely::new(WARN_EVERY),
         };
         let thread = std::thread::Builder::new()
@@ -130,7 +130,7 @@ struct Work {
     /// The node of the last flush; when contracts are loaded there is another.
     node: Arc<Node>,
     /// Numbers of contracts and their shapes, by id and text.
-    numbers: BTreeMap<(String, String), Numbers>,
+    numbers: BTreeMap<(String, String), RowNumbers>,
     /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in
     /// it.
     of_terms: BTreeMap<(i64, u64), i64>,
@@ -145,7 +145,7 @@ struct Work {
     /// What nodes that are gone left behind.
     estate: Estate,
     /// Where and how far fresh rows were dropped, and when that was.
-    swept: (Kept, Option<(i64, i64)>, Instant),
+    swept: (RowTable, Option<(i64, i64)>, Instant),
     warnings: Rarely,
 }
 
@@ -278,8 +278,8 @@ impl Work {
     fn recall(&mut self, node: &Node, now: Instant) -> Result<(), StoreError> {
         while let Some(id) = self.returned.first() {
             let place = node.contracts().position(id);
-            if let Some(of) = place.and_then(|place| Counted::of(node, place)) {
-                let mut loaded = Loaded::default();
+            if let Some(of) = place.and_then(|place| CountedContract::of(node, place)) {
+                let mut loaded = LoadSummary::default();
                 self.store.load_contract(&of, now, &mut loaded)?;
                 node.all_read(of.place);
                 loaded.log("durable counts of a contract were read", Some(id));
@@ -296,7 +296,7 @@ impl Work {
         place: usize,
         now: Instant,
     ) -> Result<u64, StoreError> {
-        let Some(of) = Counted::of(node, place) else {
+        let Some(of) = CountedContract::of(node, place) else {
             return Ok(0);
         };
         let id = &of.contract.id;
@@ -340,7 +340,11 @@ impl Work {
     }
 
     /// The numbers of a contract and of its shape.
-    fn numbers(&mut self, of: &Counted<'_>, now: Instant) -> Result<Numbers, StoreError> {
+    fn numbers(
+        &mut self,
+        of: &CountedContract<'_>,
+        now: Instant,
+    ) -> Result<RowNumbers, StoreError> {
         let key = of.key();
         if let Some(numbers) = self.numbers.get(&key) {
             return Ok(*numbers);
@@ -352,8 +356,8 @@ impl Work {
     /// Writes these keys.
     fn write(
         &mut self,
-        of: &Counted<'_>,
-        numbers: Numbers,
+        of: &CountedContract<'_>,
+        numbers: RowNumbers,
         prints: &[Print],
         now: Instant,
     ) -> Result<u64, StoreError> {
@@ -370,18 +374,18 @@ impl Work {
     /// A key as it is to be written.
     fn written(
         &mut self,
-        of: &Counted<'_>,
-        numbers: Numbers,
+        of: &CountedContract<'_>,
+        numbers: RowNumbers,
         print: Print,
         now: Instant,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<CellWrite, StoreError> {
         let (state, own) = of.node.read_cell(of.place, print).unzip();
         let contract = numbers.contract;
         let shape = match own.flatten() {
             Some(terms) => self.shape_of(&terms, contract, of.contract, now)?,
             None => numbers.shape,
         };
-        Ok(Written {
+        Ok(CellWrite {
             contract,
             shape,
             print: print.0,
@@ -427,8 +431,8 @@ impl Work {
         let (until, _) = self.store.journal.drop_fresh(from, after, now)?;
         let next = match (from, until) {
             (_, Some(_)) => from,
-            (Kept::Cells, None) => Kept::Gossip,
-            (Kept::Gossip, None) => Kept::Cells,
+            (RowTable::Cells, None) => RowTable::Gossip,
+            (RowTable::Gossip, None) => RowTable::Cells,
         };
         self.swept = (next, until, now);
         Ok(())

@@ -10,17 +10,17 @@ use tollgate_sqlite::File;
 use super::StoreError;
 use super::file::OwnFile;
 use super::folder::Folder;
-use super::rows::{self, Found, Kept, Saved, Written};
-use super::seat::{self, Seat};
+use super::rows::{self, CellRow, CellWrite, RowTable, SavedRow};
+use super::seat::{self, DatabaseLease};
 use super::thread::Thread;
 use crate::troubles::Lasting;
 
 /// Where rows are kept.
-pub(super) enum Journal {
+pub(super) enum RowJournal {
     /// A file.
     File(Thread<OwnFile>),
     /// A seat.
-    Seat(Seat),
+    Seat(DatabaseLease),
 }
 
 /// What counts are kept under.
@@ -44,7 +44,7 @@ macro_rules! ask {
     };
 }
 
-impl Journal {
+impl RowJournal {
     /// The file of a data directory, and its secrets; that of the table may be given.
     pub(super) fn in_folder(
         folder: Folder,
@@ -82,7 +82,7 @@ impl Journal {
         }
     }
 
-    pub(super) const fn seat(&self) -> Option<&Seat> {
+    pub(super) const fn seat(&self) -> Option<&DatabaseLease> {
         match self {
             Self::File(_) => None,
             Self::Seat(seat) => Some(seat),
@@ -107,7 +107,7 @@ impl Journal {
         contract: i64,
         after: Option<u64>,
         now: Instant,
-    ) -> Result<Vec<Found>, StoreError> {
+    ) -> Result<Vec<CellRow>, StoreError> {
         ask!(self, cells_after(contract, after, now.as_nanos()))
     }
 
@@ -117,7 +117,7 @@ impl Journal {
         contract: i64,
         prints: Vec<u64>,
         now: Instant,
-        apply: impl FnOnce(Vec<Found>) -> T + Send + 'static,
+        apply: impl FnOnce(Vec<CellRow>) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
         let now = now.as_nanos();
         match self {
@@ -145,7 +145,7 @@ impl Journal {
 
     pub(super) fn drop_fresh(
         &self,
-        from: Kept,
+        from: RowTable,
         after: Option<(i64, i64)>,
         now: Instant,
     ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
@@ -161,7 +161,7 @@ impl Journal {
     }
 
     /// Writes cells; where that fails, some may have been written.
-    pub(super) fn write(&self, cells: Vec<Written>) -> Result<(), StoreError> {
+    pub(super) fn write(&self, cells: Vec<CellWrite>) -> Result<(), StoreError> {
         match self {
             Self::File(thread) => thread.run(async move |file| {
                 file.write(async |connection| rows::write(connection, &cells).await)
@@ -178,7 +178,11 @@ impl Journal {
     }
 
     /// The same of keys that are counted together.
-    pub(super) fn write_saved(&self, tag: u64, keys: Vec<(u64, Saved)>) -> Result<(), StoreError> {
+    pub(super) fn write_saved(
+        &self,
+        tag: u64,
+        keys: Vec<(u64, SavedRow)>,
+    ) -> Result<(), StoreError> {
         match self {
             Self::File(thread) => thread.run(async move |file| {
                 file.write(async |connection| rows::write_saved(connection, tag, &keys).await)

@@ -26,34 +26,34 @@ use parking_lot::{Mutex, RwLock};
 use tollgate_contract::{Contract, Terms};
 use tollgate_limit::Instant;
 use tollgate_node::{Node, RestoreError};
-use tollgate_store::Shape;
+use tollgate_store::ContractShape;
 use tollgate_table::{Print, Seed};
 
 use crate::engine::Secrets;
 use crate::meter::process::wall;
-use counted::{Counted, Known};
-use journal::Journal;
-use rows::Kept;
+use counted::{CountedContract, KnownRows};
+use journal::RowJournal;
+use rows::RowTable;
 
 pub use error::StoreError;
 pub use flush::Flusher;
 pub use folder::Folder;
-pub use seat::{Seat, Standing, open_seat};
+pub use seat::{DatabaseLease, LeaseStanding, open_seat};
 
 /// Where counts are kept: the database of one data directory, which no other process has open, or a seat in one of
 /// many.
 pub struct Store {
-    journal: Journal,
-    loaded: Mutex<Loaded>,
+    journal: RowJournal,
+    loaded: Mutex<LoadSummary>,
     /// What is known of rows of contracts, by id and shape.
-    known: Mutex<BTreeMap<(String, String), Arc<Known>>>,
+    known: Mutex<BTreeMap<(String, String), Arc<KnownRows>>>,
     /// Held while rows are moved with the clock, so that none is read by the time before.
     moving: RwLock<()>,
 }
 
 /// What a load found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct LoadSummary {
     /// Cells that were put into the table.
     pub cells: u64,
     /// Rows that said no more than a key never seen, and were dropped.
@@ -68,7 +68,7 @@ pub struct Loaded {
     pub refused: u64,
 }
 
-impl Loaded {
+impl LoadSummary {
     /// Tells what was found, of one contract or of all.
     pub(crate) fn log(&self, what: &str, contract: Option<&str>) {
         let Self {
@@ -98,7 +98,7 @@ pub fn open_with(dir: &Path, given: Option<[u8; 16]>) -> Result<(Store, Secrets)
 /// The same in a directory that is ours already.
 pub fn open_in(folder: Folder, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
     let dir = folder.path().to_owned();
-    let (journal, kept) = Journal::in_folder(folder, given)?;
+    let (journal, kept) = RowJournal::in_folder(folder, given)?;
     if given.is_some_and(|given| given != kept.table) {
         return Err(StoreError::OtherSecret(dir));
     }
@@ -110,7 +110,7 @@ pub fn open_in(folder: Folder, given: Option<[u8; 16]>) -> Result<(Store, Secret
 }
 
 impl Store {
-    fn new(journal: Journal) -> Self {
+    fn new(journal: RowJournal) -> Self {
         Self {
             journal,
             loaded: Mutex::default(),
@@ -120,24 +120,24 @@ impl Store {
     }
 
     /// The seat, where counts are kept in a database of many.
-    pub const fn seat(&self) -> Option<&Seat> {
+    pub const fn seat(&self) -> Option<&DatabaseLease> {
         self.journal.seat()
     }
 
     /// How surely the seat is held, where there is one.
-    pub fn standing(&self) -> Option<Arc<Standing>> {
+    pub fn standing(&self) -> Option<Arc<LeaseStanding>> {
         self.seat().map(|seat| Arc::clone(seat.standing()))
     }
 
     /// Puts what was kept into a node that nobody asks yet.
-    pub fn load_into(&self, node: &Node) -> Result<Loaded, StoreError> {
+    pub fn load_into(&self, node: &Node) -> Result<LoadSummary, StoreError> {
         let now = wall();
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadSummary::default();
         node.keep_cells();
         let since = millis(now) - UNSEEN_MS_MAX;
         let mut numbers = Vec::new();
         for place in node.durable_contracts() {
-            if let Some(of) = Counted::of(node, place) {
+            if let Some(of) = CountedContract::of(node, place) {
                 let number = self.load_contract(&of, now, &mut loaded)?;
                 node.all_read(place);
                 numbers.push(number);
@@ -146,7 +146,8 @@ impl Store {
         for tag in node.durable_tags() {
             self.load_tag(node, tag, now, &mut loaded)?;
         }
-        loaded.fresh = self.drop_fresh(Kept::Cells, now)? + self.drop_fresh(Kept::Gossip, now)?;
+        loaded.fresh =
+            self.drop_fresh(RowTable::Cells, now)? + self.drop_fresh(RowTable::Gossip, now)?;
         self.journal.drop_unseen(since)?;
         loaded.unknown = self.journal.cells_of_others(numbers)?;
         loaded.log("durable counts were read", None);
@@ -157,9 +158,9 @@ impl Store {
     /// Puts what was kept of one contract into a node; keys that have a cell keep it. Says the contract's number.
     fn load_contract(
         &self,
-        of: &Counted<'_>,
+        of: &CountedContract<'_>,
         now: Instant,
-        loaded: &mut Loaded,
+        loaded: &mut LoadSummary,
     ) -> Result<i64, StoreError> {
         let known = self.known_as(self.numbers(of, now)?, of)?;
         let number = known.numbers.contract;
@@ -188,7 +189,7 @@ impl Store {
         node: &Node,
         tag: u64,
         now: Instant,
-        loaded: &mut Loaded,
+        loaded: &mut LoadSummary,
     ) -> Result<(), StoreError> {
         let mut after = None;
         loop {
@@ -210,13 +211,13 @@ impl Store {
         terms: &Terms,
         now: Instant,
     ) -> Result<i64, StoreError> {
-        let shape = Shape::of_terms(contract, terms).text();
+        let shape = ContractShape::of_terms(contract, terms).text();
         let numbers = self.journal.number(contract.id.clone(), shape, millis(now));
         numbers.map(|(_, shape)| shape)
     }
 
     /// Drops rows that say no more than none would, batch by batch.
-    fn drop_fresh(&self, from: Kept, now: Instant) -> Result<u64, StoreError> {
+    fn drop_fresh(&self, from: RowTable, now: Instant) -> Result<u64, StoreError> {
         let (mut after, mut all) = (None, 0);
         loop {
             let (until, dropped) = self.journal.drop_fresh(from, after, now)?;
@@ -229,7 +230,7 @@ impl Store {
     }
 }
 
-impl Loaded {
+impl LoadSummary {
     fn count(&mut self, done: Result<(), RestoreError>) {
         let counter = match done {
             Ok(()) => &mut self.cells,

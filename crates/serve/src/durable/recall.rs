@@ -15,9 +15,9 @@ use tollgate_limit::Instant;
 use tollgate_node::Node;
 use tollgate_table::Print;
 
-use super::counted::{Counted, Known};
-use super::rows::Found;
-use super::{Loaded, Store, StoreError};
+use super::counted::{CountedContract, KnownRows};
+use super::rows::CellRow;
+use super::{LoadSummary, Store, StoreError};
 use crate::engine::{Learning, Registrar, Unknown};
 use crate::logs::Rarely;
 use crate::shared::Shared;
@@ -33,9 +33,9 @@ struct Wanted {
 
 impl Wanted {
     /// Puts rows that were found into memory.
-    fn put(&self, found: Vec<Found>, known: &Known, now: Instant) -> Read {
+    fn put(&self, found: Vec<CellRow>, known: &KnownRows, now: Instant) -> Read {
         let mut read = Read::default();
-        let mut rows: BTreeMap<u64, Found> =
+        let mut rows: BTreeMap<u64, CellRow> =
             found.into_iter().map(|row| (row.print, row)).collect();
         for print in &self.prints {
             let row = rows.remove(print);
@@ -64,7 +64,7 @@ impl Wanted {
 /// What became of keys whose rows were looked for.
 #[derive(Default)]
 struct Read {
-    loaded: Loaded,
+    loaded: LoadSummary,
     /// Rows of shapes that nobody knew when they were last looked at.
     strange: Vec<u64>,
 }
@@ -100,8 +100,8 @@ impl Store {
         self.journal.cells_at(number, prints, now, put)
     }
 
-    fn known(&self, node: &Node, place: usize, now: Instant) -> Result<Arc<Known>, StoreError> {
-        let of = Counted::of(node, place).ok_or(StoreError::Gone)?;
+    fn known(&self, node: &Node, place: usize, now: Instant) -> Result<Arc<KnownRows>, StoreError> {
+        let of = CountedContract::of(node, place).ok_or(StoreError::Gone)?;
         let key = of.key();
         if let Some(known) = self.known.lock().get(&key) {
             return Ok(Arc::clone(known));
@@ -113,7 +113,7 @@ impl Store {
 }
 
 /// A way to the thread that reads. The thread ends when this is dropped.
-pub(super) struct Reader {
+pub(super) struct RowReader {
     asks: mpsc::SyncSender<Asked>,
     shared: Weak<Shared>,
 }
@@ -125,7 +125,7 @@ struct Asked {
     done: oneshot::Sender<()>,
 }
 
-impl Reader {
+impl RowReader {
     pub(super) fn start(store: &Arc<Store>, shared: &Arc<Shared>) -> Result<Self, StoreError> {
         let (asks, queue) = mpsc::sync_channel(ASKS_MAX);
         let mut desk = Desk {
@@ -148,7 +148,7 @@ impl Reader {
     }
 }
 
-impl Registrar for Reader {
+impl Registrar for RowReader {
     fn learn<'a>(&'a self, _: &'a Arc<Node>, unknown: Vec<Unknown>, _: Instant) -> Learning<'a> {
         let keys = unknown.len() as u64;
         let (done, wait) = oneshot::channel();

@@ -10,7 +10,7 @@ use super::StoreError;
 
 /// A cell to be written.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct CellWrite {
     /// Number of the contract in the database.
     pub(super) contract: i64,
     /// Number of the shape in the database.
@@ -18,12 +18,12 @@ pub(super) struct Written {
     /// The print of the key.
     pub(super) print: u64,
     /// What is kept; nothing where the row should go.
-    pub(super) state: Saved,
+    pub(super) state: SavedRow,
 }
 
 /// A cell that was read.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct CellRow {
     pub(super) print: u64,
     pub(super) shape: i64,
     pub(super) state: Vec<u8>,
@@ -117,7 +117,7 @@ pub(super) async fn cells_after(
     contract: i64,
     after: Option<u64>,
     now_ns: u64,
-) -> Result<Vec<Found>, StoreError> {
+) -> Result<Vec<CellRow>, StoreError> {
     let rows = sqlx::query(
         "SELECT print, shape, state FROM cell
          WHERE contract = ? AND (? OR print > ?) AND fresh_ns > ? ORDER BY print LIMIT ?",
@@ -138,7 +138,7 @@ pub(super) async fn cells_at(
     contract: i64,
     prints: &[u64],
     now_ns: u64,
-) -> Result<Vec<Found>, StoreError> {
+) -> Result<Vec<CellRow>, StoreError> {
     let prints: Vec<_> = prints
         .iter()
         .map(|print| print.cast_signed().to_string())
@@ -155,9 +155,9 @@ pub(super) async fn cells_at(
     rows.iter().map(found).collect()
 }
 
-fn found(row: &SqliteRow) -> Result<Found, StoreError> {
+fn found(row: &SqliteRow) -> Result<CellRow, StoreError> {
     let print: i64 = row.try_get(0)?;
-    Ok(Found {
+    Ok(CellRow {
         print: print.cast_unsigned(),
         shape: row.try_get(1)?,
         state: row.try_get(2)?,
@@ -167,7 +167,7 @@ fn found(row: &SqliteRow) -> Result<Found, StoreError> {
 /// Writes cells, all or none.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
-    cells: &[Written],
+    cells: &[CellWrite],
 ) -> Result<(), StoreError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let kept: Vec<_> = cells.iter().filter(|cell| cell.state.is_some()).collect();
@@ -208,7 +208,7 @@ pub(super) async fn write(
 /// `None` at the end, and how many went.
 pub(super) async fn drop_fresh(
     connection: &mut SqliteConnection,
-    from: Kept,
+    from: RowTable,
     after: Option<(i64, i64)>,
     now_ns: u64,
 ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
@@ -241,14 +241,14 @@ pub(super) async fn drop_fresh(
 
 /// Where keys are kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kept {
+pub(super) enum RowTable {
     /// Those of contracts.
     Cells,
     /// Those that nodes count together.
     Gossip,
 }
 
-impl Kept {
+impl RowTable {
     /// The table, and what its rows belong to.
     pub(super) const fn names(self) -> (&'static str, &'static str) {
         match self {
@@ -320,13 +320,13 @@ pub(super) async fn saved_after(
 }
 
 /// What is kept of a key and until when; nothing where the row should go.
-pub(super) type Saved = Option<(Vec<u8>, u64)>;
+pub(super) type SavedRow = Option<(Vec<u8>, u64)>;
 
 /// Writes what is kept of keys of such a policy, all or none.
 pub(super) async fn write_saved(
     connection: &mut SqliteConnection,
     tag: u64,
-    keys: &[(u64, Saved)],
+    keys: &[(u64, SavedRow)],
 ) -> Result<(), StoreError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for (print, state) in keys {

@@ -16,7 +16,7 @@ use tollgate_contract::{Contracts, Terms};
 use tollgate_limit::{Cost, Instant, Span};
 use tollgate_node::{Answer, Key, Scope, Spots, Within};
 
-use super::{Ask, Engine, Turn};
+use super::{Engine, EngineRequest, Turn};
 
 /// The bans in force, where there are some.
 #[derive(Default)]
@@ -64,16 +64,16 @@ impl Engine {
 impl Turn<'_> {
     /// Whether a key is denied in a domain whatever is left.
     pub(crate) fn is_banned(&self, domain: &str, key: Key<'_>) -> bool {
-        let ask = Ask {
+        let ask = EngineRequest {
             scope: Scope::Domain(domain),
-            ..Ask::new(key, Cost::PEEK)
+            ..EngineRequest::new(key, Cost::PEEK)
         };
         self.banned(&ask).is_some()
     }
 
     /// The answer to whoever is banned.
     #[inline]
-    pub(super) fn banned(&self, ask: &Ask<'_>) -> Option<Answer> {
+    pub(super) fn banned(&self, ask: &EngineRequest<'_>) -> Option<Answer> {
         if !self.engine.has_bans() {
             return None;
         }
@@ -81,7 +81,7 @@ impl Turn<'_> {
     }
 
     #[cold]
-    fn banned_by(&self, ask: &Ask<'_>) -> Option<Answer> {
+    fn banned_by(&self, ask: &EngineRequest<'_>) -> Option<Answer> {
         let bans = self.engine.barred.bans.load();
         let bans = bans.as_ref()?;
         let within = self.within(ask.scope).ok()?;
@@ -103,7 +103,7 @@ impl Turn<'_> {
 
 impl Turn<'_> {
     /// The bans that hold for what a question is asked of.
-    pub(super) fn bans(&self, ask: &Ask<'_>) -> Vec<Ban> {
+    pub(super) fn bans(&self, ask: &EngineRequest<'_>) -> Vec<Ban> {
         let bans = self.engine.barred.bans.load();
         let Some((bans, within)) = bans.as_ref().zip(self.within(ask.scope).ok()) else {
             return Vec::new();

@@ -3,18 +3,18 @@
 //! A request is counted for every contract that binds it; one that is refused only for the contract that refused it. An
 //! answer that is given again by its id is counted once. Not here: where it is counted (`statistics`).
 
-use tollgate_limit::{Cost, Receipt as Charge, Verdict};
+use tollgate_limit::{Charge, Cost, Verdict};
 use tollgate_node::{Answer, Booking, Due, Key, Node, Receipt};
-use tollgate_stats::{Counts, Recorded, Said, Who, identity_of, key_name};
+use tollgate_stats::{Counts, Recorded, RecordedVerdict, Who, identity_of, key_name};
 
 use super::later::Verb;
-use super::{Ask, Turn};
+use super::{EngineRequest, Turn};
 use crate::statistics::Tray;
 
 impl Turn<'_> {
     /// Whether an operation with this id was done before.
     #[inline]
-    pub(super) fn is_again(&self, ask: &Ask<'_>) -> bool {
+    pub(super) fn is_again(&self, ask: &EngineRequest<'_>) -> bool {
         let Some(id) = ask.id else { return false };
         let known = || self.node.recall(&self.operation(id).ok()?, self.now);
         self.engine.statistics().is_some() && known().is_some()
@@ -22,7 +22,7 @@ impl Turn<'_> {
 
     /// Counts a decision.
     #[inline]
-    pub(super) fn count(&self, ask: &Ask<'_>, answer: &Answer) {
+    pub(super) fn count(&self, ask: &EngineRequest<'_>, answer: &Answer) {
         let Some(statistics) = self.engine.statistics() else {
             return;
         };
@@ -37,7 +37,13 @@ impl Turn<'_> {
     }
 
     #[inline]
-    fn count_booking(&self, tray: &mut Tray, ask: &Ask<'_>, answer: &Answer, booking: &Booking) {
+    fn count_booking(
+        &self,
+        tray: &mut Tray,
+        ask: &EngineRequest<'_>,
+        answer: &Answer,
+        booking: &Booking,
+    ) {
         let said = said(answer.verdict);
         let name = |out: &mut String| {
             if let Some(contract) = self.contract_of(answer, booking.contract) {
@@ -55,7 +61,7 @@ impl Turn<'_> {
     }
 
     #[inline]
-    fn record(&self, tray: &mut Tray, ask: &Ask<'_>, answer: &Answer, booking: &Booking) {
+    fn record(&self, tray: &mut Tray, ask: &EngineRequest<'_>, answer: &Answer, booking: &Booking) {
         let hash = booking.print.0;
         if tray.recorder.wants(hash, self.now.as_nanos() / SECOND_NS) {
             let row = self.recorded(ask, answer);
@@ -64,7 +70,7 @@ impl Turn<'_> {
     }
 
     #[cold]
-    fn recorded(&self, ask: &Ask<'_>, answer: &Answer) -> Recorded {
+    fn recorded(&self, ask: &EngineRequest<'_>, answer: &Answer) -> Recorded {
         let at_ms = self.now.as_nanos() / 1_000_000;
         let cost = ask.cost.tokens();
         let mut row = Recorded::new(at_ms, ask.key, cost, said(answer.verdict));
@@ -79,13 +85,13 @@ impl Turn<'_> {
 
     /// A request that several contracts bind, or none, or whose receipt says nothing.
     #[cold]
-    fn count_several(&self, tray: &mut Tray, ask: &Ask<'_>, answer: &Answer) {
+    fn count_several(&self, tray: &mut Tray, ask: &EngineRequest<'_>, answer: &Answer) {
         let said = said(answer.verdict);
         let mut bookings = answer.receipt.bookings().to_vec();
         if bookings.is_empty() && answer.contract.is_some() {
             bookings = self.bookings(ask);
         }
-        if said == Said::Deny {
+        if said == RecordedVerdict::Deny {
             bookings.retain(|booking| Some(booking.contract) == answer.contract);
         }
         if bookings.is_empty() {
@@ -103,7 +109,7 @@ impl Turn<'_> {
     }
 
     /// Where a request is counted, of which no receipt says so.
-    fn bookings(&self, ask: &Ask<'_>) -> Vec<Booking> {
+    fn bookings(&self, ask: &EngineRequest<'_>) -> Vec<Booking> {
         let Ok(within) = self.within(ask.scope) else {
             return Vec::new();
         };
@@ -156,7 +162,7 @@ impl Turn<'_> {
     }
 
     /// Counts tokens that are charged or given back without asking.
-    pub(super) fn count_write(&self, verb: &Verb, ask: &Ask<'_>) {
+    pub(super) fn count_write(&self, verb: &Verb, ask: &EngineRequest<'_>) {
         let Some(statistics) = self.engine.statistics() else {
             return;
         };
@@ -211,20 +217,20 @@ const fn who(booking: &Booking) -> Who {
     }
 }
 
-const fn said(verdict: Verdict) -> Said {
+const fn said(verdict: Verdict) -> RecordedVerdict {
     match verdict {
-        Verdict::Allow => Said::Allow,
-        Verdict::Delay { .. } => Said::Delay,
-        Verdict::Deny { .. } | Verdict::Never => Said::Deny,
+        Verdict::Allow => RecordedVerdict::Allow,
+        Verdict::Delay { .. } => RecordedVerdict::Delay,
+        Verdict::Deny { .. } | Verdict::Never => RecordedVerdict::Deny,
     }
 }
 
 #[inline]
-fn decided(counts: &mut Counts, said: Said, cost: u64, is_shadowed: bool) {
+fn decided(counts: &mut Counts, said: RecordedVerdict, cost: u64, is_shadowed: bool) {
     match said {
-        Said::Allow => counts.allowed += 1,
-        Said::Delay => counts.delayed += 1,
-        Said::Deny => {
+        RecordedVerdict::Allow => counts.allowed += 1,
+        RecordedVerdict::Delay => counts.delayed += 1,
+        RecordedVerdict::Deny => {
             counts.denied += 1;
             counts.refused = counts.refused.saturating_add(cost);
             return;

@@ -6,7 +6,7 @@ use tollgate_limit::{Decision, PolicyConfig, Span};
 use tollgate_node::{Adhoc, AdhocAsk, AdhocError, Answer, Space};
 use tollgate_table::Print;
 
-use super::{Ask, EngineError, Scope, Turn};
+use super::{EngineError, EngineRequest, Scope, Turn};
 use crate::meter::{Decided, Judgement, Meter};
 
 impl Turn<'_> {
@@ -18,7 +18,7 @@ impl Turn<'_> {
     pub fn check_described(
         &self,
         space: &str,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
         policy: &PolicyConfig,
     ) -> Result<Answer, EngineError> {
         match self.describe(Space::named(space), ask, policy) {
@@ -43,7 +43,7 @@ impl Turn<'_> {
     pub(crate) fn describe(
         &self,
         space: Space,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
         policy: &PolicyConfig,
     ) -> Result<Decision, AdhocError> {
         let within = match ask.scope {
@@ -59,7 +59,7 @@ impl Turn<'_> {
     pub(crate) fn describe_print(
         &self,
         print: Print,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
         policy: &PolicyConfig,
     ) -> Result<Decision, AdhocError> {
         let asked = AdhocAsk {

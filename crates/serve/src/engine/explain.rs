@@ -10,7 +10,7 @@ use tollgate_contract::{Contract, Contracts, NamedPolicy, Unmatched};
 use tollgate_limit::{Cost, Forecast, Span, Verdict};
 use tollgate_node::Key;
 
-use super::{Ask, EngineError, Said, Scope, Turn};
+use super::{EngineError, EngineRequest, RemoteAnswer, Scope, Turn};
 use crate::meter::Event;
 
 /// Why a request would pass or not.
@@ -23,7 +23,7 @@ pub struct Explanation<'a> {
     /// What each policy that binds the key says, in order.
     pub policies: Vec<Explained<'a>>,
     /// The contracts that come closest to binding the key but do not, closest first.
-    pub misses: Vec<Miss<'a>>,
+    pub misses: Vec<ContractMiss<'a>>,
     /// The whole in one sentence.
     pub sentence: String,
 }
@@ -45,7 +45,7 @@ pub struct Explained<'a> {
 
 /// A contract that does not bind the key.
 #[derive(Clone, Debug)]
-pub struct Miss<'a> {
+pub struct ContractMiss<'a> {
     /// The contract.
     pub contract: &'a Contract,
     /// What the key lacks, such as `plan: free`.
@@ -58,12 +58,12 @@ impl Turn<'_> {
     /// Why a request would pass or not, by what policies said elsewhere, or else here. Its id is not looked at.
     pub fn explain<'a>(
         &'a self,
-        ask: &Ask<'a>,
-        said: Option<Said>,
+        ask: &EngineRequest<'a>,
+        said: Option<RemoteAnswer>,
     ) -> Result<Explanation<'a>, EngineError> {
         let within = self.within(ask.scope)?;
         let mut read = match said {
-            Some(Said::Forecasts(each)) => self.read_elsewhere(within, ask, each),
+            Some(RemoteAnswer::Forecasts(each)) => self.read_elsewhere(within, ask, each),
             _ => within.foresee(ask.key, ask.cost, self.now()),
         };
         let node = read.node;
@@ -106,14 +106,14 @@ impl Turn<'_> {
 
 impl Turn<'_> {
     /// Whether a key that no contract binds is refused.
-    fn refuses_unmatched(&self, ask: &Ask<'_>) -> bool {
+    fn refuses_unmatched(&self, ask: &EngineRequest<'_>) -> bool {
         let is_domain = matches!(ask.scope, Scope::Domain(_));
         !is_domain && self.node().unmatched() == Unmatched::Deny
     }
 
     /// Counts a request that no contract binds, and says so now and then.
     #[cold]
-    pub(super) fn tell_unmatched(&self, ask: &Ask<'_>) {
+    pub(super) fn tell_unmatched(&self, ask: &EngineRequest<'_>) {
         self.engine.meter().count(Event::Unmatched(self.door));
         let contracts = self.node().contracts();
         let is_told = self.node().unmatched() == Unmatched::Warn && !contracts.is_empty();
@@ -138,14 +138,16 @@ impl Turn<'_> {
 }
 
 /// The contracts that come closest to binding a key but do not.
-fn misses<'a>(contracts: &'a Contracts, key: Key<'_>, bound: &[usize]) -> Vec<Miss<'a>> {
+fn misses<'a>(contracts: &'a Contracts, key: Key<'_>, bound: &[usize]) -> Vec<ContractMiss<'a>> {
     let each = contracts.as_slice().iter().enumerate();
     let unbound = each.filter(|(place, _)| !bound.contains(place));
-    let misses = unbound.take(LOOKED_AT_MAX).map(|(_, contract)| Miss {
-        contract,
-        lacks: lacks(contract, key),
-        slips: slips(contract, key),
-    });
+    let misses = unbound
+        .take(LOOKED_AT_MAX)
+        .map(|(_, contract)| ContractMiss {
+            contract,
+            lacks: lacks(contract, key),
+            slips: slips(contract, key),
+        });
     // Nothing is lacking where another contract of the same domain, or a scope, came first.
     let mut misses: Vec<_> = misses.filter(|miss| !miss.lacks.is_empty()).collect();
     misses.sort_by_key(|miss| {
@@ -228,7 +230,7 @@ const fn weight(verdict: Verdict) -> (u8, u128) {
     }
 }
 
-fn summary(policies: &[Explained<'_>], misses: &[Miss<'_>], is_refused: bool) -> String {
+fn summary(policies: &[Explained<'_>], misses: &[ContractMiss<'_>], is_refused: bool) -> String {
     let enforced = policies.iter().filter(|one| one.forecast.is_enforced);
     let rank = |one: &&Explained<'_>| {
         let left = u64::MAX - one.forecast.remaining;
@@ -249,7 +251,7 @@ fn summary(policies: &[Explained<'_>], misses: &[Miss<'_>], is_refused: bool) ->
 }
 
 /// The nearest contract, what a key lacks for it, and what was probably meant; empty where there is none.
-fn near(misses: &[Miss<'_>]) -> String {
+fn near(misses: &[ContractMiss<'_>]) -> String {
     let Some(miss) = misses.first() else {
         return String::new();
     };

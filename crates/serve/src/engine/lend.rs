@@ -4,25 +4,25 @@
 //! carries it.
 
 use tollgate_limit::Cost;
-use tollgate_node::{Key, Lent};
+use tollgate_node::{Key, LendAnswer};
 
-use super::later::{Begun, State, Verb};
-use super::op::Outcome;
-use super::{Ask, EngineError, Turn};
+use super::later::{Begun, TicketState, Verb};
+use super::op::OpOutcome;
+use super::{EngineError, EngineRequest, Turn};
 
 impl Turn<'_> {
     /// Takes what a client holds of a key, and says what it is lent.
     pub(super) fn begin_lend(&self, key: Key<'_>, inquiry: &[u8]) -> Begun {
-        let ask = Ask::new(key, Cost::PEEK);
-        let here = |lent| Ok(State::Done(Ok(Outcome::Lent(lent, true))));
+        let ask = EngineRequest::new(key, Cost::PEEK);
+        let here = |lent| Ok(TicketState::Done(Ok(OpOutcome::Lent(lent, true))));
         let spots = self.within(ask.scope)?.spots(key);
         let ([spot], None) = (&*spots, self.banned(&ask)) else {
-            return here(Lent::ask());
+            return here(LendAnswer::ask());
         };
         if self.node.is_lent(spot.contract)
             && let Some(question) = self.question_elsewhere(Verb::Lend(inquiry.into()), &ask)?
         {
-            return Ok(State::Ask(question, None));
+            return Ok(TicketState::Ask(question, None));
         }
         let lent = self.node.lend(spot, inquiry, self.now);
         here(lent.map_err(|_| EngineError::Malformed)?)

@@ -40,18 +40,18 @@ use later::Apart;
 
 pub(crate) use described::RETRY_WHEN_FULL;
 pub use error::EngineError;
-pub use explain::{Explained, Explanation, Miss};
+pub use explain::{ContractMiss, Explained, Explanation};
 pub use later::{
-    Elsewhere, Heard, Hearing, Later, Learning, Missing, Question, QuotaAsk, Registrar, Said,
-    Started, Steps, Ticket, Unknown, Verb, Waiting,
+    Elsewhere, Hearing, Learning, Question, QuestionReply, QuotaAsk, Registrar, RemoteAnswer,
+    Started, Steps, Ticket, Unknown, UnknownPart, Verb, WaitingOps, WaitingSteps,
 };
-pub use op::{Act, Op, Outcome, Settle, Step};
+pub use op::{Act, Op, OpOutcome, Settle, StartedOp};
 pub(crate) use quota::{QuotaHeard, QuotaQuestion};
-pub use seal::{Opened, Seal, SealError};
-pub use sender::Sender;
+pub use seal::{OpenedReceipt, Seal, SealError};
+pub use sender::RequestSender;
 pub(crate) use sender::operation_id;
 pub use tollgate_node::Scope;
-pub use turn::{Ask, Standing, Turn};
+pub use turn::{EngineRequest, PolicyStanding, Turn};
 
 /// What every listener asks.
 pub struct Engine {

@@ -1,21 +1,21 @@
 //! What is asked of the engine, and what comes of it: at once, or later.
 //!
-//! Whoever answers a request reads its bytes into an [`Op`], starts it, and writes the [`Outcome`]. Where somebody else
-//! has a part in the decision there is a ticket instead, which owns what it needs (`later`). Not here: how operations
-//! are carried out (`turn`).
+//! Whoever answers a request reads its bytes into an [`Op`], starts it, and writes the [`OpOutcome`]. Where somebody
+//! else has a part in the decision there is a ticket instead, which owns what it needs (`later`). Not here: how
+//! operations are carried out (`turn`).
 
 use smallvec::SmallVec;
 use tollgate_limit::{Cost, Span};
-use tollgate_node::{Answer, Key, Lent, Receipt, Scope};
+use tollgate_node::{Answer, Key, LendAnswer, Receipt, Scope};
 
 use super::later::Ticket;
-use super::{Ask, EngineError, Said};
+use super::{EngineError, EngineRequest, RemoteAnswer};
 
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Op<'a> {
     /// Something about a key.
-    Key(Act, Ask<'a>),
+    Key(Act, EngineRequest<'a>),
     /// Settles a reservation by its id, at its actual cost.
     Commit(&'a str, Cost),
     /// Charges the difference between the actual cost and what was charged, by a sealed receipt.
@@ -63,35 +63,35 @@ pub struct Settle<'a> {
 /// What comes of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are answers")]
-pub enum Outcome {
+pub enum OpOutcome {
     /// A decision.
     Answer(Answer),
     /// It was done; whether there was room for the key everywhere.
     Done(bool),
     /// What the node that counts the key read; `None` where that is this node, which reads when it is written.
-    Read(Option<Said>),
+    Read(Option<RemoteAnswer>),
     /// What a client is lent, and whether this node is the lender.
-    Lent(Lent, bool),
+    Lent(LendAnswer, bool),
 }
 
 /// An operation that was started.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are done")]
-pub enum Step {
+pub enum StartedOp {
     /// It is done.
-    Done(Result<Outcome, EngineError>),
+    Done(Result<OpOutcome, EngineError>),
     /// It waits.
     Later(Box<Ticket>),
 }
 
 impl<'a> Op<'a> {
     /// Decides and charges.
-    pub const fn check(ask: Ask<'a>) -> Self {
+    pub const fn check(ask: EngineRequest<'a>) -> Self {
         Self::Key(Act::Check, ask)
     }
 
     /// What is asked about a key.
-    pub const fn ask(&self) -> Result<&Ask<'a>, EngineError> {
+    pub const fn ask(&self) -> Result<&EngineRequest<'a>, EngineError> {
         match self {
             Self::Key(_, ask) => Ok(ask),
             _ => Err(EngineError::Unreachable),
@@ -99,7 +99,7 @@ impl<'a> Op<'a> {
     }
 }
 
-impl Step {
+impl StartedOp {
     /// Whether it waits.
     pub const fn waits(&self) -> bool {
         matches!(self, Self::Later(_))
@@ -115,7 +115,7 @@ impl Step {
 
     /// What came of it.
     #[inline]
-    pub fn outcome(self) -> Result<Outcome, EngineError> {
+    pub fn outcome(self) -> Result<OpOutcome, EngineError> {
         self.finish(|_, outcome| outcome)
     }
 
@@ -123,7 +123,7 @@ impl Step {
     #[inline]
     pub(super) fn finish<T>(
         self,
-        run: impl FnOnce(&Op<'_>, Result<Outcome, EngineError>) -> T,
+        run: impl FnOnce(&Op<'_>, Result<OpOutcome, EngineError>) -> T,
     ) -> T {
         match self {
             Self::Done(outcome) => run(&Op::Commit("", Cost::PEEK), outcome),
@@ -132,13 +132,13 @@ impl Step {
     }
 }
 
-impl Default for Step {
+impl Default for StartedOp {
     fn default() -> Self {
         Self::Done(Err(EngineError::Unreachable))
     }
 }
 
-impl Outcome {
+impl OpOutcome {
     /// The decision.
     #[inline]
     pub fn answer(self) -> Result<Answer, EngineError> {
@@ -154,7 +154,7 @@ impl Outcome {
     }
 
     /// What the node that counts the key read, where that is another.
-    pub fn read(self) -> Option<Said> {
+    pub fn read(self) -> Option<RemoteAnswer> {
         match self {
             Self::Read(said) => said,
             Self::Answer(_) | Self::Done(_) | Self::Lent(..) => None,
@@ -217,7 +217,7 @@ impl OwnedOp {
                 };
                 let (cost, id) = (*cost, id.as_deref());
                 key.with(|key| {
-                    let ask = Ask {
+                    let ask = EngineRequest {
                         key,
                         cost,
                         scope,

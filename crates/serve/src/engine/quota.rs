@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tollgate_limit::Cost;
 use tollgate_node::{Node, PlaneId, QuotaTold, Spot};
 
-use super::{Engine, Heard, Question, QuotaAsk, Said, Verb};
+use super::{Engine, Question, QuestionReply, QuotaAsk, RemoteAnswer, Verb};
 
 /// What is asked about a data plane, and where.
 pub(crate) type QuotaQuestion = (Spot, PlaneId, QuotaAsk);
@@ -51,10 +51,10 @@ impl Engine {
         };
         let questions = questions.into_iter().map(question).collect();
         let mut heard = self.ask(&node, questions, self.now()).await;
-        heard.resize_with(count, Heard::default);
+        heard.resize_with(count, QuestionReply::default);
         let told = heard.into_iter().map(|heard| match heard.said {
-            Some(Said::Quota(Some(told))) => QuotaHeard::Told(told),
-            Some(Said::Quota(None)) => QuotaHeard::NoRoom,
+            Some(RemoteAnswer::Quota(Some(told))) => QuotaHeard::Told(told),
+            Some(RemoteAnswer::Quota(None)) => QuotaHeard::NoRoom,
             _ => QuotaHeard::Silence,
         });
         told.collect()

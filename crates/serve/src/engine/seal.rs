@@ -37,7 +37,7 @@ struct Inner {
 
 /// A receipt that was sealed here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedReceipt {
     /// The receipt.
     pub receipt: Receipt,
     /// Receipts with one number are one receipt.
@@ -109,12 +109,12 @@ impl Seal {
     }
 
     /// The receipt that a text stands for.
-    pub fn open(&self, text: &str) -> Result<Opened, SealError> {
+    pub fn open(&self, text: &str) -> Result<OpenedReceipt, SealError> {
         self.read(text).unwrap_or(Err(SealError::Broken))
     }
 
     /// `None` is for whatever is broken.
-    fn read(&self, text: &str) -> Option<Result<Opened, SealError>> {
+    fn read(&self, text: &str) -> Option<Result<OpenedReceipt, SealError>> {
         let inner = self.inner.as_ref()?;
         let mut bytes = base64::decode(text, BYTES_MAX)?;
         let (head, body) = bytes.split_at_mut_checked(HEAD_LEN)?;
@@ -145,7 +145,7 @@ impl Seal {
             [booking] => Receipt::One(booking),
             _ => Receipt::Several(bookings.into()),
         };
-        Some(Ok(Opened {
+        Some(Ok(OpenedReceipt {
             receipt,
             number,
             caller,
@@ -185,7 +185,7 @@ fn booking(reader: &mut Reader<'_>) -> Option<Booking> {
         terms,
         cells: reader.number()?,
         print: Print(reader.u64()?),
-        receipt: tollgate_limit::Receipt {
+        receipt: tollgate_limit::Charge {
             at: Instant::from_nanos(reader.u64()?),
             cost: reader.number()?,
             charged: reader.number()?,
@@ -220,7 +220,7 @@ mod tests {
                     terms: if cells % 2 == 0 { 0 } else { terms },
                     cells,
                     print: Print(print),
-                    receipt: tollgate_limit::Receipt {
+                    receipt: tollgate_limit::Charge {
                         at: Instant::from_nanos(at),
                         cost,
                         charged,
@@ -239,7 +239,7 @@ mod tests {
             let seal = Seal::new(&[7; 32]);
             for number in 0..3 {
                 let text = seal.seal(&receipt, caller).expect("charged");
-                let opened = Opened { receipt: receipt.clone(), number, caller };
+                let opened = OpenedReceipt { receipt: receipt.clone(), number, caller };
                 prop_assert_eq!(seal.open(&text), Ok(opened));
             }
         }
@@ -285,7 +285,7 @@ mod tests {
             terms: 0,
             cells: 4,
             print: Print(u64::MAX / 3),
-            receipt: tollgate_limit::Receipt {
+            receipt: tollgate_limit::Charge {
                 at: Instant::from_nanos(1_700_000_000_000_000_000),
                 cost: 1,
                 charged: 1,
@@ -324,7 +324,7 @@ mod tests {
             terms: most,
             cells: most,
             print: Print(most),
-            receipt: tollgate_limit::Receipt {
+            receipt: tollgate_limit::Charge {
                 at: Instant::from_nanos(most),
                 cost: most,
                 charged: most,

@@ -9,14 +9,14 @@ use crate::value::short;
 
 /// Who sent a request, as far as it matters for ids and receipts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sender {
+pub struct RequestSender {
     /// The number of the caller; 0 where it shows no token.
     pub caller: u64,
     /// Whether it may settle what others reserved.
     pub settles_all: bool,
 }
 
-impl Sender {
+impl RequestSender {
     /// Where callers need no token, or this process asks itself.
     pub const ANYONE: Self = Self {
         caller: 0,
@@ -32,12 +32,12 @@ impl Sender {
 impl Turn<'_> {
     /// What is asked from here on was sent by this one: ids and receipts of others are unknown to it.
     #[inline]
-    pub fn sent_by(&self, sender: Sender) {
+    pub fn sent_by(&self, sender: RequestSender) {
         self.sender.set(sender);
     }
 
     /// Who sent what is asked.
-    pub(crate) fn sender(&self) -> Sender {
+    pub(crate) fn sender(&self) -> RequestSender {
         self.sender.get()
     }
 

@@ -6,14 +6,19 @@ use smallvec::SmallVec;
 use tollgate_limit::{Decision, Span, Verdict};
 use tollgate_node::{Answer, Key};
 
-use super::{Ask, Turn};
+use super::{EngineRequest, Turn};
 use crate::meter::Judgement;
-use crate::tail::{DESCRIBED, Line, Seen};
+use crate::tail::{DESCRIBED, TailLine, TailedDecision};
 
 impl Turn<'_> {
     /// Shows a decision by contracts; no answer is a request that got none.
     #[cold]
-    pub(super) fn show(&self, ask: &Ask<'_>, judgement: Judgement, answer: Option<&Answer>) {
+    pub(super) fn show(
+        &self,
+        ask: &EngineRequest<'_>,
+        judgement: Judgement,
+        answer: Option<&Answer>,
+    ) {
         let named = answer.and_then(|answer| self.named(answer));
         let mut contracts: SmallVec<[&str; 4]> = SmallVec::new();
         contracts.extend(named.map(|(contract, _)| &*contract.id));
@@ -25,7 +30,7 @@ impl Turn<'_> {
         let line = || {
             let line = self.line(ask.key, ask.cost.tokens(), judgement);
             let Some(answer) = answer else { return line };
-            Line {
+            TailLine {
                 contract: named.map(|(contract, _)| contract.id.clone()),
                 policy: named.map(|(_, policy)| policy.name.clone()),
                 limit: answer.limit,
@@ -50,14 +55,14 @@ impl Turn<'_> {
         decision: Option<&Decision>,
     ) {
         let line = || {
-            let line = Line {
+            let line = TailLine {
                 contract: Some(DESCRIBED.to_owned()),
                 ..self.line(key, cost, judgement)
             };
             let Some(decision) = decision else {
                 return line;
             };
-            Line {
+            TailLine {
                 limit: decision.limit,
                 capacity: decision.limit,
                 remaining: decision.remaining,
@@ -74,8 +79,8 @@ impl Turn<'_> {
         key: Key<'s>,
         judgement: Judgement,
         contracts: &'s [&'s str],
-    ) -> Seen<'s> {
-        Seen {
+    ) -> TailedDecision<'s> {
+        TailedDecision {
             key,
             judgement,
             contracts,
@@ -83,26 +88,26 @@ impl Turn<'_> {
         }
     }
 
-    fn line(&self, key: Key<'_>, cost: u64, judgement: Judgement) -> Line {
-        Line {
+    fn line(&self, key: Key<'_>, cost: u64, judgement: Judgement) -> TailLine {
+        TailLine {
             at_ms: self.now.as_nanos() / 1_000_000,
             door: self.door.name(),
             verdict: judgement.name(),
             key: self.engine.meter().name_of(key),
             cost,
-            ..Line::default()
+            ..TailLine::default()
         }
     }
 }
 
-fn timed(line: Line, verdict: Verdict) -> Line {
+fn timed(line: TailLine, verdict: Verdict) -> TailLine {
     let millis = |span: Span| u64::try_from(span.as_nanos().div_ceil(1_000_000)).ok();
     match verdict {
-        Verdict::Delay { wait } => Line {
+        Verdict::Delay { wait } => TailLine {
             wait_ms: millis(wait),
             ..line
         },
-        Verdict::Deny { retry_after } => Line {
+        Verdict::Deny { retry_after } => TailLine {
             retry_after_ms: millis(retry_after),
             ..line
         },

@@ -7,20 +7,21 @@ use std::sync::Arc;
 use arc_swap::Guard;
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, Contracts, NamedPolicy, OnFailure};
-use tollgate_http::Report;
-use tollgate_limit::{Cost, Instant, Refusing, Span, Status};
+use tollgate_http::LimitReport;
+use tollgate_limit::{Cost, Instant, KeyStatus, Refusing, Span};
 use tollgate_node::{
-    Answer, Debit, Key, Node, Read, Receipt, ReceiptNumber, Scope, Spot, Violation, Within,
+    Answer, Debit, Key, Node, PolicyReadings, Receipt, ReceiptNumber, Scope, Spot, Violation,
+    Within,
 };
 
-use super::later::{Begun, State, Verb, settling};
-use super::op::{Act, Op, Outcome, Settle, Step};
-use super::{Engine, EngineError, Opened, Question, Said, SealError, Sender};
+use super::later::{Begun, TicketState, Verb, settling};
+use super::op::{Act, Op, OpOutcome, Settle, StartedOp};
+use super::{Engine, EngineError, OpenedReceipt, Question, RemoteAnswer, RequestSender, SealError};
 use crate::meter::{Decided, Door, Judgement};
 
 /// What a request asks.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct EngineRequest<'a> {
     /// Who or what is counted.
     pub key: Key<'a>,
     /// Tokens it takes; zero is a peek.
@@ -31,7 +32,7 @@ pub struct Ask<'a> {
     pub id: Option<&'a str>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> EngineRequest<'a> {
     /// Asks every contract that binds the key.
     pub const fn new(key: Key<'a>, cost: Cost) -> Self {
         Self {
@@ -58,7 +59,7 @@ pub struct Turn<'e> {
     pub(super) waits: bool,
     /// What policies told this node to do instead of asking, where those who decide could not be asked.
     pub(super) fell_back: Option<OnFailure>,
-    pub(super) sender: Cell<Sender>,
+    pub(super) sender: Cell<RequestSender>,
 }
 
 /// A receipt that can be settled.
@@ -77,7 +78,7 @@ impl<'e> Turn<'e> {
             door: Door::Http,
             waits: engine.is_apart(),
             fell_back: None,
-            sender: Cell::new(Sender::ANYONE),
+            sender: Cell::new(RequestSender::ANYONE),
         }
     }
 
@@ -117,10 +118,10 @@ impl<'e> Turn<'e> {
 
     /// Carries out an operation, or says what it waits for.
     #[inline]
-    pub fn start(&self, op: &Op<'_>) -> Step {
+    pub fn start(&self, op: &Op<'_>) -> StartedOp {
         match op {
             Op::Key(Act::Check, ask) if !self.waits => {
-                Step::Done(self.check(ask).map(Outcome::Answer))
+                StartedOp::Done(self.check(ask).map(OpOutcome::Answer))
             }
             _ => self.start_any(op),
         }
@@ -128,7 +129,7 @@ impl<'e> Turn<'e> {
 
     /// Decides one request here, and charges it.
     #[inline]
-    pub fn check(&self, ask: &Ask<'_>) -> Result<Answer, EngineError> {
+    pub fn check(&self, ask: &EngineRequest<'_>) -> Result<Answer, EngineError> {
         self.check_here(ask, None)
     }
 
@@ -136,7 +137,7 @@ impl<'e> Turn<'e> {
     #[inline]
     pub(super) fn check_here(
         &self,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
         ttl: Option<Span>,
     ) -> Result<Answer, EngineError> {
         if let Some(answer) = self.banned(ask) {
@@ -161,7 +162,7 @@ impl<'e> Turn<'e> {
     /// Decides many requests here, in order, and hands each answer over with its place; faster than one by one.
     pub fn check_many(
         &self,
-        asks: &[Ask<'_>],
+        asks: &[EngineRequest<'_>],
         mut answer: impl FnMut(usize, Result<Answer, EngineError>),
     ) {
         if self.engine.has_bans() {
@@ -193,7 +194,7 @@ impl<'e> Turn<'e> {
     #[inline]
     pub(super) fn note(
         &self,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
         answer: Result<Answer, EngineError>,
         is_again: bool,
     ) -> Result<Answer, EngineError> {
@@ -230,7 +231,7 @@ impl<'e> Turn<'e> {
         let id = self.reservation(id)?;
         let done = self.node.commit_by(&id, actual, self.now, settle);
         done.map_err(EngineError::Id)?;
-        Ok(State::left(left))
+        Ok(TicketState::left(left))
     }
 
     /// Settles a sealed receipt once: again at the same cost does nothing, at another is refused.
@@ -259,7 +260,7 @@ impl<'e> Turn<'e> {
             }
         };
         done.map_err(EngineError::Id)?;
-        Ok(State::left(left))
+        Ok(TicketState::left(left))
     }
 
     /// Settles a receipt where this node can, and returns what has to be asked otherwise.
@@ -285,7 +286,7 @@ impl<'e> Turn<'e> {
         if opened.caller != sender.caller && !sender.settles_all {
             return Err(EngineError::Receipt(SealError::Broken));
         }
-        let Opened {
+        let OpenedReceipt {
             receipt, number, ..
         } = opened;
         let made = receipt.bookings().iter().map(|booking| booking.receipt.at);
@@ -303,7 +304,7 @@ impl<'e> Turn<'e> {
     }
 
     /// Changes a key here without asking. Says whether every contract had room for it.
-    pub(super) fn write(&self, verb: &Verb, ask: &Ask<'_>) -> Result<bool, EngineError> {
+    pub(super) fn write(&self, verb: &Verb, ask: &EngineRequest<'_>) -> Result<bool, EngineError> {
         let within = self.within(ask.scope)?;
         if *verb != Verb::Reset && !self.is_again(ask) {
             self.count_write(verb, ask);
@@ -335,16 +336,16 @@ impl<'e> Turn<'e> {
     /// stands here.
     pub fn standings<'a>(
         &'a self,
-        ask: &Ask<'a>,
-        said: Option<Said>,
-    ) -> Result<Vec<Standing<'a>>, EngineError> {
+        ask: &EngineRequest<'a>,
+        said: Option<RemoteAnswer>,
+    ) -> Result<Vec<PolicyStanding<'a>>, EngineError> {
         let within = self.within(ask.scope)?;
         let mut read = match said {
-            Some(Said::Statuses(each)) => self.read_elsewhere(within, ask, each),
+            Some(RemoteAnswer::Statuses(each)) => self.read_elsewhere(within, ask, each),
             _ => within.status(ask.key, self.now),
         };
         let standings = read.policies();
-        let standings = standings.map(|(contract, policy, _, status)| Standing {
+        let standings = standings.map(|(contract, policy, _, status)| PolicyStanding {
             contract,
             policy,
             status,
@@ -356,12 +357,12 @@ impl<'e> Turn<'e> {
     pub(super) fn read_elsewhere<'a, T>(
         &'a self,
         within: Within<'_>,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
         each: Vec<Vec<T>>,
-    ) -> Read<'a, T> {
+    ) -> PolicyReadings<'a, T> {
         let spots = within.spots(ask.key);
         let own = |spot: &Spot| Some((spot.contract, self.node.terms_at(spot, self.now)?));
-        Read {
+        PolicyReadings {
             node: self.node(),
             terms: spots.iter().filter_map(own).collect(),
             each: spots.iter().map(|spot| spot.contract).zip(each).collect(),
@@ -439,8 +440,8 @@ impl<'e> Turn<'e> {
     /// one policy binds the key, and something is left, the answer says everything: no cell is looked up again and
     /// nothing is allocated.
     #[inline]
-    pub fn report<'t>(&'t self, answer: &'t Answer) -> Report<'t> {
-        Report::of(self.node(), answer, self.now)
+    pub fn report<'t>(&'t self, answer: &'t Answer) -> LimitReport<'t> {
+        LimitReport::of(self.node(), answer, self.now)
     }
 
     /// The contracts that gave an answer; `None` where it is from before, remembered by its id.
@@ -451,13 +452,13 @@ impl<'e> Turn<'e> {
 
 /// How one policy stands for a key.
 #[derive(Clone, Debug)]
-pub struct Standing<'a> {
+pub struct PolicyStanding<'a> {
     /// The contract.
     pub contract: &'a Contract,
     /// The policy.
     pub policy: Cow<'a, NamedPolicy>,
     /// How it stands.
-    pub status: Status,
+    pub status: KeyStatus,
 }
 
 /// How long a receipt can be settled: a quarter of an hour.

@@ -21,8 +21,10 @@ use tollgate_wire::google;
 use tollgate_wire::problem::{self, Problem};
 
 use super::method::Begun;
-use super::status::{Code, Status};
-use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit};
+use super::status::{GrpcCode, GrpcStatus};
+use crate::auth::{
+    AuthError, AuthJudge, AuthRuling, DENIED, Fields, Inquiry, MalformedQuestion, Unfit,
+};
 use crate::engine::{EngineError, Started, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::Shared;
@@ -35,7 +37,7 @@ pub(super) fn check(
 ) -> Begun<(CheckResponse, Duration)> {
     let Some(attributes) = &request.attributes else {
         let what = "a request needs attributes";
-        return Err(Status::new(Code::InvalidArgument, what));
+        return Err(GrpcStatus::new(GrpcCode::InvalidArgument, what));
     };
     let started = match judge(turn, attributes, shared) {
         Ok(started) => started,
@@ -43,8 +45,8 @@ pub(super) fn check(
             shared.engine.meter().count(Event::Malformed(Door::Grpc));
             return Ok(Started::Now(Ok((denial(&unfit), Duration::ZERO))));
         }
-        Err(AuthError::Malformed(Malformed(what))) => {
-            return Err(Status::new(Code::InvalidArgument, what));
+        Err(AuthError::Malformed(MalformedQuestion(what))) => {
+            return Err(GrpcStatus::new(GrpcCode::InvalidArgument, what));
         }
     };
     let dialect = shared.settings.dialect;
@@ -58,8 +60,8 @@ fn judge(
     turn: &Turn<'_>,
     attributes: &AttributeContext,
     shared: &Shared,
-) -> Result<Started<Result<Ruling, EngineError>>, AuthError> {
-    let judge = Judge::new(&shared.settings);
+) -> Result<Started<Result<AuthRuling, EngineError>>, AuthError> {
+    let judge = AuthJudge::new(&shared.settings);
     let http = attributes.request.as_ref().and_then(|r| r.http.as_ref());
     let nothing = HttpRequest::default();
     let http = http.unwrap_or(&nothing);
@@ -100,7 +102,7 @@ impl Fields for Told<'_> {
     }
 }
 
-fn response(turn: &Turn<'_>, ruling: &Ruling, dialect: Dialect) -> CheckResponse {
+fn response(turn: &Turn<'_>, ruling: &AuthRuling, dialect: Dialect) -> CheckResponse {
     let report = ruling.report(turn);
     let mut headers = Vec::new();
     ruling.each_field(&report, dialect, |name, value| {
@@ -141,7 +143,7 @@ fn denied(status: StatusCode, mut headers: Vec<HeaderValueOption>, body: String)
     CheckResponse {
         status: Some(google::Status {
             // Any code but zero refuses; this one says why.
-            code: Code::ResourceExhausted as i32,
+            code: GrpcCode::ResourceExhausted as i32,
             ..google::Status::default()
         }),
         http_response: Some(HttpResponse::DeniedResponse(denied)),

@@ -8,10 +8,10 @@ use bytes::{Buf, Bytes};
 use http_body::Body;
 use prost::Message;
 
-use super::status::{Code, Status};
+use super::status::{GrpcCode, GrpcStatus};
 
 /// The one message of a unary call, without its frame.
-pub(super) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize) -> Result<Bytes, Status>
+pub(super) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize) -> Result<Bytes, GrpcStatus>
 where
     B: Body<Data = Bytes>,
 {
@@ -43,7 +43,7 @@ where
 }
 
 /// The next piece of a body; `None` at its end.
-async fn next<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, Status>
+async fn next<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, GrpcStatus>
 where
     B: Body<Data = Bytes>,
 {
@@ -51,7 +51,7 @@ where
         let frame = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await;
         match frame {
             None => return Ok(None),
-            Some(Err(_)) => return Err(Status::new(Code::Internal, "the call broke off")),
+            Some(Err(_)) => return Err(GrpcStatus::new(GrpcCode::Internal, "the call broke off")),
             // What is no data is trailers, which nobody asked for.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
@@ -62,7 +62,7 @@ where
     }
 }
 
-fn unframed(mut framed: Bytes) -> Result<Bytes, Status> {
+fn unframed(mut framed: Bytes) -> Result<Bytes, GrpcStatus> {
     let Some((head, message)) = framed.split_first_chunk::<HEAD>() else {
         return Err(malformed("a message needs a frame of five bytes"));
     };
@@ -71,7 +71,7 @@ fn unframed(mut framed: Bytes) -> Result<Bytes, Status> {
         0 => {}
         1 => {
             let what = "compressed messages are not read here";
-            return Err(Status::new(Code::Unimplemented, what));
+            return Err(GrpcStatus::new(GrpcCode::Unimplemented, what));
         }
         _ => return Err(malformed("a frame begins with 0 or 1")),
     }
@@ -83,8 +83,9 @@ fn unframed(mut framed: Bytes) -> Result<Bytes, Status> {
 }
 
 /// A message that a call brought.
-pub(super) fn decode<M: Message + Default>(message: Bytes) -> Result<M, Status> {
-    M::decode(message).map_err(|error| Status::unfit(Code::InvalidArgument, error.to_string()))
+pub(super) fn decode<M: Message + Default>(message: Bytes) -> Result<M, GrpcStatus> {
+    M::decode(message)
+        .map_err(|error| GrpcStatus::unfit(GrpcCode::InvalidArgument, error.to_string()))
 }
 
 /// A message in its frame.
@@ -98,13 +99,13 @@ pub(super) fn encode(message: &impl Message) -> Bytes {
     out.into()
 }
 
-fn malformed(what: impl Into<std::borrow::Cow<'static, str>>) -> Status {
-    Status::new(Code::InvalidArgument, what)
+fn malformed(what: impl Into<std::borrow::Cow<'static, str>>) -> GrpcStatus {
+    GrpcStatus::new(GrpcCode::InvalidArgument, what)
 }
 
-fn too_large(bytes_max: usize) -> Status {
+fn too_large(bytes_max: usize) -> GrpcStatus {
     let what = format!("a message may have at most {bytes_max} bytes");
-    Status::unfit(Code::ResourceExhausted, what)
+    GrpcStatus::unfit(GrpcCode::ResourceExhausted, what)
 }
 
 /// Bytes of a frame before its message.

@@ -10,13 +10,13 @@ use tollgate_wire::gubernator::{GetRateLimitsReq, HealthCheckReq, LiveCheckReq, 
 use tollgate_wire::rls::{Code as Verdict, RateLimitResponse};
 
 use super::frame::{decode, encode};
-use super::status::{Code, Status};
+use super::status::{GrpcCode, GrpcStatus};
 use super::{authz, native, throttlecrab};
 use crate::access::Operation;
 use crate::auth::Unfit;
 use crate::engine::{EngineError, Started, Turn};
 use crate::gubernator::{self, TooMany};
-use crate::rls::{self, Count, Manner, RlsError};
+use crate::rls::{self, Counting, JudgeOptions, RlsError};
 use crate::settings::Scopes;
 use crate::shared::Shared;
 
@@ -36,7 +36,7 @@ pub(super) enum Method {
 }
 
 /// An answer in its frame, and how long it is held back: mostly not at all.
-pub(super) struct Answered {
+pub(super) struct GrpcAnswer {
     pub(super) framed: Bytes,
     pub(super) hold: Duration,
     /// What policies said to do as nobody was there who decides about the key.
@@ -85,23 +85,23 @@ impl Method {
         turn: &Turn<'_>,
         shared: &Shared,
         scopes: Scopes,
-    ) -> Begun<Answered> {
+    ) -> Begun<GrpcAnswer> {
         let limits = &shared.settings.limits;
-        let manner = Manner::from(&shared.settings);
+        let manner = JudgeOptions::from(&shared.settings);
         match self {
             Self::ShouldRateLimit => call(turn, message, |request| {
                 if rls::gives_back(&request) {
                     within(Operation::Refund, scopes)?;
                 }
-                Ok(rls::answer(turn, request, Count::Judged, manner))
+                Ok(rls::answer(turn, request, Counting::Judged, manner))
             }),
             Self::CheckRateLimit => call(turn, message, |request| {
-                Ok(rls::answer(turn, request, Count::Not, manner))
+                Ok(rls::answer(turn, request, Counting::Not, manner))
             }),
             Self::Report => call(turn, message, |request| {
                 let dialect = Dialect::None;
-                let manner = Manner { dialect, ..manner };
-                Ok(rls::answer(turn, request, Count::Unjudged, manner))
+                let manner = JudgeOptions { dialect, ..manner };
+                Ok(rls::answer(turn, request, Counting::Unjudged, manner))
             }),
             Self::Authorize => authorize(message, turn, shared),
             Self::Check => call(turn, message, |request| {
@@ -129,7 +129,7 @@ impl Method {
 
     /// What is answered where a proxy asks about a client's request in a message that cannot be read: proxies may let
     /// requests pass for which they get an error.
-    pub(super) fn denial(self) -> Option<Answered> {
+    pub(super) fn denial(self) -> Option<GrpcAnswer> {
         let framed = match self {
             Self::ShouldRateLimit | Self::CheckRateLimit => encode(&RateLimitResponse {
                 overall_code: Verdict::OverLimit.into(),
@@ -141,11 +141,11 @@ impl Method {
             })),
             _ => return None,
         };
-        Some(Answered::at_once(framed))
+        Some(GrpcAnswer::at_once(framed))
     }
 }
 
-impl Answered {
+impl GrpcAnswer {
     fn at_once(framed: Bytes) -> Self {
         Self {
             framed,
@@ -163,65 +163,65 @@ impl Answered {
 }
 
 /// What a call is answered, now or later.
-pub(super) type Begun<A> = Result<Started<Result<A, Status>>, Status>;
+pub(super) type Begun<A> = Result<Started<Result<A, GrpcStatus>>, GrpcStatus>;
 
-const fn now<A>(answer: A) -> Started<Result<A, Status>> {
+const fn now<A>(answer: A) -> Started<Result<A, GrpcStatus>> {
     Started::Now(Ok(answer))
 }
 
 /// Reads the question, asks, and writes the answer.
-fn call<Q: Message + Default, A: Message + 'static, E: Into<Status> + 'static>(
+fn call<Q: Message + Default, A: Message + 'static, E: Into<GrpcStatus> + 'static>(
     turn: &Turn<'_>,
     message: Bytes,
-    ask: impl FnOnce(Q) -> Result<Started<Result<A, E>>, Status>,
-) -> Begun<Answered> {
+    ask: impl FnOnce(Q) -> Result<Started<Result<A, E>>, GrpcStatus>,
+) -> Begun<GrpcAnswer> {
     Ok(ask(decode(message)?)?.map(turn, |turn, answer| {
         let framed = encode(&answer.map_err(Into::into)?);
-        Ok(Answered::of(turn, framed))
+        Ok(GrpcAnswer::of(turn, framed))
     }))
 }
 
-fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Begun<Answered> {
+fn authorize(message: Bytes, turn: &Turn<'_>, shared: &Shared) -> Begun<GrpcAnswer> {
     let started = authz::check(turn, &decode(message)?, shared)?;
     Ok(started.map(turn, |turn, held| {
         let (response, hold) = held?;
-        Ok(Answered {
+        Ok(GrpcAnswer {
             hold,
-            ..Answered::of(turn, encode(&response))
+            ..GrpcAnswer::of(turn, encode(&response))
         })
     }))
 }
 
-fn within(operation: Operation, scopes: Scopes) -> Result<(), Status> {
-    operation.is_within(scopes).map_err(Status::denied)
+fn within(operation: Operation, scopes: Scopes) -> Result<(), GrpcStatus> {
+    operation.is_within(scopes).map_err(GrpcStatus::denied)
 }
 
-impl From<RlsError> for Status {
+impl From<RlsError> for GrpcStatus {
     fn from(error: RlsError) -> Self {
         let code = match &error {
-            RlsError::Full => Code::Unavailable,
+            RlsError::Full => GrpcCode::Unavailable,
             RlsError::Engine(error) => return error.clone().into(),
             RlsError::NoDomain
             | RlsError::NoDescriptors
             | RlsError::TooMany
             | RlsError::UnknownUnit
-            | RlsError::CostTooLarge => Code::InvalidArgument,
+            | RlsError::CostTooLarge => GrpcCode::InvalidArgument,
         };
         Self::new(code, error.to_string())
     }
 }
 
-impl From<TooMany> for Status {
+impl From<TooMany> for GrpcStatus {
     fn from(error: TooMany) -> Self {
-        Self::new(Code::OutOfRange, error.to_string())
+        Self::new(GrpcCode::OutOfRange, error.to_string())
     }
 }
 
-impl From<EngineError> for Status {
+impl From<EngineError> for GrpcStatus {
     fn from(error: EngineError) -> Self {
         let code = match error {
-            EngineError::TooManyPolicies | EngineError::Unreachable => Code::Unavailable,
-            _ => Code::InvalidArgument,
+            EngineError::TooManyPolicies | EngineError::Unreachable => GrpcCode::Unavailable,
+            _ => GrpcCode::InvalidArgument,
         };
         Self::new(code, error.to_string())
     }

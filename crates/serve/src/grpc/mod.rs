@@ -33,10 +33,10 @@ use crate::settings::Scopes;
 use crate::shared::{Caller, Peer, Shared};
 
 pub use body::Body;
-use method::{Answered, Method};
+use method::{GrpcAnswer, Method};
 pub use quota::Quotas;
 use services::Service;
-use status::{Code, Status};
+use status::{GrpcCode, GrpcStatus};
 
 /// An error of any kind, as bodies have it.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -56,7 +56,7 @@ where
     if !is_protobuf(kind(request.headers()).unwrap_or_default()) {
         let mut response = Response::new(Body::EMPTY);
         *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return refused(shared, response, Code::Unimplemented);
+        return refused(shared, response, GrpcCode::Unimplemented);
     }
     let outcome = match Method::of(request.uri().path()) {
         Some(method) => match unary(method, request, caller).await {
@@ -77,8 +77,8 @@ where
                 }
                 Err(status) => Err(status),
             },
-            None => Err(Status::new(
-                Code::Unimplemented,
+            None => Err(GrpcStatus::new(
+                GrpcCode::Unimplemented,
                 "there is no such method here",
             )),
         },
@@ -101,7 +101,11 @@ where
 }
 
 /// Answers a call with one message each way.
-async fn unary<B>(method: Method, request: Request<B>, caller: &Caller) -> Result<Answered, Status>
+async fn unary<B>(
+    method: Method,
+    request: Request<B>,
+    caller: &Caller,
+) -> Result<GrpcAnswer, GrpcStatus>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
 {
@@ -148,14 +152,18 @@ where
 }
 
 /// Denies what cannot be read, where that is an answer.
-fn denied(method: Method, status: Status, shared: &Shared) -> Result<Answered, Status> {
+fn denied(method: Method, status: GrpcStatus, shared: &Shared) -> Result<GrpcAnswer, GrpcStatus> {
     let answered = method.denial().ok_or(status)?;
     shared.engine.meter().count(Event::Malformed(Door::Grpc));
     Ok(answered)
 }
 
 /// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.
-fn admitted<B>(service: Service, request: &Request<B>, caller: &Caller) -> Result<Pass, Status> {
+fn admitted<B>(
+    service: Service,
+    request: &Request<B>,
+    caller: &Caller,
+) -> Result<Pass, GrpcStatus> {
     check_head(request)?;
     let shared = &*caller.shared;
     let mut pass = Pass::new(&shared.callers, caller.peer);
@@ -168,12 +176,12 @@ fn admitted<B>(service: Service, request: &Request<B>, caller: &Caller) -> Resul
     Ok(pass)
 }
 
-fn check_head<B>(request: &Request<B>) -> Result<(), Status> {
+fn check_head<B>(request: &Request<B>) -> Result<(), GrpcStatus> {
     if request.method() == Verb::POST && request.version() == Version::HTTP_2 {
         return Ok(());
     }
     let what = "a call is a POST over HTTP/2";
-    Err(Status::new(Code::Unimplemented, what))
+    Err(GrpcStatus::new(GrpcCode::Unimplemented, what))
 }
 
 /// Shows what a call says of its sender: what the sender may, who may do this.
@@ -182,7 +190,7 @@ fn show(
     operation: Operation,
     headers: &HeaderMap,
     shared: &Shared,
-) -> Result<Scopes, Status> {
+) -> Result<Scopes, GrpcStatus> {
     let shown = headers.get(AUTHORIZATION);
     let shown = shown.map(|value| access::shown(value.as_bytes()));
     let from = |peer: &Peer| {
@@ -192,19 +200,20 @@ fn show(
     };
     let shown = pass.show(&shared.callers, shown, from);
     let within = shown.and_then(|scopes| operation.is_within(scopes).map(|()| scopes));
-    within.map_err(Status::denied)
+    within.map_err(GrpcStatus::denied)
 }
 
 /// Counts what went wrong, where somebody should know.
-fn refused(shared: &Shared, response: Response<Body>, code: Code) -> Response<Body> {
+fn refused(shared: &Shared, response: Response<Body>, code: GrpcCode) -> Response<Body> {
     let event = match code {
-        Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented | Code::Internal => {
-            Event::Malformed(Door::Grpc)
-        }
-        Code::DeadlineExceeded => Event::TimedOut(Door::Grpc),
-        Code::ResourceExhausted | Code::Unavailable => Event::Shed(Door::Grpc),
-        Code::Unauthenticated => Event::Unauthorized(Door::Grpc),
-        Code::PermissionDenied => Event::Forbidden(Door::Grpc),
+        GrpcCode::InvalidArgument
+        | GrpcCode::OutOfRange
+        | GrpcCode::Unimplemented
+        | GrpcCode::Internal => Event::Malformed(Door::Grpc),
+        GrpcCode::DeadlineExceeded => Event::TimedOut(Door::Grpc),
+        GrpcCode::ResourceExhausted | GrpcCode::Unavailable => Event::Shed(Door::Grpc),
+        GrpcCode::Unauthenticated => Event::Unauthorized(Door::Grpc),
+        GrpcCode::PermissionDenied => Event::Forbidden(Door::Grpc),
     };
     shared.engine.meter().count(event);
     response
@@ -228,13 +237,16 @@ fn is_protobuf(kind: &[u8]) -> bool {
     rest.first().is_none_or(|byte| matches!(byte, b';' | b' '))
 }
 
-fn late() -> Status {
-    Status::new(Code::DeadlineExceeded, "the call did not arrive in time")
+fn late() -> GrpcStatus {
+    GrpcStatus::new(
+        GrpcCode::DeadlineExceeded,
+        "the call did not arrive in time",
+    )
 }
 
-fn overloaded() -> Status {
+fn overloaded() -> GrpcStatus {
     let what = "too many calls are under way";
-    Status::new(Code::Unavailable, what)
+    GrpcStatus::new(GrpcCode::Unavailable, what)
 }
 
 const GRPC: &str = "application/grpc";

@@ -8,16 +8,16 @@ use tollgate_node::{Answer, Key, RefusedBy};
 use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, CheckResponse};
 
 use super::method::Begun;
-use super::status::{Code, Status};
-use crate::engine::{Ask, EngineError, Op, Outcome, Scope, Started, Step, Turn};
-use crate::settings::Limits;
+use super::status::{GrpcCode, GrpcStatus};
+use crate::engine::{EngineError, EngineRequest, Op, OpOutcome, Scope, Started, StartedOp, Turn};
+use crate::settings::RequestLimits;
 use crate::value::{self, millis};
 
 /// Decides one check.
 pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
-    limits: &Limits,
+    limits: &RequestLimits,
 ) -> Begun<CheckResponse> {
     let request = fitting(request, limits.key_bytes_max);
     let entries = entries(&request);
@@ -29,11 +29,11 @@ pub(super) fn check(
 pub(super) fn check_many(
     turn: &Turn<'_>,
     request: &CheckManyRequest,
-    limits: &Limits,
+    limits: &RequestLimits,
 ) -> Begun<CheckManyResponse> {
     if request.checks.len() > limits.batch_max {
         let what = format!("a call has at most {} checks", limits.batch_max);
-        return Err(Status::new(Code::OutOfRange, what));
+        return Err(GrpcStatus::new(GrpcCode::OutOfRange, what));
     }
     let with_receipts = request.with_receipts;
     let (mut answers, mut steps) = (Vec::with_capacity(request.checks.len()), Vec::new());
@@ -42,7 +42,7 @@ pub(super) fn check_many(
         let entries = entries(&check);
         let step = ask(&check, &entries).map(|ask| turn.start(&Op::check(ask)));
         answers.push(match step {
-            Ok(Step::Done(outcome)) => Some(answer(respond(turn, outcome, with_receipts))),
+            Ok(StartedOp::Done(outcome)) => Some(answer(respond(turn, outcome, with_receipts))),
             Ok(step) => {
                 steps.push(step);
                 None
@@ -67,10 +67,10 @@ fn entries(request: &CheckRequest) -> SmallVec<[(&str, &str); 8]> {
 
 fn respond(
     turn: &Turn<'_>,
-    outcome: Result<Outcome, EngineError>,
+    outcome: Result<OpOutcome, EngineError>,
     with_receipt: bool,
-) -> Result<CheckResponse, Status> {
-    let answer = outcome.and_then(Outcome::answer)?;
+) -> Result<CheckResponse, GrpcStatus> {
+    let answer = outcome.and_then(OpOutcome::answer)?;
     let mut response = response(turn, &answer)?;
     if with_receipt {
         response.receipt = turn.receipt(&answer).unwrap_or_default();
@@ -78,7 +78,7 @@ fn respond(
     Ok(response)
 }
 
-fn answer(decided: Result<CheckResponse, Status>) -> CheckResponse {
+fn answer(decided: Result<CheckResponse, GrpcStatus>) -> CheckResponse {
     decided.unwrap_or_else(|status| CheckResponse {
         error: status.message().to_owned(),
         ..CheckResponse::default()
@@ -109,7 +109,7 @@ fn fitting(request: &CheckRequest, bytes_max: usize) -> Cow<'_, CheckRequest> {
 fn ask<'a>(
     request: &'a CheckRequest,
     entries: &'a [(&'a str, &'a str)],
-) -> Result<Ask<'a>, Status> {
+) -> Result<EngineRequest<'a>, GrpcStatus> {
     let key = match entries {
         [] => Key::Text(&request.key),
         _ if !request.key.is_empty() => {
@@ -119,16 +119,19 @@ fn ask<'a>(
     };
     let cost = Cost::new(request.cost.unwrap_or(1)).map_err(|error| wrong(error.to_string()))?;
     let given = |text: &'a String| Some(&**text).filter(|text| !text.is_empty());
-    Ok(Ask {
+    Ok(EngineRequest {
         scope: given(&request.contract).map_or(Scope::All, Scope::Contract),
         id: given(&request.id),
-        ..Ask::new(key, cost)
+        ..EngineRequest::new(key, cost)
     })
 }
 
-fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, Status> {
+fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, GrpcStatus> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
-        return Err(Status::new(Code::Unavailable, "no room for another key"));
+        return Err(GrpcStatus::new(
+            GrpcCode::Unavailable,
+            "no room for another key",
+        ));
     }
     Ok(CheckResponse {
         allowed: answer.is_allowed(),
@@ -147,6 +150,6 @@ fn response(turn: &Turn<'_>, answer: &Answer) -> Result<CheckResponse, Status> {
     })
 }
 
-fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> Status {
-    Status::new(Code::InvalidArgument, what)
+fn wrong(what: impl Into<std::borrow::Cow<'static, str>>) -> GrpcStatus {
+    GrpcStatus::new(GrpcCode::InvalidArgument, what)
 }

@@ -10,15 +10,15 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Why a call has no message for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Status {
-    code: Code,
+pub(super) struct GrpcStatus {
+    code: GrpcCode,
     message: Cow<'static, str>,
     is_unfit: bool,
 }
 
 /// The codes of gRPC that are used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
+pub(super) enum GrpcCode {
     InvalidArgument = 3,
     DeadlineExceeded = 4,
     PermissionDenied = 7,
@@ -30,7 +30,7 @@ pub(super) enum Code {
     Unauthenticated = 16,
 }
 
-impl Code {
+impl GrpcCode {
     const fn digits(self) -> &'static str {
         match self {
             Self::InvalidArgument => "3",
@@ -46,8 +46,8 @@ impl Code {
     }
 }
 
-impl Status {
-    pub(super) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+impl GrpcStatus {
+    pub(super) fn new(code: GrpcCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -58,15 +58,15 @@ impl Status {
     /// Why a caller may not.
     pub(super) fn denied(denied: Denied) -> Self {
         let code = match denied {
-            Denied::Scope(_) => Code::PermissionDenied,
-            Denied::Missing | Denied::Wrong | Denied::Guessing(_) => Code::Unauthenticated,
+            Denied::Scope(_) => GrpcCode::PermissionDenied,
+            Denied::Missing | Denied::Wrong | Denied::Guessing(_) => GrpcCode::Unauthenticated,
         };
         Self::new(code, denied.to_string())
     }
 
     /// The message cannot be read. Where it is about a client's request, that is denied: what a client chose may be
     /// why.
-    pub(super) fn unfit(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+    pub(super) fn unfit(code: GrpcCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             is_unfit: true,
             ..Self::new(code, message)
@@ -77,7 +77,7 @@ impl Status {
         self.is_unfit
     }
 
-    pub(super) const fn code(&self) -> Code {
+    pub(super) const fn code(&self) -> GrpcCode {
         self.code
     }
 
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_status_is_two_fields() {
         let mut fields = HeaderMap::new();
-        Status::new(Code::Unavailable, "later").put(&mut fields);
+        GrpcStatus::new(GrpcCode::Unavailable, "later").put(&mut fields);
         assert_eq!(fields["grpc-status"], "14");
         assert_eq!(fields["grpc-message"], "later");
     }

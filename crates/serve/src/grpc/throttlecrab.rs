@@ -2,17 +2,17 @@
 
 use tollgate_wire::throttlecrab::{HttpRequest, ThrottleRequest, ThrottleResponse};
 
-use super::status::{Code, Status};
+use super::status::{GrpcCode, GrpcStatus};
 use crate::engine::Turn;
-use crate::settings::Limits;
-use crate::throttle::{self, Refused};
+use crate::settings::RequestLimits;
+use crate::throttle::{self, ThrottleError};
 
 /// Decides one request.
 pub(super) fn throttle(
     turn: &Turn<'_>,
     request: ThrottleRequest,
-    limits: &Limits,
-) -> Result<ThrottleResponse, Status> {
+    limits: &RequestLimits,
+) -> Result<ThrottleResponse, GrpcStatus> {
     let request = HttpRequest {
         key: request.key,
         max_burst: request.max_burst.into(),
@@ -22,8 +22,8 @@ pub(super) fn throttle(
     };
     let response = throttle::throttlecrab(turn, &request, limits.key_bytes_max);
     let response = response.map_err(|refused| match refused {
-        Refused::Engine(error) => error.into(),
-        Refused::TooSmall(what) => Status::new(Code::InvalidArgument, what),
+        ThrottleError::Engine(error) => error.into(),
+        ThrottleError::TooSmall(what) => GrpcStatus::new(GrpcCode::InvalidArgument, what),
     })?;
     Ok(ThrottleResponse {
         allowed: response.allowed,

@@ -4,16 +4,16 @@
 
 use http::HeaderMap;
 
-use super::Site;
+use super::ListenerSite;
 use crate::shared::{Peer, Shared};
 
 /// A whole request.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReceivedRequest<'a> {
     /// What the server was set up with.
     pub(crate) shared: &'a Shared,
     /// What the listener answers to.
-    pub(crate) site: &'a Site,
+    pub(crate) site: &'a ListenerSite,
     /// Who is at the other end of the connection.
     pub(crate) peer: Peer,
     /// The method, as it was written.
@@ -23,12 +23,12 @@ pub(crate) struct Asked<'a> {
     /// What follows the question mark; empty where there is none.
     pub(crate) query: &'a str,
     /// The header fields.
-    pub(crate) lines: Lines<'a>,
+    pub(crate) lines: HeaderLines<'a>,
     /// The body.
     pub(crate) body: &'a [u8],
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ReceivedRequest<'a> {
     /// The value of a header field: the first, where there are several.
     pub(crate) fn line(&self, name: &str) -> Option<&'a [u8]> {
         self.lines.get(name)
@@ -37,14 +37,14 @@ impl<'a> Asked<'a> {
 
 /// The header fields of a request.
 #[derive(Clone, Copy)]
-pub(crate) enum Lines<'a> {
+pub(crate) enum HeaderLines<'a> {
     /// As the lean loop reads them.
     Raw(&'a [httparse::Header<'a>]),
     /// As others read them.
     Map(&'a HeaderMap),
 }
 
-impl<'a> Lines<'a> {
+impl<'a> HeaderLines<'a> {
     /// The value of a field by its name in lower case: the first, where there are several.
     pub(crate) fn get(&self, name: &str) -> Option<&'a [u8]> {
         match self {

@@ -8,12 +8,14 @@ use http::StatusCode;
 use tollgate_contract::Dialect;
 
 use super::json::malformed;
-use super::{Asked, Lines, Reply};
-use crate::auth::{AuthError, DENIED, Fields, Inquiry, Judge, Malformed, Ruling, Unfit, query};
+use super::{HeaderLines, ReceivedRequest, Reply};
+use crate::auth::{
+    AuthError, AuthJudge, AuthRuling, DENIED, Fields, Inquiry, MalformedQuestion, Unfit, query,
+};
 use crate::engine::{EngineError, Started, Turn};
 
 /// Answers a proxy. Any method will do.
-pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn auth(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     match judged(turn, asked) {
         Ok(started) => {
             let dialect = asked.shared.settings.dialect;
@@ -21,7 +23,7 @@ pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
                 tell(turn, dialect, &ruling, reply);
             });
         }
-        Err(AuthError::Malformed(Malformed(what))) => {
+        Err(AuthError::Malformed(MalformedQuestion(what))) => {
             malformed(asked);
             reply.refuse(StatusCode::BAD_REQUEST, &what);
         }
@@ -35,9 +37,9 @@ pub(super) fn auth(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 fn judged(
     turn: &Turn<'_>,
-    asked: &Asked<'_>,
-) -> Result<Started<Result<Ruling, EngineError>>, AuthError> {
-    let judge = Judge::new(&asked.shared.settings);
+    asked: &ReceivedRequest<'_>,
+) -> Result<Started<Result<AuthRuling, EngineError>>, AuthError> {
+    let judge = AuthJudge::new(&asked.shared.settings);
     let fields = &asked.lines;
     let peer = asked.peer.address.map(|address| address.ip());
     let client = Some(judge.client(peer, fields));
@@ -66,7 +68,7 @@ fn judged(
     judge.judge(turn, &inquiry, query::pairs(asked.query.as_bytes()))
 }
 
-fn tell(turn: &Turn<'_>, dialect: Dialect, ruling: &Ruling, reply: &mut Reply) {
+fn tell(turn: &Turn<'_>, dialect: Dialect, ruling: &AuthRuling, reply: &mut Reply) {
     let report = ruling.report(turn);
     reply.set_status(ruling.status(&report));
     reply.set_hold(ruling.hold());
@@ -94,7 +96,7 @@ fn query_of(uri: &[u8]) -> Option<&[u8]> {
 #[cold]
 fn client_query() -> AuthError {
     let what = "the query of the question is that of the client's request; end the path of the question with `?`";
-    AuthError::Malformed(Malformed(what.to_owned()))
+    AuthError::Malformed(MalformedQuestion(what.to_owned()))
 }
 
 /// A method that is one.
@@ -107,9 +109,9 @@ fn token(value: &[u8]) -> Option<&str> {
     is_token.then_some(text)
 }
 
-impl Fields for Lines<'_> {
+impl Fields for HeaderLines<'_> {
     fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8])) {
-        Lines::each(self, name, take);
+        HeaderLines::each(self, name, take);
     }
 }
 

@@ -11,12 +11,15 @@ use tollgate_limit::Cost;
 use tollgate_node::Key;
 use tollgate_wire::v1::{self, BodyError};
 
-use super::{Asked, Reply};
+use super::{ReceivedRequest, Reply};
 use crate::engine::EngineError;
 use crate::meter::{Door, Event};
 
 /// Reads the body of a request, or answers with what is wrong with it.
-pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply) -> Option<T> {
+pub(super) fn read<'a, T: Deserialize<'a>>(
+    asked: &ReceivedRequest<'a>,
+    reply: &mut Reply,
+) -> Option<T> {
     if !is_json(asked) {
         malformed(asked);
         reply.line("accept", b"application/json");
@@ -37,7 +40,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply)
 /// Whether the body says that it is JSON, or nothing, or what `curl -d` says of anything.
 ///
 /// A page in a browser has to say it: that makes the browser ask before it sends anything for somebody else's page.
-fn is_json(asked: &Asked<'_>) -> bool {
+fn is_json(asked: &ReceivedRequest<'_>) -> bool {
     let Some(kind) = asked.line("content-type") else {
         return asked.line("origin").is_none();
     };
@@ -53,7 +56,7 @@ fn is_json(asked: &Asked<'_>) -> bool {
 
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
-fn malformed(asked: &Asked<'_>) {
+fn malformed(asked: &ReceivedRequest<'_>) {
     let meter = asked.shared.engine.meter();
     meter.count(Event::Malformed(Door::Http));
 }
@@ -89,10 +92,10 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// The entries of a key, where it has some.
-pub(super) type Entries<'a> = SmallVec<[(&'a str, &'a str); 8]>;
+pub(super) type KeyEntries<'a> = SmallVec<[(&'a str, &'a str); 8]>;
 
 /// Why something that was read cannot be asked.
-pub(super) enum Refusal {
+pub(super) enum BodyRefusal {
     /// A key is longer than the server takes.
     KeyTooLong {
         /// What it takes.
@@ -104,17 +107,17 @@ pub(super) enum Refusal {
     Engine(EngineError),
 }
 
-impl From<EngineError> for Refusal {
+impl From<EngineError> for BodyRefusal {
     fn from(error: EngineError) -> Self {
         Self::Engine(error)
     }
 }
 
 /// The entries of a key; none where it is bare.
-pub(super) fn entries<'k>(key: &'k v1::Key<'_>) -> Entries<'k> {
+pub(super) fn entries<'k>(key: &'k v1::WireKey<'_>) -> KeyEntries<'k> {
     match key {
-        v1::Key::Bare(_) => Entries::new(),
-        v1::Key::Entries(entries) => entries
+        v1::WireKey::Bare(_) => KeyEntries::new(),
+        v1::WireKey::Entries(entries) => entries
             .iter()
             .map(|(name, value)| (&**name, &**value))
             .collect(),
@@ -123,27 +126,27 @@ pub(super) fn entries<'k>(key: &'k v1::Key<'_>) -> Entries<'k> {
 
 /// The key that the engine is asked for.
 pub(super) fn key<'k>(
-    key: &'k v1::Key<'_>,
+    key: &'k v1::WireKey<'_>,
     entries: &'k [(&'k str, &'k str)],
-    asked: &Asked<'_>,
-) -> Result<Key<'k>, Refusal> {
+    asked: &ReceivedRequest<'_>,
+) -> Result<Key<'k>, BodyRefusal> {
     let max = asked.shared.settings.limits.key_bytes_max;
     let (key, length) = match key {
-        v1::Key::Bare(text) => (Key::Text(text.as_bytes()), text.len()),
-        v1::Key::Entries(_) => {
+        v1::WireKey::Bare(text) => (Key::Text(text.as_bytes()), text.len()),
+        v1::WireKey::Entries(_) => {
             let length = entries.iter().map(|(name, value)| name.len() + value.len());
             (Key::Entries(entries), length.sum())
         }
     };
     if length > max {
-        return Err(Refusal::KeyTooLong { max });
+        return Err(BodyRefusal::KeyTooLong { max });
     }
     Ok(key)
 }
 
 /// The cost that the engine is asked for.
-pub(super) fn cost(tokens: u64) -> Result<Cost, Refusal> {
-    Cost::new(tokens).map_err(|_| Refusal::Cost(tokens))
+pub(super) fn cost(tokens: u64) -> Result<Cost, BodyRefusal> {
+    Cost::new(tokens).map_err(|_| BodyRefusal::Cost(tokens))
 }
 
 /// The most letters of a stranger's that are said again.

@@ -7,18 +7,20 @@ use tollgate_limit::{Cost, Span};
 use tollgate_node::{Answer, RefusedBy};
 use tollgate_wire::problem::Problem;
 use tollgate_wire::v1::{
-    self, CheckBody, CheckRequest, CheckResponse, PeekRequest, PeekResponse, PolicyState,
+    self, CheckBody, JsonCheckRequest, JsonCheckResponse, PeekRequest, PeekResponse, PolicyState,
     ReserveRequest,
 };
 
-use super::body::{self, Entries, Refusal};
+use super::body::{self, BodyRefusal, KeyEntries};
 use super::reply::{JSON, encoded};
-use super::{Asked, Reply, query};
-use crate::engine::{Act, Ask, EngineError, Op, Outcome, Scope, Started, Turn, operation_id};
+use super::{ReceivedRequest, Reply, query};
+use crate::engine::{
+    Act, EngineError, EngineRequest, Op, OpOutcome, Scope, Started, Turn, operation_id,
+};
 use crate::value::millis;
 
 /// `POST /v1/check`.
-pub(super) fn check(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn check(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let as_status = match query::flag(asked.query, "status") {
         Ok(flag) => flag,
         Err(detail) => return reply.refuse(StatusCode::BAD_REQUEST, &detail),
@@ -35,11 +37,11 @@ pub(super) fn check(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 fn single(
     turn: &Turn<'_>,
-    asked: &Asked<'_>,
-    request: &CheckRequest<'_>,
+    asked: &ReceivedRequest<'_>,
+    request: &JsonCheckRequest<'_>,
     as_status: bool,
     reply: &mut Reply,
-) -> Result<(), Refusal> {
+) -> Result<(), BodyRefusal> {
     let entries = body::entries(&request.key);
     let op = Op::check(ask(asked, request, &entries)?);
     let dialect = asked.shared.settings.dialect;
@@ -57,13 +59,18 @@ fn single(
 
 /// Decides a list in order. A check that cannot be decided has a problem in its place; one that makes no sense spoils
 /// the whole list before anything is charged.
-fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], reply: &mut Reply) {
+fn batch(
+    turn: &Turn<'_>,
+    asked: &ReceivedRequest<'_>,
+    requests: &[JsonCheckRequest<'_>],
+    reply: &mut Reply,
+) {
     let max = asked.shared.settings.limits.batch_max;
     if requests.len() > max {
         let detail = format!("A list may have at most {max} checks.");
         return reply.refuse(StatusCode::BAD_REQUEST, &detail);
     }
-    let entries: Vec<Entries<'_>> = requests
+    let entries: Vec<KeyEntries<'_>> = requests
         .iter()
         .map(|request| body::entries(&request.key))
         .collect();
@@ -79,7 +86,7 @@ fn batch(turn: &Turn<'_>, asked: &Asked<'_>, requests: &[CheckRequest<'_>], repl
         let steps = asks.iter().map(|ask| turn.start(&Op::check(*ask)));
         let started = Started::several(turn, steps.collect(), |turn, steps| {
             for step in steps {
-                list.push(turn, step.outcome().and_then(Outcome::answer));
+                list.push(turn, step.outcome().and_then(OpOutcome::answer));
             }
             Ok(list.end())
         });
@@ -107,7 +114,7 @@ impl List {
         // Bodies of ours have text for names, so that nothing can fail.
         let _ = match answer {
             Ok(answer) => v1::encode(&response(turn, &answer), out),
-            Err(error) => v1::encode(&Refusal::Engine(error).problem(), out),
+            Err(error) => v1::encode(&BodyRefusal::Engine(error).problem(), out),
         };
     }
 
@@ -119,14 +126,14 @@ impl List {
 
 /// What a check asks.
 fn ask<'a>(
-    asked: &Asked<'_>,
-    request: &'a CheckRequest<'_>,
+    asked: &ReceivedRequest<'_>,
+    request: &'a JsonCheckRequest<'_>,
     entries: &'a [(&'a str, &'a str)],
-) -> Result<Ask<'a>, Refusal> {
+) -> Result<EngineRequest<'a>, BodyRefusal> {
     let contract = request.contract.as_deref();
     let id = request.id.as_deref();
     id.map(operation_id).transpose()?;
-    Ok(Ask {
+    Ok(EngineRequest {
         key: body::key(&request.key, entries, asked)?,
         cost: body::cost(request.cost)?,
         scope: contract.map_or(Scope::All, Scope::Contract),
@@ -135,7 +142,7 @@ fn ask<'a>(
 }
 
 /// `POST /v1/reserve`.
-pub(super) fn reserve(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn reserve(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if let Some(request) = body::read(asked, reply) {
         let done = reserved(turn, asked, &request, reply);
         done.unwrap_or_else(|refusal| refusal.answer(reply));
@@ -144,14 +151,14 @@ pub(super) fn reserve(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 fn reserved(
     turn: &Turn<'_>,
-    asked: &Asked<'_>,
+    asked: &ReceivedRequest<'_>,
     request: &ReserveRequest<'_>,
     reply: &mut Reply,
-) -> Result<(), Refusal> {
+) -> Result<(), BodyRefusal> {
     let entries = body::entries(&request.key);
-    let ask = Ask {
+    let ask = EngineRequest {
         id: Some(&request.id),
-        ..Ask::new(
+        ..EngineRequest::new(
             body::key(&request.key, &entries, asked)?,
             body::cost(request.cost)?,
         )
@@ -164,7 +171,7 @@ fn reserved(
         let report = turn.report(&answer);
         report.each_field(dialect, |name, value| reply.line(name, value));
         // A reservation is settled by its id; a receipt beside it could be settled a second time.
-        let response = CheckResponse {
+        let response = JsonCheckResponse {
             receipt: None,
             ..response(turn, &answer)
         };
@@ -174,7 +181,7 @@ fn reserved(
 }
 
 /// `POST /v1/peek`.
-pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn peek(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(PeekRequest { key }) = body::read(asked, reply) else {
         return;
     };
@@ -183,13 +190,17 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
         Ok(key) => key,
         Err(refusal) => return refusal.answer(reply),
     };
-    let op = Op::Key(Act::Status, Ask::new(key, Cost::PEEK));
+    let op = Op::Key(Act::Status, EngineRequest::new(key, Cost::PEEK));
     let started = turn.ask(&op, |turn, op, outcome| states(turn, op.ask()?, outcome?));
     reply.put(turn, started, |_, body, reply| reply.own(JSON, body));
 }
 
 /// How policies stand, as the body of an answer.
-fn states(turn: &Turn<'_>, ask: &Ask<'_>, outcome: Outcome) -> Result<Vec<u8>, EngineError> {
+fn states(
+    turn: &Turn<'_>,
+    ask: &EngineRequest<'_>,
+    outcome: OpOutcome,
+) -> Result<Vec<u8>, EngineError> {
     let standings = turn.standings(ask, outcome.read())?;
     let policies = standings.iter().map(|standing| PolicyState {
         contract: Cow::Borrowed(&standing.contract.id),
@@ -205,8 +216,8 @@ fn states(turn: &Turn<'_>, ask: &Ask<'_>, outcome: Outcome) -> Result<Vec<u8>, E
 }
 
 /// The answer as it is written.
-fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> CheckResponse<'t> {
-    CheckResponse {
+fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> JsonCheckResponse<'t> {
+    JsonCheckResponse {
         allowed: answer.is_allowed(),
         policy: turn.policy_name(answer).map(Cow::Borrowed),
         matched: !answer.is_unmatched(),

@@ -7,7 +7,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use crate::settings::Limits;
+use crate::settings::RequestLimits;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Uncollected {
 pub(super) async fn collect<B>(
     told: Option<usize>,
     body: B,
-    limits: &Limits,
+    limits: &RequestLimits,
 ) -> Result<Bytes, Uncollected>
 where
     B: Body<Data = Bytes>,

@@ -6,32 +6,32 @@ use http::StatusCode;
 use tollgate_wire::gubernator::{GetRateLimitsReq, LiveCheckResp};
 use tollgate_wire::throttlecrab::HttpRequest;
 
-use super::body::Refusal;
+use super::body::BodyRefusal;
 use super::json::{malformed, read};
 use super::route::may;
-use super::{Asked, Reply};
+use super::{ReceivedRequest, Reply};
 use crate::access::Operation;
 use crate::engine::Turn;
 use crate::gubernator;
-use crate::throttle::{self, Refused};
+use crate::throttle::{self, ThrottleError};
 
 /// `POST /throttle`, which is answered with 200 whether the request may pass or not.
-pub(super) fn throttle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn throttle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(request) = read::<HttpRequest>(asked, reply) else {
         return;
     };
     let max = asked.shared.settings.limits.key_bytes_max;
     let detail = match throttle::throttlecrab(turn, &request, max) {
         Ok(response) => return reply.json(&response),
-        Err(Refused::Engine(error)) => return Refusal::Engine(error).answer(reply),
-        Err(Refused::TooSmall(what)) => format!("{what}."),
+        Err(ThrottleError::Engine(error)) => return BodyRefusal::Engine(error).answer(reply),
+        Err(ThrottleError::TooSmall(what)) => format!("{what}."),
     };
     malformed(asked);
     reply.refuse(StatusCode::BAD_REQUEST, &detail);
 }
 
 /// `POST /v1/GetRateLimits` of gubernator, which is answered with 200 whether the requests may pass or not.
-pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(request) = read::<GetRateLimitsReq>(asked, reply) else {
         return;
     };
@@ -48,11 +48,11 @@ pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Re
 }
 
 /// `GET /v1/HealthCheck` of gubernator.
-pub(super) fn health_check(_: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn health_check(_: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.json(&gubernator::health_check(asked.shared));
 }
 
 /// `GET /v1/LiveCheck` of gubernator.
-pub(super) fn live_check(_: &Turn<'_>, _: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn live_check(_: &Turn<'_>, _: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.json(&LiveCheckResp {});
 }

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use tollgate_wire::v1::{self, ExplainRequest, ExplainResponse, PolicyExplained};
 
-use super::body::{self, Refusal};
+use super::body::{self, BodyRefusal};
 use super::reply::{JSON, encoded};
-use super::{Asked, Reply};
-use crate::engine::{Act, Ask, EngineError, Explained, Op, Said, Scope, Turn};
+use super::{ReceivedRequest, Reply};
+use crate::engine::{Act, EngineError, EngineRequest, Explained, Op, RemoteAnswer, Scope, Turn};
 use crate::value::millis;
 
 /// `POST /v1/explain`.
-pub(super) fn explain(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn explain(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if let Some(request) = body::read(asked, reply) {
         let done = explained(turn, asked, &request, reply);
         done.unwrap_or_else(|refusal| refusal.answer(reply));
@@ -20,15 +20,15 @@ pub(super) fn explain(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 
 fn explained(
     turn: &Turn<'_>,
-    asked: &Asked<'_>,
+    asked: &ReceivedRequest<'_>,
     request: &ExplainRequest<'_>,
     reply: &mut Reply,
-) -> Result<(), Refusal> {
+) -> Result<(), BodyRefusal> {
     let entries = body::entries(&request.key);
     let contract = request.contract.as_deref();
-    let ask = Ask {
+    let ask = EngineRequest {
         scope: contract.map_or(Scope::All, Scope::Contract),
-        ..Ask::new(
+        ..EngineRequest::new(
             body::key(&request.key, &entries, asked)?,
             body::cost(request.cost)?,
         )
@@ -42,9 +42,13 @@ fn explained(
 }
 
 /// Why a request would pass or not, as the body of an answer, by what was read elsewhere or else here.
-pub fn told(turn: &Turn<'_>, ask: &Ask<'_>, said: Option<Said>) -> Result<Vec<u8>, EngineError> {
+pub fn told(
+    turn: &Turn<'_>,
+    ask: &EngineRequest<'_>,
+    said: Option<RemoteAnswer>,
+) -> Result<Vec<u8>, EngineError> {
     let explanation = turn.explain(ask, said)?;
-    let misses = explanation.misses.iter().map(|miss| v1::Miss {
+    let misses = explanation.misses.iter().map(|miss| v1::ExplainedMiss {
         contract: Cow::Borrowed(&miss.contract.id),
         lacks: miss.lacks.clone(),
         did_you_mean: miss
@@ -86,8 +90,8 @@ fn policy<'a>(explained: &'a Explained<'_>) -> PolicyExplained<'a> {
     }
 }
 
-fn verdict(verdict: tollgate_limit::Verdict) -> v1::Verdict {
-    v1::Verdict {
+fn verdict(verdict: tollgate_limit::Verdict) -> v1::ExplainVerdict {
+    v1::ExplainVerdict {
         allowed: verdict.is_allowed(),
         retry_after_ms: verdict.retry_after().map(millis),
         wait_ms: millis(verdict.wait()),

@@ -14,17 +14,17 @@ use http::{Request, Response, StatusCode};
 use http_body::Body;
 
 use super::collect::{self, Uncollected};
-use super::site::Site;
-use super::{Asked, Lines, Reply, route};
-use crate::desk::{self, Desk, Knock, Visit};
+use super::site::ListenerSite;
+use super::{HeaderLines, ReceivedRequest, Reply, route};
+use crate::desk::{self, AdminApi, Knock, Visit};
 use crate::meter::{Door, Event};
-use crate::settings::Limits;
-use crate::shared::{Caller, Places};
+use crate::settings::RequestLimits;
+use crate::shared::{Caller, PlaceCounter};
 
 /// Answers a request: with what is given back, or else with what `reply` says.
 pub(super) async fn answer<B>(
     caller: &Caller,
-    site: &Site,
+    site: &ListenerSite,
     request: Request<B>,
     reply: &mut Reply,
 ) -> Option<Response<Bytes>>
@@ -34,14 +34,14 @@ where
     let (head, body) = request.into_parts();
     let shared = &*caller.shared;
     let path = head.uri.path();
-    let asked = Asked {
+    let asked = ReceivedRequest {
         shared,
         site,
         peer: caller.peer,
         method: head.method.as_str(),
         path,
         query: head.uri.query().unwrap_or(""),
-        lines: Lines::Map(&head.headers),
+        lines: HeaderLines::Map(&head.headers),
         body: &[],
     };
     if site.is_foreign(asked.line(HOST.as_str()), path) {
@@ -62,7 +62,7 @@ where
         Bytes::new()
     };
     decide(
-        &Asked {
+        &ReceivedRequest {
             body: &body,
             ..asked
         },
@@ -73,7 +73,7 @@ where
 }
 
 /// Has a whole request decided, and waits for as long as that takes and as the answer is held back.
-async fn decide(asked: &Asked<'_>, reply: &mut Reply) {
+async fn decide(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     let began = tokio::time::Instant::now();
     let span = route::span(asked.shared, asked);
@@ -90,7 +90,7 @@ async fn decide(asked: &Asked<'_>, reply: &mut Reply) {
 
 /// Asks whoever answers there; `reply` says why not, where there is no answer.
 async fn at_desk<B>(
-    desk: &Arc<dyn Desk>,
+    desk: &Arc<dyn AdminApi>,
     caller: &Caller,
     request: Request<B>,
     reply: &mut Reply,
@@ -99,7 +99,7 @@ where
     B: Body<Data = Bytes>,
 {
     let peer = caller.peer;
-    let limits = Limits {
+    let limits = RequestLimits {
         body_bytes_max: desk::BODY_BYTES_MAX,
         ..caller.shared.settings.limits
     };
@@ -123,8 +123,8 @@ where
 /// What a body may take.
 #[derive(Clone, Copy)]
 struct Room<'a> {
-    limits: &'a Limits,
-    places: &'a Places,
+    limits: &'a RequestLimits,
+    places: &'a PlaceCounter,
 }
 
 /// The body of a request; `reply` says why it was not read, where it was not.
@@ -171,7 +171,7 @@ where
 }
 
 #[cold]
-fn refuse(uncollected: Uncollected, caller: &Caller, limits: &Limits, reply: &mut Reply) {
+fn refuse(uncollected: Uncollected, caller: &Caller, limits: &RequestLimits, reply: &mut Reply) {
     match uncollected {
         Uncollected::TooLarge => {
             caller.count(Event::Malformed(Door::Http));

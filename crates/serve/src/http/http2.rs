@@ -20,33 +20,33 @@ use tokio::time::{sleep, timeout};
 
 use super::incoming::Incoming;
 use super::lean::write::{always, with_date};
-use super::reply::Text;
+use super::reply::CountedBody;
 use super::rewind::Rewind;
-use super::site::Site;
-use super::timed::{AtWork, Pace, Timed};
+use super::site::ListenerSite;
+use super::timed::{AtWork, ConnectionTimes, Timed};
 use super::{Reply, full};
 use crate::grpc;
 use crate::meter::{Door, Event};
-use crate::settings::Limits;
+use crate::settings::RequestLimits;
 use crate::shared::{Caller, Stop, Stream};
-use crate::unsent::Held;
+use crate::unsent::HeldBytes;
 
 /// What all streams of a connection have in common.
-pub(super) struct Line {
+pub(super) struct Http2Connection {
     caller: Caller,
-    site: Arc<Site>,
-    pace: Arc<Pace>,
+    site: Arc<ListenerSite>,
+    pace: Arc<ConnectionTimes>,
 }
 
-impl Line {
-    pub(super) fn new(caller: Caller, site: Arc<Site>) -> Self {
+impl Http2Connection {
+    pub(super) fn new(caller: Caller, site: Arc<ListenerSite>) -> Self {
         let pace = Arc::default();
         Self { caller, site, pace }
     }
 }
 
 /// Serves a connection.
-pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Line, mut stop: Stop) {
+pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Http2Connection, mut stop: Stop) {
     let line = Arc::new(line);
     let limits = line.caller.shared.settings.limits;
     let shaken = builder(&limits).handshake::<_, Bytes>(Timed::new(stream, limits.slow));
@@ -87,7 +87,7 @@ async fn elsewhere(stop: &mut Stop) {
 }
 
 /// Within limits: streams, what is kept of streams that were reset, sizes of heads and windows.
-fn builder(limits: &Limits) -> Builder {
+fn builder(limits: &RequestLimits) -> Builder {
     let mut builder = Builder::new();
     builder
         .max_concurrent_streams(limits.streams_max)
@@ -102,7 +102,7 @@ fn builder(limits: &Limits) -> Builder {
 }
 
 /// Ends when the client does not say for too long that it is there.
-async fn alive(pings: Option<PingPong>, limits: Limits) {
+async fn alive(pings: Option<PingPong>, limits: RequestLimits) {
     let Some(mut pings) = pings else {
         return std::future::pending().await;
     };
@@ -122,7 +122,7 @@ async fn alive(pings: Option<PingPong>, limits: Limits) {
 }
 
 /// Ends when a connection is so old that the client is to connect again; never where that is not limited.
-async fn old(line: &Line) {
+async fn old(line: &Http2Connection) {
     match super::age(&line.caller.shared, &line.caller.peer) {
         Some(age) => sleep(age).await,
         None => std::future::pending().await,
@@ -132,7 +132,7 @@ async fn old(line: &Line) {
 /// Gives every stream a task, until the connection ends.
 async fn take_all<S: Stream>(
     connection: &mut Connection<Timed<Rewind<S>>, Bytes>,
-    line: &Arc<Line>,
+    line: &Arc<Http2Connection>,
 ) {
     while let Some(Ok((request, mut respond))) = connection.accept().await {
         let Some(held) = line.caller.hold(STREAM_BYTES) else {
@@ -147,10 +147,10 @@ async fn take_all<S: Stream>(
 
 /// Answers one stream.
 async fn stream(
-    line: Arc<Line>,
+    line: Arc<Http2Connection>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    held: Held,
+    held: HeldBytes,
     at_work: AtWork,
 ) {
     let mut unread = None;
@@ -182,7 +182,7 @@ async fn stream(
 
 /// The body of an answer.
 enum Body {
-    Whole(Text),
+    Whole(CountedBody),
     Grpc(grpc::Body),
 }
 
@@ -197,7 +197,7 @@ impl Body {
 
 /// The answer to a request. A body that it was given without is left in `unread`.
 async fn answer(
-    line: &Line,
+    line: &Http2Connection,
     mut request: Request<Incoming>,
     unread: &mut Option<Incoming>,
 ) -> Response<Body> {
@@ -259,8 +259,13 @@ fn name_host(request: &mut Request<Incoming>) -> bool {
 /// An answer of a desk, with its length.
 fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
     let length = answered.body().len();
-    let mut response =
-        answered.map(|body| Body::Whole(if is_head { Text::NONE } else { Text::of(body) }));
+    let mut response = answered.map(|body| {
+        Body::Whole(if is_head {
+            CountedBody::NONE
+        } else {
+            CountedBody::of(body)
+        })
+    });
     measure(&mut response, length);
     response
 }
@@ -269,7 +274,7 @@ fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
 fn said(mut reply: Reply, is_head: bool) -> Response<Body> {
     let length = reply.body().len();
     let body = if is_head {
-        Text::NONE
+        CountedBody::NONE
     } else {
         reply.take_body()
     };
@@ -306,8 +311,8 @@ fn split(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
 /// An answer whose head was sent.
 struct Sending {
     stream: SendStream<Bytes>,
-    line: Arc<Line>,
-    held: Option<Held>,
+    line: Arc<Http2Connection>,
+    held: Option<HeldBytes>,
     /// What the client may still be sending, though it is not needed.
     unread: Option<Incoming>,
     _at_work: AtWork,
@@ -353,7 +358,7 @@ impl Sending {
                     } else {
                         caller.hold(0)
                     };
-                    self.piece(Text::own(data), held, body.is_end_stream())
+                    self.piece(CountedBody::own(data), held, body.is_end_stream())
                         .await?;
                 }
                 Err(frame) => {
@@ -368,8 +373,8 @@ impl Sending {
     /// Sends bytes as the client has room for them. They count as kept until the last of them is on its way.
     async fn piece(
         &mut self,
-        text: Text,
-        mut held: Option<Held>,
+        text: CountedBody,
+        mut held: Option<HeldBytes>,
         is_last: bool,
     ) -> Result<(), Reason> {
         if !held.as_mut().is_some_and(|held| held.grow(text.own)) {
@@ -418,7 +423,7 @@ impl Sending {
 /// Bytes of an answer, counted for as long as they are somewhere.
 struct Kept {
     bytes: Bytes,
-    _held: Option<Held>,
+    _held: Option<HeldBytes>,
 }
 
 impl AsRef<[u8]> for Kept {

@@ -11,14 +11,14 @@ use tollgate_wire::v1;
 use super::body::shown;
 use super::reply::TEXT;
 use super::route::may;
-use super::{Asked, Reply};
+use super::{ReceivedRequest, Reply};
 use crate::access::Operation;
 use crate::engine::{Started, Turn};
 use crate::meter::{Door, Event};
-use crate::rls::{self, Count, Manner, RlsError};
+use crate::rls::{self, Counting, JudgeOptions, RlsError};
 
 /// `POST /json`: 200 where the request may pass, 429 where it may not.
-pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn json(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(request) = read::<RateLimitRequest>(asked, reply) else {
         return;
     };
@@ -27,11 +27,11 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     }
     // Its caller makes header fields of the statuses.
     let dialect = Dialect::None;
-    let manner = Manner {
+    let manner = JudgeOptions {
         dialect,
-        ..Manner::from(&asked.shared.settings)
+        ..JudgeOptions::from(&asked.shared.settings)
     };
-    let started = match rls::answer(turn, request, Count::Judged, manner) {
+    let started = match rls::answer(turn, request, Counting::Judged, manner) {
         Started::Now(Err(error)) if !matches!(error, RlsError::Engine(_) | RlsError::Full) => {
             malformed(asked);
             return reply.refuse(StatusCode::BAD_REQUEST, &error.to_string());
@@ -56,7 +56,7 @@ pub(super) fn json(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `GET /healthcheck`, and `GET /health` of throttlecrab.
-pub(super) fn healthcheck(_: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn healthcheck(_: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if asked.shared.state.is_ready() {
         reply.text(TEXT, b"OK");
     } else {
@@ -69,7 +69,10 @@ pub(super) fn healthcheck(_: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 ///
 /// Clients of these paths do not all say that it is JSON. A page in a browser has to, as that makes the browser ask
 /// before it sends anything for somebody else's page.
-pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply) -> Option<T> {
+pub(super) fn read<'a, T: Deserialize<'a>>(
+    asked: &ReceivedRequest<'a>,
+    reply: &mut Reply,
+) -> Option<T> {
     let kind = asked.line("content-type").unwrap_or_default();
     if asked.line("origin").is_some() && !kind.starts_with(b"application/json") {
         let detail = "The body must be JSON, and say so: `Content-Type: application/json`.";
@@ -91,7 +94,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(asked: &Asked<'a>, reply: &mut Reply)
     }
 }
 
-pub(super) fn malformed(asked: &Asked<'_>) {
+pub(super) fn malformed(asked: &ReceivedRequest<'_>) {
     let meter = asked.shared.engine.meter();
     meter.count(Event::Malformed(Door::Http));
 }

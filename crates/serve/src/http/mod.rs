@@ -1,9 +1,9 @@
 //! The HTTP door: HTTP/1 and HTTP/2 on one port, and gRPC over the latter.
 //!
 //! HTTP/1 is read by the lean loop, which has the only parser of heads; HTTP/2 by `h2`. Requests that are not whole at
-//! once, or that somebody else than the engine answers, go through `full` either way. A request becomes an `Asked`, the
-//! table of `route` finds who answers it, and the answer is a `Reply`; every handler has the shape `fn(&Turn<'_>,
-//! &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
+//! once, or that somebody else than the engine answers, go through `full` either way. A request becomes an
+//! `ReceivedRequest`, the table of `route` finds who answers it, and the answer is a `Reply`; every handler has the
+//! shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
 
 mod asked;
 mod auth;
@@ -33,14 +33,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::shared::{Caller, Peer, Shared, Stop, Stream};
-use http2::Line;
-use lean::Next;
+use http2::Http2Connection;
+use lean::NextProtocol;
 use rewind::Rewind;
 
 pub use explain::told as explained;
-pub use site::{Paths, Site};
+pub use site::{ListenerSite, Paths};
 
-pub(crate) use asked::{Asked, Lines};
+pub(crate) use asked::{HeaderLines, ReceivedRequest};
 pub(crate) use reply::Reply;
 pub(crate) use route::FALLBACK;
 
@@ -48,15 +48,15 @@ pub(crate) use route::FALLBACK;
 pub async fn serve<S: Stream>(
     stream: S,
     peer: Peer,
-    site: Arc<Site>,
+    site: Arc<ListenerSite>,
     shared: Arc<Shared>,
     stop: Stop,
 ) {
     // What few connections need is boxed, so that the many have small tasks.
     match lean::serve(stream, peer, &site, &shared, stop.clone()).await {
-        Next::Nobody => {}
-        Next::Http2(stream, read) => {
-            let line = Line::new(Caller::new(peer, shared), site);
+        NextProtocol::Nobody => {}
+        NextProtocol::Http2(stream, read) => {
+            let line = Http2Connection::new(Caller::new(peer, shared), site);
             Box::pin(http2::serve(Rewind::new(stream, read), line, stop)).await;
         }
     }

@@ -7,18 +7,18 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::reply::{JSON, TEXT};
-use super::{Asked, Reply, body};
+use super::{ReceivedRequest, Reply, body};
 use crate::cluster::{self, Unforgettable};
 use crate::engine::Turn;
 use crate::meter::Exposition;
 
 /// `GET /livez`: the process answers.
-pub(super) fn livez(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn livez(_turn: &Turn<'_>, _asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.text(TEXT, b"ok\n");
 }
 
 /// `GET /readyz`: requests may be sent here.
-pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn readyz(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     let state = &asked.shared.state;
     if !state.is_ready() {
@@ -47,7 +47,7 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `GET /metrics`, for Prometheus.
-pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn metrics(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     let mut text = Exposition::new();
     engine.meter().write(&mut text, engine);
@@ -80,20 +80,20 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `GET /v1/top`: what happens now.
-pub(super) fn top(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn top(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     reply.line("cache-control", b"no-store");
     reply.json(&engine.meter().top(engine));
 }
 
 /// `GET /v1/cluster`: who is in the cluster, and what it costs.
-pub(super) fn cluster(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn cluster(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     reply.json(&cluster::view(asked.shared));
 }
 
 /// `POST /v1/cluster/forget`: a node that is dead is missed no more, here and at all members.
-pub(super) fn forget(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn forget(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Named<'a> {
@@ -116,19 +116,19 @@ pub(super) fn forget(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `GET /v1/gateway`: how the gateway stands that is a door of this server.
-pub(super) fn gateway(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn gateway(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     let view = asked.shared.annex.get().map(|annex| annex.view());
     reply.json(&view.unwrap_or_default());
 }
 
 /// `GET /openapi.json`.
-pub(super) fn openapi(_turn: &Turn<'_>, _asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn openapi(_turn: &Turn<'_>, _asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.fix(JSON, OPENAPI);
 }
 
 /// `GET /`: where everything is; the console as well, where somebody can sign in.
-pub(super) fn front(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn front(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     static PLAIN: LazyLock<String> = LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, ""));
     static WITH_CONSOLE: LazyLock<String> =
         LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, CONSOLE_LINK));

@@ -6,10 +6,10 @@ use tollgate_node::IdError;
 use tollgate_wire::problem::Problem;
 
 use super::Reply;
-use super::body::{Refusal, shown};
+use super::body::{BodyRefusal, shown};
 use crate::engine::{EngineError, SealError};
 
-impl Refusal {
+impl BodyRefusal {
     /// Answers with the problem.
     #[cold]
     pub(super) fn answer(&self, reply: &mut Reply) {

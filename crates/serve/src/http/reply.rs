@@ -10,10 +10,10 @@ use http::StatusCode;
 use tollgate_wire::problem::{self, Problem};
 use tollgate_wire::v1;
 
-use super::body::Refusal;
+use super::body::BodyRefusal;
 use super::route::FALLBACK;
-use super::tail::{self, Watch};
-use crate::engine::{EngineError, Later, Started, Turn};
+use super::tail::{self, TailResponse};
+use crate::engine::{EngineError, Started, Turn, WaitingSteps};
 
 /// An answer.
 pub(crate) struct Reply {
@@ -26,9 +26,9 @@ pub(crate) struct Reply {
     fixed: Option<&'static [u8]>,
     hold: Duration,
     /// What follows for as long as somebody reads, in the place of a body.
-    watch: Option<Box<Watch>>,
+    watch: Option<Box<TailResponse>>,
     /// What is answered once it is decided, in the place of all this.
-    later: Option<Box<Later<Reply>>>,
+    later: Option<Box<WaitingSteps<Reply>>>,
 }
 
 impl Reply {
@@ -80,10 +80,10 @@ impl Reply {
     }
 
     /// The body, to be sent without a copy of it.
-    pub(crate) fn take_body(&mut self) -> Text {
+    pub(crate) fn take_body(&mut self) -> CountedBody {
         match self.fixed.take() {
-            Some(body) => Text::fixed(Bytes::from_static(body)),
-            None => Text::own(std::mem::take(&mut self.body).into()),
+            Some(body) => CountedBody::fixed(Bytes::from_static(body)),
+            None => CountedBody::own(std::mem::take(&mut self.body).into()),
         }
     }
 
@@ -93,13 +93,13 @@ impl Reply {
     }
 
     /// Answers with lines as they come.
-    pub(crate) fn watch(&mut self, watch: Watch) {
+    pub(crate) fn watch(&mut self, watch: TailResponse) {
         self.kind = tail::LINES;
         self.watch = Some(Box::new(watch));
     }
 
     /// What follows for as long as somebody reads, where something does.
-    pub(crate) fn take_watch(&mut self) -> Option<Box<Watch>> {
+    pub(crate) fn take_watch(&mut self) -> Option<Box<TailResponse>> {
         self.watch.take()
     }
 
@@ -113,7 +113,7 @@ impl Reply {
     ) {
         let write = |turn: &Turn<'_>, made: Result<T, _>, reply: &mut Self| match made {
             Ok(made) => write(turn, made, reply),
-            Err(error) => Refusal::Engine(error).answer(reply),
+            Err(error) => BodyRefusal::Engine(error).answer(reply),
         };
         match started {
             Started::Now(made) => write(turn, made, self),
@@ -131,7 +131,7 @@ impl Reply {
     }
 
     /// What is answered once it is decided, where it is not yet.
-    pub(super) const fn take_later(&mut self) -> Option<Box<Later<Self>>> {
+    pub(super) const fn take_later(&mut self) -> Option<Box<WaitingSteps<Self>>> {
         self.later.take()
     }
 
@@ -223,13 +223,13 @@ pub(super) fn encoded(value: &impl serde::Serialize) -> Vec<u8> {
 
 /// A body on its way, and whether keeping it costs memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub(crate) struct CountedBody {
     pub(crate) bytes: Bytes,
     /// Bytes that are kept for this answer alone.
     pub(crate) own: usize,
 }
 
-impl Text {
+impl CountedBody {
     /// No body.
     pub(crate) const NONE: Self = Self::fixed(Bytes::new());
 

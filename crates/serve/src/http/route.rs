@@ -4,14 +4,16 @@
 
 use http::StatusCode;
 
-use super::{Asked, Reply, auth, body, check, compat, explain, json, pages, supply, tail, writes};
-use crate::access::{self, Denied, Grant, Operation};
-use crate::engine::{Sender, Turn};
+use super::{
+    ReceivedRequest, Reply, auth, body, check, compat, explain, json, pages, supply, tail, writes,
+};
+use crate::access::{self, AccessGrant, Denied, Operation};
+use crate::engine::{RequestSender, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
-use crate::traces::Span;
+use crate::traces::TraceSpan;
 
-type Handler = fn(&Turn<'_>, &Asked<'_>, &mut Reply);
+type Handler = fn(&Turn<'_>, &ReceivedRequest<'_>, &mut Reply);
 
 /// A path and who answers there.
 pub(super) struct Route {
@@ -59,7 +61,7 @@ impl Route {
 }
 
 /// Answers a request, or begins to.
-pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn answer(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if let Some((route, sender)) = admitted(asked, reply) {
         turn.sent_by(sender);
         (route.handler)(turn, asked, reply);
@@ -67,7 +69,10 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// Who answers and who asks, by the head alone; where that is not to be answered, `reply` says why.
-pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<(&'static Route, Sender)> {
+pub(super) fn admitted(
+    asked: &ReceivedRequest<'_>,
+    reply: &mut Reply,
+) -> Option<(&'static Route, RequestSender)> {
     let route = find(asked.path).filter(|route| route.asks.is_none() || !asked.site.is_desk());
     let Some(route) = route else {
         nothing_there(asked, reply);
@@ -79,13 +84,13 @@ pub(super) fn admitted(asked: &Asked<'_>, reply: &mut Reply) -> Option<(&'static
     }
     let sender = match route.asks {
         Some(operation) => may(operation, asked, reply)?,
-        None => Sender::NOBODY,
+        None => RequestSender::NOBODY,
     };
     Some((route, sender))
 }
 
 /// The span of a request, where spans are made.
-pub(super) fn span<'s>(shared: &'s Shared, asked: &Asked<'_>) -> Option<Span<'s>> {
+pub(super) fn span<'s>(shared: &'s Shared, asked: &ReceivedRequest<'_>) -> Option<TraceSpan<'s>> {
     let mut span = shared.engine.meter().span(
         || format!("HTTP {}", asked.method),
         || asked.line("traceparent"),
@@ -96,7 +101,7 @@ pub(super) fn span<'s>(shared: &'s Shared, asked: &Asked<'_>) -> Option<Span<'s>
 }
 
 /// Ends the span of a request.
-pub(super) fn end(span: Option<Span<'_>>, reply: &Reply) {
+pub(super) fn end(span: Option<TraceSpan<'_>>, reply: &Reply) {
     if let Some(mut span) = span {
         span.number("http.response.status_code", reply.status().as_u16().into());
     }
@@ -121,10 +126,14 @@ fn find(path: &str) -> Option<&'static Route> {
 }
 
 /// Who asks, where that caller may; `reply` says why not.
-pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) -> Option<Sender> {
-    let Asked { shared, peer, .. } = asked;
+pub(super) fn may(
+    operation: Operation,
+    asked: &ReceivedRequest<'_>,
+    reply: &mut Reply,
+) -> Option<RequestSender> {
+    let ReceivedRequest { shared, peer, .. } = asked;
     if !shared.callers.are_asked() {
-        return Some(Sender::ANYONE);
+        return Some(RequestSender::ANYONE);
     }
     let from = |peer: &Peer| {
         let proxies = &shared.settings.client_address;
@@ -136,7 +145,7 @@ pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) ->
     };
     let shown = asked.line("authorization").map(access::shown);
     let admitted = shared.callers.admit(peer, shown.as_ref(), from);
-    let within = |grant: Grant| operation.is_within(grant.scopes()).map(|()| grant.sender());
+    let within = |grant: AccessGrant| operation.is_within(grant.scopes()).map(|()| grant.sender());
     let allowed = admitted.and_then(within);
     allowed
         .inspect_err(|denied| refuse(*denied, asked, reply))
@@ -145,7 +154,7 @@ pub(super) fn may(operation: Operation, asked: &Asked<'_>, reply: &mut Reply) ->
 
 /// Answers a request that calls the server by a name that it has not.
 #[cold]
-pub(super) fn misdirected(asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn misdirected(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let meter = asked.shared.engine.meter();
     meter.count(Event::Malformed(Door::Http));
     let detail = "Only this machine reaches this listener, so that it answers to names of this machine: `localhost`, an \
@@ -154,7 +163,7 @@ pub(super) fn misdirected(asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 #[cold]
-fn refuse(denied: Denied, asked: &Asked<'_>, reply: &mut Reply) {
+fn refuse(denied: Denied, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let meter = asked.shared.engine.meter();
     let (event, status) = match denied {
         Denied::Scope(_) => (Event::Forbidden(Door::Http), StatusCode::FORBIDDEN),
@@ -177,7 +186,7 @@ fn refuse(denied: Denied, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 #[cold]
-fn wrong_method(route: &Route, asked: &Asked<'_>, reply: &mut Reply) {
+fn wrong_method(route: &Route, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let (path, names) = (route.path, route.takes.names());
     reply.line("allow", names.as_bytes());
     let method = body::shown(asked.method);
@@ -186,7 +195,7 @@ fn wrong_method(route: &Route, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 #[cold]
-fn nothing_there(asked: &Asked<'_>, reply: &mut Reply) {
+fn nothing_there(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let path = asked.path.strip_suffix('/').unwrap_or(asked.path);
     let routes = ROUTES.iter().map(|route| route.path);
     let modes: Vec<String> = supply::paths().collect();

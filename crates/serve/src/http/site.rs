@@ -8,12 +8,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::auth;
-use crate::desk::{self, Desk};
+use crate::desk::{self, AdminApi};
 use crate::shared::Shared;
 
 /// What a listener answers to.
 #[derive(Debug, Default)]
-pub struct Site {
+pub struct ListenerSite {
     /// Names besides those of this machine; `None` where every name will do.
     names: Option<Vec<String>>,
     paths: Paths,
@@ -31,7 +31,7 @@ pub enum Paths {
     Desk,
 }
 
-impl Site {
+impl ListenerSite {
     /// A listener with these paths, and where only this machine reaches it with these names.
     pub const fn new(names: Option<Vec<String>>, paths: Paths) -> Self {
         Self { names, paths }
@@ -44,7 +44,7 @@ impl Site {
 
     /// Whoever answers at a path in the engine's place.
     #[inline]
-    pub(super) fn desk<'s>(&self, shared: &'s Shared, path: &str) -> Option<&'s Arc<dyn Desk>> {
+    pub(super) fn desk<'s>(&self, shared: &'s Shared, path: &str) -> Option<&'s Arc<dyn AdminApi>> {
         if self.paths == Paths::NoDesk || !desk::is_for(path) {
             return None;
         }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_listener_of_this_machine_answers_to_its_names_and_no_others() {
-        let site = Site::new(Some(vec!["tollgate.example".to_owned()]), Paths::All);
+        let site = ListenerSite::new(Some(vec!["tollgate.example".to_owned()]), Paths::All);
         for host in [
             "localhost",
             "LOCALHOST:8080",
@@ -133,7 +133,7 @@ mod tests {
         ] {
             assert!(site.is_foreign(Some(host.as_bytes()), "/"), "{host}");
             assert!(!site.is_foreign(Some(host.as_bytes()), "/v1/auth"));
-            assert!(!Site::default().is_foreign(Some(host.as_bytes()), "/"));
+            assert!(!ListenerSite::default().is_foreign(Some(host.as_bytes()), "/"));
         }
         assert!(!site.is_foreign(None, "/"));
     }

@@ -6,12 +6,12 @@
 use http::StatusCode;
 use tollgate_contract::{Coordination, Decider};
 
-use super::{Asked, Reply};
+use super::{ReceivedRequest, Reply};
 use crate::engine::Turn;
 use crate::modes::{self, view::ModeView};
 
 /// Tells how the policies under a mode stand.
-pub(super) fn stand(_turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn stand(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     let by = asked_mode(asked.path).unwrap_or_default();
     match found(asked, by) {
@@ -39,7 +39,7 @@ fn path_of(mode: Coordination) -> Option<String> {
     }
 }
 
-fn found(asked: &Asked<'_>, by: Coordination) -> Result<ModeView, (StatusCode, String)> {
+fn found(asked: &ReceivedRequest<'_>, by: Coordination) -> Result<ModeView, (StatusCode, String)> {
     let question = question(asked.query);
     let (contract, entries) = question.map_err(|what| (StatusCode::BAD_REQUEST, what))?;
     let Some(contract) = contract else {

@@ -6,16 +6,16 @@ use http::StatusCode;
 use serde_json::json;
 use tollgate_wire::v1;
 
-use super::{Asked, Reply};
+use super::{ReceivedRequest, Reply};
 use crate::access::{self, Operation, Pass};
 use crate::auth::query::pairs;
 use crate::cluster;
 use crate::engine::Turn;
 use crate::shared::Shared;
-use crate::tail::{Filter, Line, WATCHERS_MAX, Watching};
+use crate::tail::{DecisionFilter, TailLine, WATCHERS_MAX, Watching};
 
 /// An answer that goes on while somebody reads it.
-pub(crate) struct Watch {
+pub(crate) struct TailResponse {
     watching: Watching,
     /// What was shown to be let in, which may end.
     pass: Pass,
@@ -23,9 +23,9 @@ pub(crate) struct Watch {
 }
 
 /// `GET /v1/tail`.
-pub(super) fn tail(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn tail(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
-    let filter = Filter::read(pairs(asked.query.as_bytes()), turn.node().contracts());
+    let filter = DecisionFilter::read(pairs(asked.query.as_bytes()), turn.node().contracts());
     let filter = match filter {
         Ok(filter) => filter,
         Err(error) => return reply.refuse(StatusCode::BAD_REQUEST, &error.to_string()),
@@ -36,7 +36,7 @@ pub(super) fn tail(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     // Whoever is not let in was told so before.
     let _ = pass.show(callers, shown, |_| None);
     match asked.shared.engine.tail().watch(filter) {
-        Some(watching) => reply.watch(Watch {
+        Some(watching) => reply.watch(TailResponse {
             watching,
             pass,
             told: 0,
@@ -45,7 +45,7 @@ pub(super) fn tail(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
     }
 }
 
-impl Watch {
+impl TailResponse {
     /// Which node shows what.
     pub(super) fn greeting(&self, shared: &Shared) -> String {
         let node = cluster::view(shared).me.map(|me| me.name);
@@ -54,12 +54,12 @@ impl Watch {
     }
 
     /// The next decision.
-    pub(super) async fn next(&mut self) -> Option<Line> {
+    pub(super) async fn next(&mut self) -> Option<TailLine> {
         self.watching.next().await
     }
 
     /// A decision, and those that are there as well, as lines.
-    pub(super) fn lines(&mut self, first: &Line, out: &mut Vec<u8>) {
+    pub(super) fn lines(&mut self, first: &TailLine, out: &mut Vec<u8>) {
         out.extend_from_slice(line(first).as_bytes());
         while out.len() < LINES_BYTES_MAX
             && let Some(next) = self.watching.try_next()
@@ -103,10 +103,10 @@ mod tests {
     #[test]
     fn numbers_are_such_that_every_reader_of_json_holds_them() {
         let (limit, debt) = (u64::MAX, 1 << 54);
-        let told = line(&Line {
+        let told = line(&TailLine {
             limit,
             debt,
-            ..Line::default()
+            ..TailLine::default()
         });
         let most = 9_007_199_254_740_992_u64;
         assert!(told.contains(&format!("\"limit\":{most},")), "{told}");

@@ -14,14 +14,14 @@ use crate::shared::Stream;
 
 /// What goes on in a connection, as far as its time limits must know.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct ConnectionTimes {
     /// Requests that are worked on.
     working: AtomicUsize,
     /// Requests that were begun so far.
     begun: AtomicU64,
 }
 
-impl Pace {
+impl ConnectionTimes {
     /// A request was read whole but for its body.
     pub(super) fn enter(self: &Arc<Self>) -> AtWork {
         self.working.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl Pace {
 }
 
 /// A request that is worked on, until it is dropped.
-pub(super) struct AtWork(Arc<Pace>);
+pub(super) struct AtWork(Arc<ConnectionTimes>);
 
 impl Drop for AtWork {
     fn drop(&mut self) {

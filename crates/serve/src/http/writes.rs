@@ -3,12 +3,12 @@
 use tollgate_limit::Cost;
 use tollgate_wire::v1::{CancelRequest, ChargeRequest, CommitRequest, Done, SettleRequest};
 
-use super::body::{self, Refusal};
-use super::{Asked, Reply};
-use crate::engine::{Act, Ask, Op, Settle, Turn};
+use super::body::{self, BodyRefusal};
+use super::{ReceivedRequest, Reply};
+use crate::engine::{Act, EngineRequest, Op, Settle, Turn};
 
 /// `POST /v1/settle`.
-pub(super) fn settle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn settle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: SettleRequest<'_>, reply| {
         let settle = Settle {
             receipt: &request.receipt,
@@ -21,7 +21,7 @@ pub(super) fn settle(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `POST /v1/commit`.
-pub(super) fn commit(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn commit(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: CommitRequest<'_>, reply| {
         let op = Op::Commit(&request.id, body::cost(request.cost)?);
         write(turn, &op, true, reply);
@@ -30,7 +30,7 @@ pub(super) fn commit(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `POST /v1/cancel`.
-pub(super) fn cancel(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn cancel(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: CancelRequest<'_>, reply| {
         write(turn, &Op::Commit(&request.id, Cost::PEEK), true, reply);
         Ok(())
@@ -38,23 +38,23 @@ pub(super) fn cancel(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
 }
 
 /// `POST /v1/charge`.
-pub(super) fn charge(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn charge(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     write_key(turn, asked, Act::Charge, reply);
 }
 
 /// `POST /v1/refund`.
-pub(super) fn refund(turn: &Turn<'_>, asked: &Asked<'_>, reply: &mut Reply) {
+pub(super) fn refund(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     write_key(turn, asked, Act::Refund, reply);
 }
 
-fn write_key(turn: &Turn<'_>, asked: &Asked<'_>, act: Act, reply: &mut Reply) {
+fn write_key(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, act: Act, reply: &mut Reply) {
     answer(asked, reply, |request: ChargeRequest<'_>, reply| {
         let entries = body::entries(&request.key);
         let key = body::key(&request.key, &entries, asked)?;
         let cost = body::cost(request.cost)?;
-        let ask = Ask {
+        let ask = EngineRequest {
             id: request.id.as_deref(),
-            ..Ask::new(key, cost)
+            ..EngineRequest::new(key, cost)
         };
         let applies = cost != Cost::PEEK && turn.is_bound(key);
         write(turn, &Op::Key(act, ask), applies, reply);
@@ -71,9 +71,9 @@ fn write(turn: &Turn<'_>, op: &Op<'_>, applies: bool, reply: &mut Reply) {
 }
 
 fn answer<'a, T: serde::Deserialize<'a>>(
-    asked: &Asked<'a>,
+    asked: &ReceivedRequest<'a>,
     reply: &mut Reply,
-    run: impl FnOnce(T, &mut Reply) -> Result<(), Refusal>,
+    run: impl FnOnce(T, &mut Reply) -> Result<(), BodyRefusal>,
 ) {
     if let Some(request) = body::read(asked, reply) {
         let done = run(request, reply);

@@ -7,7 +7,7 @@ mod hub;
 use std::sync::Arc;
 
 use tollgate_contract::{Contracts, Recovery};
-use tollgate_node::{Journal, Lend};
+use tollgate_node::{DivisionJournal, Lend};
 
 use crate::supply::steady_now;
 
@@ -40,7 +40,11 @@ pub(crate) fn warn_of_slow(contracts: &Contracts) {
 const SLOW_NS: u128 = 60_000_000_000;
 
 /// A server's part in lending: in a cluster others take over where it is silent.
-pub(crate) fn lending(generation: u64, has_successors: bool, journal: Option<Journal>) -> Lend {
+pub(crate) fn lending(
+    generation: u64,
+    has_successors: bool,
+    journal: Option<DivisionJournal>,
+) -> Lend {
     Lend {
         generation,
         has_successors,

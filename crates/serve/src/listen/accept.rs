@@ -9,9 +9,9 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 
-use super::crowd::{Crowd, Seat};
-use super::{Bound, Certificates, Socket, Speech};
-use crate::http::{Paths, Site};
+use super::crowd::{ConnectionLimit, ConnectionSlot};
+use super::{BoundListener, Certificates, Socket, Speech};
+use crate::http::{ListenerSite, Paths};
 use crate::logs::Rarely;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
@@ -19,19 +19,19 @@ use crate::{http, resp};
 
 /// What every connection of a thread stands on.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct ListenerContext {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) crowd: Arc<Crowd>,
+    pub(crate) crowd: Arc<ConnectionLimit>,
     pub(crate) stop: Stop,
     /// Held by every connection: when no one holds it any more, all are closed.
     pub(crate) held: mpsc::Sender<()>,
 }
 
 /// A listener as one thread has it.
-pub(crate) struct Post {
+pub(crate) struct ThreadListener {
     socket: Listening,
     speech: Speech,
-    site: Arc<Site>,
+    site: Arc<ListenerSite>,
     certificates: Option<Arc<Certificates>>,
 }
 
@@ -40,10 +40,10 @@ enum Listening {
     Unix(UnixListener),
 }
 
-impl Post {
+impl ThreadListener {
     /// Must be called within the runtime that will accept. `is_apart` where the management API has listeners of its
     /// own.
-    pub(crate) fn new(socket: Socket, bound: &Bound, is_apart: bool) -> io::Result<Self> {
+    pub(crate) fn new(socket: Socket, bound: &BoundListener, is_apart: bool) -> io::Result<Self> {
         let paths = match bound.speech {
             Speech::Admin => Paths::Desk,
             Speech::Http | Speech::Resp if is_apart => Paths::NoDesk,
@@ -56,7 +56,7 @@ impl Post {
         Ok(Self {
             socket,
             speech: bound.speech,
-            site: Arc::new(Site::new(bound.names.clone(), paths)),
+            site: Arc::new(ListenerSite::new(bound.names.clone(), paths)),
             certificates: bound.certificates.clone(),
         })
     }
@@ -72,7 +72,7 @@ enum Accepted {
 }
 
 /// Accepts connections until the signal to stop is given.
-pub(crate) async fn accept(post: Arc<Post>, mut ground: Ground) {
+pub(crate) async fn accept(post: Arc<ThreadListener>, mut ground: ListenerContext) {
     let rarely = Rarely::new(SAID_EVERY);
     loop {
         let accepted = tokio::select! {
@@ -125,7 +125,7 @@ fn is_one_connection(error: &io::Error) -> bool {
     )
 }
 
-fn admit(post: &Arc<Post>, ground: &Ground, accepted: Accepted) {
+fn admit(post: &Arc<ThreadListener>, ground: &ListenerContext, accepted: Accepted) {
     let address = match &accepted {
         Accepted::Tcp(_, address) => Some(*address),
         Accepted::Unix(_) => None,
@@ -136,7 +136,7 @@ fn admit(post: &Arc<Post>, ground: &Ground, accepted: Accepted) {
         turn_away(post, &accepted);
         return;
     }
-    let seat = Seat::take(&ground.shared, &ground.crowd, post.door());
+    let seat = ConnectionSlot::take(&ground.shared, &ground.crowd, post.door());
     let peer = Peer {
         address,
         certified: false,
@@ -154,7 +154,7 @@ fn admit(post: &Arc<Post>, ground: &Ground, accepted: Accepted) {
 }
 
 /// Says why, as far as that takes no waiting. A handshake would, so that TLS is just closed.
-fn turn_away(post: &Post, accepted: &Accepted) {
+fn turn_away(post: &ThreadListener, accepted: &Accepted) {
     if post.certificates.is_some() {
         return;
     }
@@ -171,8 +171,14 @@ fn turn_away(post: &Post, accepted: &Accepted) {
 }
 
 /// Gives the connection a task that is as large as what is spoken needs, and no larger.
-fn begin<S: Stream>(post: &Arc<Post>, ground: &Ground, stream: S, peer: Peer, seat: Seat) {
-    let Ground {
+fn begin<S: Stream>(
+    post: &Arc<ThreadListener>,
+    ground: &ListenerContext,
+    stream: S,
+    peer: Peer,
+    seat: ConnectionSlot,
+) {
+    let ListenerContext {
         shared, stop, held, ..
     } = ground.clone();
     let guards = (seat, held);

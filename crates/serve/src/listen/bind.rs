@@ -12,13 +12,13 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket as RawSocket, TcpKeepalive, Type};
 
 use super::{Certificates, Speech, unix};
-use crate::settings::{Address, Listener};
+use crate::settings::{ListenAddress, Listener};
 
 /// A listener that is open.
-pub(crate) struct Bound {
+pub(crate) struct BoundListener {
     pub(crate) speech: Speech,
     /// Where, with the port that was chosen.
-    pub(crate) at: Address,
+    pub(crate) at: ListenAddress,
     /// Names that it answers to besides those of this machine, where only this machine reaches it and no certificate
     /// names it.
     pub(crate) names: Option<Vec<String>>,
@@ -38,7 +38,7 @@ pub(crate) enum Socket {
 #[derive(Debug)]
 pub struct BindError {
     /// Where.
-    pub at: Address,
+    pub at: ListenAddress,
     /// What the system says.
     pub error: io::Error,
 }
@@ -63,10 +63,10 @@ pub(crate) fn bind(
     speech: Speech,
     certificates: Option<Arc<Certificates>>,
     threads: usize,
-) -> Result<Bound, BindError> {
+) -> Result<BoundListener, BindError> {
     let opened = match &listener.at {
-        Address::Tcp(address) => tcp(*address, threads),
-        Address::Unix { path, mode } => {
+        ListenAddress::Tcp(address) => tcp(*address, threads),
+        ListenAddress::Unix { path, mode } => {
             let first = unix::listen(path, *mode, BACKLOG);
             first
                 .and_then(|first| shared_by(&first, threads))
@@ -77,8 +77,8 @@ pub(crate) fn bind(
         at: listener.at.clone(),
         error,
     })?;
-    let is_near = matches!(at, Address::Tcp(_)) && at.is_near() && certificates.is_none();
-    Ok(Bound {
+    let is_near = matches!(at, ListenAddress::Tcp(_)) && at.is_near() && certificates.is_none();
+    Ok(BoundListener {
         speech,
         at,
         names: is_near.then(|| listener.hosts.clone()),
@@ -88,7 +88,7 @@ pub(crate) fn bind(
 }
 
 /// Sockets at one port, of which the first to be bound chooses the number.
-fn tcp(address: SocketAddr, threads: usize) -> io::Result<(Address, Vec<Socket>)> {
+fn tcp(address: SocketAddr, threads: usize) -> io::Result<(ListenAddress, Vec<Socket>)> {
     let alone = unshared(address)?;
     let address = local(&alone)?;
     let bound: io::Result<Vec<_>> = (0..threads).map(|_| sharing(address)).collect();
@@ -97,7 +97,10 @@ fn tcp(address: SocketAddr, threads: usize) -> io::Result<(Address, Vec<Socket>)
         socket.listen(BACKLOG)?;
         Ok(Socket::Tcp(socket.into()))
     });
-    Ok((Address::Tcp(address), sockets.collect::<io::Result<_>>()?))
+    Ok((
+        ListenAddress::Tcp(address),
+        sockets.collect::<io::Result<_>>()?,
+    ))
 }
 
 /// Fails where anybody listens, this process included.
@@ -168,7 +171,7 @@ mod tests {
     #[test]
     fn the_first_socket_chooses_the_port_and_the_others_share_it() {
         let bound = bind(&Listener::loopback(), Speech::Http, None, 3).unwrap();
-        let Address::Tcp(address) = bound.at else {
+        let ListenAddress::Tcp(address) = bound.at else {
             panic!("{}", bound.at);
         };
         assert_ne!(address.port(), 0);

@@ -8,13 +8,13 @@ use crate::shared::Shared;
 
 /// All connections that are open, whatever they speak.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ConnectionLimit {
     open: AtomicUsize,
     most: usize,
     last: AtomicU64,
 }
 
-impl Crowd {
+impl ConnectionLimit {
     pub(crate) const fn new(most: usize) -> Self {
         Self {
             open: AtomicUsize::new(0),
@@ -50,15 +50,15 @@ impl Crowd {
 }
 
 /// A connection's place in the crowd, given back when it is dropped.
-pub(crate) struct Seat {
+pub(crate) struct ConnectionSlot {
     shared: Arc<Shared>,
-    crowd: Arc<Crowd>,
+    crowd: Arc<ConnectionLimit>,
     door: Door,
 }
 
-impl Seat {
-    /// Takes the place that [`Crowd::admit`] gave.
-    pub(crate) fn take(shared: &Arc<Shared>, crowd: &Arc<Crowd>, door: Door) -> Self {
+impl ConnectionSlot {
+    /// Takes the place that [`ConnectionLimit::admit`] gave.
+    pub(crate) fn take(shared: &Arc<Shared>, crowd: &Arc<ConnectionLimit>, door: Door) -> Self {
         shared.engine.meter().count(Event::Opened(door));
         Self {
             shared: Arc::clone(shared),
@@ -68,7 +68,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.crowd.leave();
         let meter = self.shared.engine.meter();
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn keeps_the_last_places_for_callers_on_this_machine() {
-        let crowd = Crowd::new(16);
+        let crowd = ConnectionLimit::new(16);
         let strangers = (0..100).filter(|_| crowd.admit(false)).count();
         let neighbours = (0..100).filter(|_| crowd.admit(true)).count();
         assert_eq!((strangers, neighbours), (14, 2));
@@ -106,9 +106,9 @@ mod tests {
             &secrets,
         );
         let shared = Arc::new(Shared::new(engine, settings));
-        let crowd = Arc::new(Crowd::new(1));
+        let crowd = Arc::new(ConnectionLimit::new(1));
         assert!(crowd.admit(true) && !crowd.admit(true));
-        let seat = Seat::take(&shared, &crowd, Door::Resp);
+        let seat = ConnectionSlot::take(&shared, &crowd, Door::Resp);
         let thread = std::thread::spawn(move || {
             let _seat = seat;
             panic!("a bug of ours");

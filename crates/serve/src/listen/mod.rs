@@ -11,10 +11,10 @@ mod unix;
 
 use crate::meter::Door;
 
-pub(crate) use accept::{Ground, Post, accept};
+pub(crate) use accept::{ListenerContext, ThreadListener, accept};
 pub use bind::BindError;
-pub(crate) use bind::{Bound, Socket, bind};
-pub(crate) use crowd::Crowd;
+pub(crate) use bind::{BoundListener, Socket, bind};
+pub(crate) use crowd::ConnectionLimit;
 pub(crate) use room::connections;
 pub(crate) use tls::Certificates;
 pub use tls::{TlsError, certificates, key, server_config};

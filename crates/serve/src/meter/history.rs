@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::event::{DOORS, JUDGEMENTS};
 use super::latency::BUCKETS;
-use super::shard::Counts;
+use super::shard::MeterCounters;
 
 /// Decisions by judgement.
 pub(super) type ByJudgement = [u64; JUDGEMENTS];
@@ -24,13 +24,13 @@ pub(super) struct History {
 
 impl History {
     /// Notes how counts stand now, as a second begins.
-    pub(super) fn begin_second(&mut self, second: u64, counts: &Counts) {
+    pub(super) fn begin_second(&mut self, second: u64, counts: &MeterCounters) {
         self.seconds.push(second, judgements(counts));
         self.tens.push(second / 10, lengths(counts));
     }
 
     /// Decisions in these seconds.
-    pub(super) fn decisions(&self, seconds: &Range<u64>, counts: &Counts) -> ByJudgement {
+    pub(super) fn decisions(&self, seconds: &Range<u64>, counts: &MeterCounters) -> ByJudgement {
         let now = judgements(counts);
         let at = |second| *self.seconds.since(second).unwrap_or(&now);
         let (from, to) = (at(seconds.start), at(seconds.end));
@@ -38,7 +38,7 @@ impl History {
     }
 
     /// Answers since the start of a ten of seconds, until now.
-    pub(super) fn lengths_since(&self, ten: u64, counts: &Counts) -> ByLength {
+    pub(super) fn lengths_since(&self, ten: u64, counts: &MeterCounters) -> ByLength {
         let now = lengths(counts);
         let from = *self.tens.since(ten).unwrap_or(&now);
         std::array::from_fn(|i| now[i].saturating_sub(from[i]))
@@ -88,14 +88,14 @@ impl<T: Copy, const N: usize> Ring<T, N> {
     }
 }
 
-fn judgements(counts: &Counts) -> ByJudgement {
+fn judgements(counts: &MeterCounters) -> ByJudgement {
     std::array::from_fn(|judgement| {
         let doors = counts.decisions.iter();
         doors.map(|door| door[judgement].load(Relaxed)).sum()
     })
 }
 
-fn lengths(counts: &Counts) -> ByLength {
+fn lengths(counts: &MeterCounters) -> ByLength {
     std::array::from_fn(|bucket| {
         (0..DOORS)
             .map(|door| counts.latency[door][bucket].load(Relaxed))

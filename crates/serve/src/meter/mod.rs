@@ -33,9 +33,9 @@ use tollgate_node::Key;
 use tollgate_stats::key_name;
 use tollgate_table::Seed;
 
-use crate::traces::{Parent, Span, Tracer};
+use crate::traces::{Parent, TraceSpan, Tracer};
 use labels::Labels;
-use shard::{Counts, Look, Shard};
+use shard::{MeterCounters, MeteredKey, Shard};
 use slot::{COMMON, SLOTS};
 
 pub(crate) use cluster::cluster;
@@ -162,14 +162,14 @@ impl Meter {
         &self,
         name: impl FnOnce() -> String,
         parent: impl FnOnce() -> Option<&'p [u8]>,
-    ) -> Option<Span<'_>> {
+    ) -> Option<TraceSpan<'_>> {
         let tracer = self.tracer.get()?;
         Some(tracer.span(name(), parent().and_then(Parent::parse)))
     }
 
     #[cold]
     fn look(&self, shard: &Shard, decided: &Decided<'_>) {
-        let looked = shard.look(&Look {
+        let looked = shard.look(&MeteredKey {
             decided,
             hash: self.hash(decided.key),
             with_text: self.shows_keys.load(Relaxed),
@@ -217,7 +217,7 @@ impl Meter {
     }
 
     /// One counter, summed over everybody.
-    fn sum(&self, counter: impl Fn(&Counts) -> &AtomicU64) -> u64 {
+    fn sum(&self, counter: impl Fn(&MeterCounters) -> &AtomicU64) -> u64 {
         let each = self
             .shards()
             .map(|shard| counter(&shard.counts).load(Relaxed));

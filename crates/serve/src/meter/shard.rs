@@ -11,7 +11,7 @@ use super::history::History;
 use super::labels::COLUMNS;
 use super::latency::BUCKETS;
 use super::rules::STATS;
-use super::sketch::{Seen, Sketch, Text};
+use super::sketch::{Sketch, SketchSample, SketchText};
 
 /// What one thread counts.
 pub(super) struct Shard {
@@ -23,12 +23,12 @@ pub(super) struct Shard {
     untraced: AtomicU64,
     /// From when on a new second must be noted.
     second_ends: AtomicU64,
-    pub(super) counts: Counts,
+    pub(super) counts: MeterCounters,
     closer: Mutex<Closer>,
 }
 
 /// Plain counters.
-pub(super) struct Counts {
+pub(super) struct MeterCounters {
     pub(super) decisions: [[AtomicU64; JUDGEMENTS]; DOORS],
     pub(super) contracts: [[AtomicU64; JUDGEMENTS]; COLUMNS],
     pub(super) rules: [[AtomicU64; STATS]; COLUMNS],
@@ -52,7 +52,7 @@ pub(super) struct Closer {
 }
 
 /// What the meter knows of a key that is looked at.
-pub(super) struct Look<'a> {
+pub(super) struct MeteredKey<'a> {
     pub(super) decided: &'a Decided<'a>,
     pub(super) hash: u64,
     /// Whether texts are kept.
@@ -67,7 +67,7 @@ impl Shard {
             skip: zero(),
             untraced: zero(),
             second_ends: zero(),
-            counts: Counts {
+            counts: MeterCounters {
                 decisions: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
                 contracts: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
                 rules: std::array::from_fn(|_| std::array::from_fn(|_| zero())),
@@ -111,7 +111,7 @@ impl Shard {
     /// Looks at a decision, and says for how many it stands. Whoever reads the same now is not waited for: another
     /// decision will do.
     #[cold]
-    pub(super) fn look(&self, look: &Look<'_>) -> u64 {
+    pub(super) fn look(&self, look: &MeteredKey<'_>) -> u64 {
         let Some(mut closer) = self.closer.try_lock() else {
             return 0;
         };
@@ -140,7 +140,7 @@ impl Shard {
     }
 
     /// Shows what was looked at.
-    pub(super) fn with_closer<T>(&self, read: impl FnOnce(&mut Closer, &Counts) -> T) -> T {
+    pub(super) fn with_closer<T>(&self, read: impl FnOnce(&mut Closer, &MeterCounters) -> T) -> T {
         read(&mut self.closer.lock(), &self.counts)
     }
 }
@@ -156,7 +156,7 @@ impl Closer {
         }
     }
 
-    fn begin_second(&mut self, second: u64, counts: &Counts) {
+    fn begin_second(&mut self, second: u64, counts: &MeterCounters) {
         self.history.begin_second(second, counts);
         if self.looked < EVERY_ONE_MAX / STEP {
             self.step = 1;
@@ -165,7 +165,7 @@ impl Closer {
     }
 
     #[allow(clippy::cast_precision_loss)] // A small number.
-    fn add(&mut self, look: &Look<'_>) {
+    fn add(&mut self, look: &MeteredKey<'_>) {
         let Decided {
             key,
             judgement,
@@ -176,11 +176,11 @@ impl Closer {
             if look.with_text {
                 text_of(key)
             } else {
-                Text::NONE
+                SketchText::NONE
             }
         };
         let (times, is_denied) = (self.step as f64, judgement.is_denied());
-        let seen = Seen {
+        let seen = SketchSample {
             times,
             is_denied,
             now,
@@ -201,11 +201,11 @@ impl Closer {
     }
 }
 
-fn text_of(key: tollgate_node::Key<'_>) -> Text {
+fn text_of(key: tollgate_node::Key<'_>) -> SketchText {
     use tollgate_node::Key;
     match key {
-        Key::Text(text) => Text::of(std::iter::once(text)),
-        Key::Word(word) => Text::of(std::iter::once(word.to_string().as_bytes())),
+        Key::Text(text) => SketchText::of(std::iter::once(text)),
+        Key::Word(word) => SketchText::of(std::iter::once(word.to_string().as_bytes())),
         Key::Entries(entries) => {
             let parts = entries
                 .iter()
@@ -214,7 +214,7 @@ fn text_of(key: tollgate_node::Key<'_>) -> Text {
                     let comma: &[u8] = if place == 0 { b"" } else { b"," };
                     [comma, name.as_bytes(), b"=", value.as_bytes()]
                 });
-            Text::of(parts)
+            SketchText::of(parts)
         }
     }
 }

@@ -26,30 +26,30 @@ struct Set {
     counts: [f64; WAYS],
     errors: [f64; WAYS],
     denied: [f64; WAYS],
-    texts: [Text; WAYS],
+    texts: [SketchText; WAYS],
 }
 
 /// The text of a key as far as it is kept.
 #[derive(Clone, Copy)]
-pub(super) struct Text {
+pub(super) struct SketchText {
     bytes: [u8; TEXT_MAX],
     len: u8,
 }
 
 /// What is known of one key, as of the time it was asked for.
 #[derive(Clone, Copy)]
-pub(super) struct Tally {
+pub(super) struct KeySketch {
     pub(super) hash: u64,
     pub(super) count: f64,
     /// How much too high the count may be.
     pub(super) error: f64,
     pub(super) denied: f64,
-    pub(super) text: Text,
+    pub(super) text: SketchText,
 }
 
 /// Requests of a key that were decided alike.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct SketchSample {
     pub(super) times: f64,
     pub(super) is_denied: bool,
     pub(super) now: Instant,
@@ -67,8 +67,8 @@ impl Sketch {
     }
 
     /// Adds `times` requests of a key; `text` is asked only where it is not known yet.
-    pub(super) fn add(&mut self, hash: u64, seen: Seen, text: impl FnOnce() -> Text) {
-        let Seen {
+    pub(super) fn add(&mut self, hash: u64, seen: SketchSample, text: impl FnOnce() -> SketchText) {
+        let SketchSample {
             times,
             is_denied,
             now,
@@ -91,11 +91,11 @@ impl Sketch {
     }
 
     /// Every key that is known.
-    pub(super) fn tallies(&mut self, now: Instant) -> impl Iterator<Item = Tally> + '_ {
+    pub(super) fn tallies(&mut self, now: Instant) -> impl Iterator<Item = KeySketch> + '_ {
         let weight = self.weight_at(now);
         let each = move |set: &Set| {
             let set = *set;
-            (0..WAYS).map(move |way| Tally {
+            (0..WAYS).map(move |way| KeySketch {
                 hash: set.hashes[way],
                 count: set.counts[way] / weight,
                 error: set.errors[way] / weight,
@@ -164,7 +164,7 @@ impl Set {
         (1..WAYS).fold(0, smaller)
     }
 
-    fn take_over(&mut self, way: usize, hash: u64, text: Text) {
+    fn take_over(&mut self, way: usize, hash: u64, text: SketchText) {
         self.hashes[way] = hash;
         self.errors[way] = self.counts[way];
         self.denied[way] = 0.0;
@@ -172,7 +172,7 @@ impl Set {
     }
 }
 
-impl Text {
+impl SketchText {
     /// No text.
     pub(super) const NONE: Self = Self {
         bytes: [0; TEXT_MAX],
@@ -198,7 +198,7 @@ impl Text {
     }
 }
 
-impl Default for Text {
+impl Default for SketchText {
     fn default() -> Self {
         Self::NONE
     }
@@ -244,8 +244,8 @@ mod tests {
         (key ^ key >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
     }
 
-    const fn seen(times: f64, is_denied: bool, now: Instant) -> Seen {
-        Seen {
+    const fn seen(times: f64, is_denied: bool, now: Instant) -> SketchSample {
+        SketchSample {
             times,
             is_denied,
             now,
@@ -255,12 +255,12 @@ mod tests {
     #[test]
     fn counts_fade_to_a_third_in_ten_seconds_and_rates_stay() {
         let mut sketch = Sketch::new(START);
-        sketch.add(7, seen(1_000.0, false, START), || Text::NONE);
+        sketch.add(7, seen(1_000.0, false, START), || SketchText::NONE);
         let later: Vec<_> = sketch.tallies(after(FADE_NS)).collect();
         assert!((later[0].count - 367.9).abs() < 1.0);
         for second in 0..10_000_u64 {
             let now = after(second * 1_000_000_000);
-            sketch.add(8, seen(50.0, true, now), || Text::NONE);
+            sketch.add(8, seen(50.0, true, now), || SketchText::NONE);
         }
         let now = after(10_000 * 1_000_000_000);
         let tally = sketch.tallies(now).find(|tally| tally.hash == 8).unwrap();
@@ -281,7 +281,9 @@ mod tests {
             // About zipf with exponent one: uniform in the logarithm.
             let key = (100_000_f64.powf(dice.unit()) as usize).saturating_sub(1);
             exact[key] += 1;
-            sketch.add(spread(key as u64), seen(1.0, false, START), || Text::NONE);
+            sketch.add(spread(key as u64), seen(1.0, false, START), || {
+                SketchText::NONE
+            });
         }
         let mut tallies: Vec<_> = sketch.tallies(START).collect();
         tallies.sort_by(|a, b| b.count.total_cmp(&a.count));
@@ -300,7 +302,7 @@ mod tests {
     #[test]
     fn a_text_is_cut_at_its_end() {
         let long = [b'x'; 100];
-        let text = Text::of([b"user=".as_slice(), &long].into_iter());
+        let text = SketchText::of([b"user=".as_slice(), &long].into_iter());
         assert_eq!(text.as_bytes().len(), TEXT_MAX);
         assert!(text.as_bytes().starts_with(b"user=xxx"));
     }

@@ -11,7 +11,7 @@ use super::event::JUDGEMENTS;
 use super::history::{ByJudgement, ByLength};
 use super::latency::{BUCKETS, percentile};
 use super::shard::Closer;
-use super::sketch::{FADE_NS, Sketch, Tally};
+use super::sketch::{FADE_NS, KeySketch, Sketch};
 use super::{Door, Event, Meter, Percentiles, Rates, Top, TopKey};
 use crate::engine::Engine;
 
@@ -180,13 +180,13 @@ fn denied_of(closer: &mut Closer) -> &mut Sketch {
 
 /// One key over all threads.
 struct Merged {
-    tally: Tally,
+    tally: KeySketch,
     sampling: f64,
 }
 
 impl Merged {
-    fn new(tally: Tally) -> Self {
-        let nothing = Tally {
+    fn new(tally: KeySketch) -> Self {
+        let nothing = KeySketch {
             count: 0.0,
             error: 0.0,
             denied: 0.0,

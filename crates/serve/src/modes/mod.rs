@@ -5,7 +5,7 @@
 pub mod view;
 
 use tollgate_contract::{Contracts, Coordination};
-use tollgate_node::{Adapt, Figure, Key, PolicyStatus, Scope, Value};
+use tollgate_node::{Adapt, Figure, FigureValue, Key, PolicyStatus, Scope};
 use tollgate_table::Print;
 
 use crate::shared::Shared;
@@ -59,11 +59,11 @@ fn policy(of: PolicyStatus) -> ModePolicyView {
         view.set(
             name,
             match value {
-                Value::Count(count) => count.into(),
-                Value::Real(real) => real.into(),
-                Value::Text(text) => text.into(),
-                Value::Flag(flag) => flag.into(),
-                Value::Unknown => serde_json::Value::Null,
+                FigureValue::Count(count) => count.into(),
+                FigureValue::Real(real) => real.into(),
+                FigureValue::Text(text) => text.into(),
+                FigureValue::Flag(flag) => flag.into(),
+                FigureValue::Unknown => serde_json::Value::Null,
             },
         );
     }

@@ -7,7 +7,7 @@
 
 use smallvec::SmallVec;
 use tollgate_kit::{Reader, put_varint};
-use tollgate_limit::{Cost, Instant, Lot, Receipt as Charge};
+use tollgate_limit::{Charge, Cost, Instant, Lot};
 use tollgate_node::{Due, Spot, Spots};
 use tollgate_table::Print;
 
@@ -111,14 +111,14 @@ pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 
 /// A question as it came, and whether nothing more can be told of its keys. Without places where a contract is not
 /// known here.
-pub(super) type Asked = Result<(Question, bool), UnknownContract>;
+pub(super) type ParsedQuestion = Result<(Question, bool), UnknownContract>;
 
 /// A contract is not known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnknownContract;
 
 /// Hands over the questions of a parcel, in order; `None` where its rest makes no sense.
-pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(Asked)) -> Option<()> {
+pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(ParsedQuestion)) -> Option<()> {
     let mut reader = Reader(parcel);
     let count = reader.count().filter(|count| *count <= TAGS_MAX)?;
     let mut places: SmallVec<[Option<usize>; 4]> = SmallVec::new();
@@ -131,7 +131,7 @@ pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(Asked)) -> Opt
     Some(())
 }
 
-fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<Asked> {
+fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<ParsedQuestion> {
     let head = reader.u8()?;
     let count = reader
         .count()
@@ -319,7 +319,7 @@ pub(super) mod tests {
                     let is_told = question.spots.len() % 2 == 0;
                     Ok((question, is_told))
                 });
-                let asked: Vec<Asked> = asked.collect();
+                let asked: Vec<ParsedQuestion> = asked.collect();
                 prop_assert_eq!(back, asked);
             }
         }

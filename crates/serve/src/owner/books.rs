@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tollgate_contract::Terms;
-use tollgate_limit::Receipt as Charge;
+use tollgate_limit::Charge;
 use tollgate_node::{Due, Node, Spot};
 use tollgate_store::Book;
 

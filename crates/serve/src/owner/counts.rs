@@ -6,7 +6,7 @@ use crate::meter::{Count, Exposition};
 
 /// What is counted of owned keys.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct OwnerCounts {
     /// Questions sent to other nodes.
     pub forwarded: Count,
     /// Batches they went in.
@@ -35,7 +35,7 @@ pub struct Counts {
     pub move_failed: Count,
 }
 
-impl Counts {
+impl OwnerCounts {
     pub(super) fn fell_back(&self, instead: OnFailure) {
         self.fell_back[instead as usize].add(1);
     }

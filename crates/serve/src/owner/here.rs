@@ -1,48 +1,50 @@
 //! What this node does itself: for its own requests, and for those that other nodes send.
 
 use tollgate_contract::OnFailure;
-use tollgate_limit::{Instant, Receipt as Charge, Span, Verdict};
+use tollgate_limit::{Charge, Instant, Span, Verdict};
 use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot, Stranger};
 
 use super::ask;
-use super::map::{Map, Wish, strictness};
+use super::map::{FallbackRule, Map, strictness};
 use super::{quota, said};
-use crate::engine::{Missing, Question, Said, Unknown, Verb};
+use crate::engine::{Question, RemoteAnswer, Unknown, UnknownPart, Verb};
 
 /// Does what a question asks, here and now.
-pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> Said {
+pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> RemoteAnswer {
     let Question {
         verb, spots, cost, ..
     } = question;
     match verb {
-        Verb::Check => Said::Answer(node.check_spots(spots, *cost, now)),
-        Verb::Charge => Said::Done(node.charge_spots(spots, *cost, now)),
+        Verb::Check => RemoteAnswer::Answer(node.check_spots(spots, *cost, now)),
+        Verb::Charge => RemoteAnswer::Done(node.charge_spots(spots, *cost, now)),
         Verb::Refund => {
             node.refund_spots(spots, *cost, now);
-            Said::Done(true)
+            RemoteAnswer::Done(true)
         }
         Verb::Reset => {
             node.reset_spots(spots);
-            Said::Done(true)
+            RemoteAnswer::Done(true)
         }
         Verb::Settle(dues) => {
             for (spot, due) in spots.iter().zip(dues) {
                 node.settle_spot(spot, due, *cost, now);
             }
-            Said::Done(true)
+            RemoteAnswer::Done(true)
         }
-        Verb::Status => Said::Statuses(spots.iter().map(|s| node.status_at(s, now)).collect()),
+        Verb::Status => {
+            RemoteAnswer::Statuses(spots.iter().map(|s| node.status_at(s, now)).collect())
+        }
         Verb::Lend(inquiry) => {
             let lent = spots.first().map(|spot| node.lend(spot, inquiry, now));
-            Said::Lent(lent.and_then(Result::ok).unwrap_or_default())
+            RemoteAnswer::Lent(lent.and_then(Result::ok).unwrap_or_default())
         }
         Verb::Quota(plane, ask) => {
             let told = spots.first();
-            Said::Quota(told.and_then(|spot| quota::answer(node, spot, *plane, *ask, now)))
+            RemoteAnswer::Quota(told.and_then(|spot| quota::answer(node, spot, *plane, *ask, now)))
         }
         Verb::Foresee => {
             let each = spots.iter().map(|s| node.foresee_at(s, *cost, now));
-            Said::Forecasts(each.collect())
+            RemoteAnswer::Forecasts(each.collect())
         }
     }
 }
@@ -55,7 +57,7 @@ pub(super) fn answer_batch(
     map: &Map,
     batch: &[u8],
     now: Instant,
-    mut answer: impl FnMut(&Question) -> Said,
+    mut answer: impl FnMut(&Question) -> RemoteAnswer,
 ) -> Option<(Vec<u8>, u64)> {
     let mut out = said::batch();
     let mut count = 0;
@@ -92,7 +94,7 @@ pub(super) fn away(node: &Node, map: &Map, batch: &[u8]) -> Vec<Unknown> {
                     && let Some(contract) = node.contracts().get(spot.contract)
                 {
                     away.push(Unknown {
-                        what: Missing::Counts,
+                        what: UnknownPart::Counts,
                         stranger: Stranger {
                             contract: spot.contract,
                             print: spot.print,
@@ -121,7 +123,7 @@ fn is_strange(node: &Node, question: &Question, now: Instant) -> bool {
 #[derive(Default)]
 pub(super) struct Instead {
     /// The answer by that; `None` where there is no other way to do it.
-    pub(super) said: Option<Said>,
+    pub(super) said: Option<RemoteAnswer>,
     /// What policies say to do.
     pub(super) wish: Option<OnFailure>,
 }
@@ -148,7 +150,7 @@ fn wish<'q>(
     map: &Map,
     question: &'q Question,
     now: Instant,
-) -> (Wish, Option<&'q Spot>) {
+) -> (FallbackRule, Option<&'q Spot>) {
     let wish = |spot: &Spot| {
         let terms = node.terms_at(spot, now);
         map.on_failure(spot.contract, terms.as_deref())
@@ -202,7 +204,7 @@ pub(super) fn by_wish(node: &Node, map: &Map, question: &Question, now: Instant)
     let own = spot.and_then(|spot| Some((place, node.terms_at(spot, now)?)));
     let answer = answer.under_all(own.into_iter().collect());
     Instead {
-        said: Some(Said::Answer(answer)),
+        said: Some(RemoteAnswer::Answer(answer)),
         wish: Some(wish),
     }
 }

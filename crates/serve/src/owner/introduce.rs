@@ -14,7 +14,7 @@ use tollgate_kit::put_varint;
 use super::introduced::{VERSION, checked, read};
 use super::mail::join_all;
 use super::map::Map;
-use super::work::Step;
+use super::work::OwnerStep;
 use super::{Owner, To};
 use crate::shared::Shared;
 
@@ -28,7 +28,7 @@ impl Introductions {
     }
 
     /// Adds the keys of a step; nothing where nobody knows their values.
-    pub(super) fn add(&mut self, map: &Map, step: &Step) {
+    pub(super) fn add(&mut self, map: &Map, step: &OwnerStep) {
         let Some(To::Node(to)) = step.to else {
             return;
         };
@@ -79,6 +79,6 @@ impl Owner {
 }
 
 /// The kind of what is told.
-pub(super) const INTRODUCE: u8 = tollgate_cluster::Kind::Introduce as u8;
+pub(super) const INTRODUCE: u8 = tollgate_cluster::FrameKind::Introduce as u8;
 /// How long an owner may look things up.
 const WITHIN: Duration = Duration::from_secs(2);

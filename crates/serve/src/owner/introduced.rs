@@ -8,16 +8,16 @@ use tollgate_node::{Knowledge, Node, Stranger};
 use tollgate_table::Print;
 
 use super::map::Map;
-use crate::engine::{Missing, Unknown};
+use crate::engine::{Unknown, UnknownPart};
 
 /// A key as somebody told of it.
-pub(super) struct Told<'a> {
+pub(super) struct IntroducedKey<'a> {
     stranger: Stranger,
     values: Vec<&'a str>,
 }
 
 /// Reads what was told; contracts that are not known here are left out.
-pub(super) fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<Told<'a>>> {
+pub(super) fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<IntroducedKey<'a>>> {
     let mut reader = Reader(body);
     if reader.u8()? != VERSION {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<Told<'a>>> {
         let count = reader.count()?;
         let value = |_| std::str::from_utf8(reader.block()?).ok();
         let values = (0..count).map(value).collect::<Option<_>>()?;
-        all.extend(contract.map(|contract| Told {
+        all.extend(contract.map(|contract| IntroducedKey {
             stranger: Stranger { contract, print },
             values,
         }));
@@ -38,8 +38,8 @@ pub(super) fn read<'a>(body: &'a [u8], map: &Map) -> Option<Vec<Told<'a>>> {
 }
 
 /// The key to look up, where it is who it is said to be. Otherwise it goes by what is known of it, for a while.
-pub(super) fn checked(node: &Node, key: Told<'_>, now: Instant) -> Option<Unknown> {
-    let Told { stranger, values } = key;
+pub(super) fn checked(node: &Node, key: IntroducedKey<'_>, now: Instant) -> Option<Unknown> {
+    let IntroducedKey { stranger, values } = key;
     let contract = node.contracts().get(stranger.contract)?;
     if values.len() != contract.key.len() || !node.is_print_of(stranger.print, &values) {
         let soon = now.saturating_add(Span::from_nanos(SOON_NS));
@@ -47,7 +47,7 @@ pub(super) fn checked(node: &Node, key: Told<'_>, now: Instant) -> Option<Unknow
         return None;
     }
     Some(Unknown {
-        what: Missing::Terms,
+        what: UnknownPart::Terms,
         stranger,
         contract: contract.id.clone(),
         values: values.into_iter().map(str::to_owned).collect(),

@@ -12,13 +12,13 @@ use tokio::sync::oneshot;
 use tollgate_gossip::NodeId;
 
 use super::ask::{self, Parcel};
-use super::counts::Counts;
-use super::peers::Peers;
+use super::counts::OwnerCounts;
+use super::peers::NodePeers;
 use super::said;
 use crate::cluster::RequestError;
 
 /// The way to one node.
-pub(super) struct Lane {
+pub(super) struct NodeLane {
     to: NodeId,
     state: Mutex<State>,
 }
@@ -47,7 +47,7 @@ struct Waiting {
 
 type Answer = Result<Bytes, RequestError>;
 
-impl Lane {
+impl NodeLane {
     pub(super) fn new(to: NodeId) -> Self {
         Self {
             to,
@@ -59,8 +59,8 @@ impl Lane {
     pub(super) async fn send(
         self: &Arc<Self>,
         parcel: Parcel,
-        peers: &Arc<dyn Peers>,
-        counts: &Arc<Counts>,
+        peers: &Arc<dyn NodePeers>,
+        counts: &Arc<OwnerCounts>,
         within: Duration,
     ) -> Answer {
         let (sender, answer) = oneshot::channel();
@@ -94,14 +94,14 @@ impl Lane {
 
 /// Whoever carries batches as long as there are some.
 struct Driver {
-    lane: Arc<Lane>,
+    lane: Arc<NodeLane>,
     under_way: Vec<oneshot::Sender<Answer>>,
     /// Whether the lane is somebody else's by now.
     is_over: bool,
 }
 
 impl Driver {
-    async fn drive(mut self, peers: Arc<dyn Peers>, counts: Arc<Counts>) {
+    async fn drive(mut self, peers: Arc<dyn NodePeers>, counts: Arc<OwnerCounts>) {
         while let Some((body, within)) = self.next(&counts) {
             let answer = peers.request(self.lane.to, FORWARD, body, within).await;
             self.deliver(answer, &counts);
@@ -109,7 +109,7 @@ impl Driver {
     }
 
     /// The next batch, and how long somebody waits for it; `None` where nobody waits, and then the lane is free.
-    fn next(&mut self, counts: &Counts) -> Option<(Vec<u8>, Duration)> {
+    fn next(&mut self, counts: &OwnerCounts) -> Option<(Vec<u8>, Duration)> {
         let mut state = self.lane.state.lock();
         state.forget_gone();
         if state.waiting.is_empty() {
@@ -138,7 +138,7 @@ impl Driver {
         Some((body, within))
     }
 
-    fn deliver(&mut self, answer: Answer, counts: &Counts) {
+    fn deliver(&mut self, answer: Answer, counts: &OwnerCounts) {
         let senders = self.under_way.drain(..);
         let bytes = match answer {
             Ok(bytes) => bytes,
@@ -168,7 +168,7 @@ impl Drop for Driver {
 }
 
 /// The kind of a batch of questions.
-pub(super) const FORWARD: u8 = tollgate_cluster::Kind::Forward as u8;
+pub(super) const FORWARD: u8 = tollgate_cluster::FrameKind::Forward as u8;
 /// The most questions that wait for one node.
 const QUESTIONS_MAX: usize = 1 << 16;
 /// About as many bytes as a batch has.

@@ -3,32 +3,32 @@
 use tokio::time::Instant as Time;
 use tollgate_store::{LedgerId, Name};
 
-use super::work::{Step, Work};
+use super::work::{OwnerStep, Work};
 use super::{At, Owner, here};
-use crate::engine::Said;
-use crate::store::{LedgerAsk, Missing};
+use crate::engine::RemoteAnswer;
+use crate::store::{LedgerAsk, NoAnswer};
 
 /// Steps over ledgers, and what is asked.
 #[derive(Default)]
-pub(super) struct Asks {
+pub(super) struct LedgerAsks {
     /// The work and the step of each.
     steps: Vec<(usize, usize)>,
     each: Vec<LedgerAsk>,
 }
 
 /// The same with answers.
-pub(super) struct Answered {
+pub(super) struct AnsweredLedgers {
     steps: Vec<(usize, usize)>,
-    answers: Vec<Result<Said, Missing>>,
+    answers: Vec<Result<RemoteAnswer, NoAnswer>>,
 }
 
-impl Asks {
+impl LedgerAsks {
     pub(super) const fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
     /// Adds a step, which has one spot.
-    pub(super) fn put(&mut self, step: (usize, usize), at: &At<'_>, asked: &Step) {
+    pub(super) fn put(&mut self, step: (usize, usize), at: &At<'_>, asked: &OwnerStep) {
         let Some(spot) = asked.question.spots.first() else {
             return;
         };
@@ -45,7 +45,7 @@ impl Asks {
     }
 
     /// Asks them all, in what is left of the time since `began`.
-    pub(super) async fn ask(self, owner: &Owner, began: Time) -> Answered {
+    pub(super) async fn ask(self, owner: &Owner, began: Time) -> AnsweredLedgers {
         let answers = match &owner.store {
             Some(store) if !self.steps.is_empty() => {
                 let left = store.deadline().saturating_sub(began.elapsed());
@@ -53,14 +53,14 @@ impl Asks {
             }
             _ => Vec::new(),
         };
-        Answered {
+        AnsweredLedgers {
             steps: self.steps,
             answers,
         }
     }
 }
 
-impl Answered {
+impl AnsweredLedgers {
     /// Takes in what was decided, or does what policies say where nothing was.
     pub(super) fn hear(self, at: &At<'_>, works: &mut [Work]) {
         for ((number, step), answer) in self.steps.into_iter().zip(self.answers) {
@@ -80,7 +80,7 @@ impl Answered {
                 work.fall_back(step, instead, at.node, at.now);
                 continue;
             };
-            if let Said::Answer(answer) = &said {
+            if let RemoteAnswer::Answer(answer) = &said {
                 at.owner.denied.note(at, question, answer);
             }
             work.hear(step, Some(said), at.node, at.now);

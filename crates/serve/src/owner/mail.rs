@@ -8,7 +8,7 @@ use tollgate_gossip::NodeId;
 
 use super::ask::Parcel;
 use super::map::Map;
-use super::work::Step;
+use super::work::OwnerStep;
 
 /// Questions of one asker, by the node they go to.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct Letter {
 
 impl Mail {
     /// Adds a question.
-    pub(super) fn put(&mut self, to: NodeId, at: (usize, usize), map: &Map, step: &Step) {
+    pub(super) fn put(&mut self, to: NodeId, at: (usize, usize), map: &Map, step: &OwnerStep) {
         let known = self.0.iter().position(|letter| letter.to == to);
         let known = known.unwrap_or_else(|| {
             self.0.push(Letter {

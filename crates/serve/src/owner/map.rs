@@ -32,7 +32,7 @@ struct Entry {
     /// By what a store is asked, where one decides.
     book: Option<Arc<Book>>,
     /// What the strictest owned policy does where the owner is not there.
-    on_failure: Wish,
+    on_failure: FallbackRule,
 }
 
 impl Map {
@@ -107,7 +107,7 @@ impl Map {
 
     /// What is done where the owner is not there: the strictest wish of the contract, or of the terms that a key has in
     /// it.
-    pub(super) fn on_failure(&self, place: usize, terms: Option<&Terms>) -> Wish {
+    pub(super) fn on_failure(&self, place: usize, terms: Option<&Terms>) -> FallbackRule {
         let Some(entry) = self.each.get(place) else {
             return NO_WISH;
         };
@@ -149,7 +149,10 @@ impl Entry {
 
 /// Of policies that a store or an owner counts, the strictest wish for when that one is not there, the place of the
 /// policy that has it, and its limit; `None` where there are none.
-fn strictest(policies: &[NamedPolicy], is_asked: impl Fn(&NamedPolicy) -> bool) -> Option<Wish> {
+fn strictest(
+    policies: &[NamedPolicy],
+    is_asked: impl Fn(&NamedPolicy) -> bool,
+) -> Option<FallbackRule> {
     let is_lent = are_lent(policies);
     // What is lent is never decided in two places.
     let wish = |policy: &NamedPolicy| match policy.on_failure {
@@ -173,9 +176,9 @@ fn is_elsewhere(policy: &NamedPolicy, is_stored: bool) -> bool {
 }
 
 /// What is done where nobody else is there, the place of the policy that wishes so, and its limit.
-pub(super) type Wish = (OnFailure, usize, u64);
+pub(super) type FallbackRule = (OnFailure, usize, u64);
 
-const NO_WISH: Wish = (OnFailure::Local, 0, 0);
+const NO_WISH: FallbackRule = (OnFailure::Local, 0, 0);
 
 /// Whether a store decides about a contract: about all of it, where one of its policies says so.
 pub(super) fn is_stored(contract: &Contract) -> bool {

@@ -43,7 +43,7 @@ use tollgate_limit::Instant;
 use tollgate_node::{Node, Spot};
 
 use crate::cluster::RequestError;
-use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb};
+use crate::engine::{Elsewhere, Hearing, Question, QuestionReply, RemoteAnswer, Verb};
 use crate::meter::Exposition;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -51,19 +51,19 @@ use crate::store::Store;
 use books::Books;
 use denied::Denied;
 use introduce::Introductions;
-use lane::Lane;
+use lane::NodeLane;
 use mail::{Letter, Mail};
 use map::Map;
-use said::{Answers, Reply};
+use said::{Answers, OwnerReply};
 use work::{To, Work};
 
 pub(crate) use mail::join_all;
 
 pub use crate::meter::Count;
-pub use counts::Counts;
+pub use counts::OwnerCounts;
 pub(crate) use counts::fell_back;
 pub use moving::Mover;
-pub use peers::{Asked, Crew, Nobody, Peers};
+pub use peers::{Crew, Nobody, NodePeers, PendingReply};
 pub use respond::{Answering, Responder};
 pub(crate) use start::{ask_store, start};
 
@@ -86,14 +86,14 @@ impl Default for OwnerSettings {
 pub struct Owner {
     key: OwnerKey,
     settings: OwnerSettings,
-    peers: Arc<dyn Peers>,
+    peers: Arc<dyn NodePeers>,
     crew: ArcSwap<Known>,
     map: ArcSwap<Map>,
-    lanes: Mutex<BTreeMap<NodeId, Arc<Lane>>>,
+    lanes: Mutex<BTreeMap<NodeId, Arc<NodeLane>>>,
     denied: Denied,
     /// By what a store is asked about keys with terms of their own.
     books: Books,
-    counts: Arc<Counts>,
+    counts: Arc<OwnerCounts>,
     /// Decides about contracts that a store decides about, where there is one.
     store: Option<Arc<Store>>,
     /// Whether it decides about all contracts, and denials are not given again without asking it.
@@ -108,7 +108,7 @@ pub struct Owner {
 
 impl Owner {
     /// An owner among these peers.
-    pub fn new(key: OwnerKey, settings: OwnerSettings, peers: Arc<dyn Peers>) -> Self {
+    pub fn new(key: OwnerKey, settings: OwnerSettings, peers: Arc<dyn NodePeers>) -> Self {
         let crew = peers.crew();
         Self {
             key,
@@ -163,7 +163,7 @@ impl Owner {
     }
 
     /// What was counted so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &OwnerCounts {
         &self.counts
     }
 
@@ -216,9 +216,11 @@ impl Owner {
         Guard::from_inner(map)
     }
 
-    fn lane(&self, to: NodeId) -> Arc<Lane> {
+    fn lane(&self, to: NodeId) -> Arc<NodeLane> {
         let mut lanes = self.lanes.lock();
-        let lane = lanes.entry(to).or_insert_with(|| Arc::new(Lane::new(to)));
+        let lane = lanes
+            .entry(to)
+            .or_insert_with(|| Arc::new(NodeLane::new(to)));
         Arc::clone(lane)
     }
 
@@ -227,7 +229,7 @@ impl Owner {
         node: &Arc<Node>,
         questions: Vec<Question>,
         now: Instant,
-    ) -> Vec<Heard> {
+    ) -> Vec<QuestionReply> {
         let mut began = tokio::time::Instant::now();
         let map = Arc::clone(&self.map(node));
         let at = At {
@@ -239,8 +241,8 @@ impl Owner {
         let mut works: Vec<Work> = questions.into_iter().map(|q| at.plan(q)).collect();
         loop {
             let mut mail = Mail::default();
-            let mut stored = stored::Asks::default();
-            let mut ledgers = ledgers::Asks::default();
+            let mut stored = stored::StoreAsks::default();
+            let mut ledgers = ledgers::LedgerAsks::default();
             for (number, work) in works.iter_mut().enumerate() {
                 work.advance(node, now, |place, to, step| match to {
                     To::Node(to) => mail.put(to, (number, place), &map, step),
@@ -295,7 +297,7 @@ impl Owner {
         let answer = |question: &Question| {
             self.act_for(&node, &map, question, now);
             let mut said = here::answer(&node, question, now);
-            if let Said::Lent(lent) = &mut said {
+            if let RemoteAnswer::Lent(lent) = &mut said {
                 shared.lend.tell_from(&mut lent.nudges);
             }
             said
@@ -374,7 +376,7 @@ impl At<'_> {
                 if let Some(answer) = owner.denied.get(self, &question) {
                     owner.counts.denied_here.add(1);
                     let mut work = Work::new(question, |_| None);
-                    work.hear(0, Some(Said::Answer(answer)), self.node, self.now);
+                    work.hear(0, Some(RemoteAnswer::Answer(answer)), self.node, self.now);
                     return work;
                 }
             }
@@ -412,17 +414,17 @@ impl At<'_> {
                 Err(error) => Err(**error),
             };
             match reply {
-                Ok(Reply::Said(said)) => {
-                    if let Said::Answer(answer) = &said {
+                Ok(OwnerReply::Said(said)) => {
+                    if let RemoteAnswer::Answer(answer) = &said {
                         self.owner.denied.note(self, question, answer);
                     }
                     work.hear(*step, Some(said), self.node, self.now);
                 }
-                Ok(Reply::Stranger) if !asked.is_told => {
+                Ok(OwnerReply::Stranger) if !asked.is_told => {
                     strangers.add(self.map, asked);
                     work.told(*step);
                 }
-                Ok(Reply::Unknown | Reply::Stranger) => self.fall_back(work, *step),
+                Ok(OwnerReply::Unknown | OwnerReply::Stranger) => self.fall_back(work, *step),
                 Err(error) => self.fail(work, *step, error),
             }
         }

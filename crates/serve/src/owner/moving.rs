@@ -21,7 +21,7 @@ use tollgate_table::Print;
 
 use super::Owner;
 use super::map::Map;
-use super::page::{Page, page_of, take_page};
+use super::page::{CellPage, page_of, take_page};
 use crate::shared::Shared;
 
 /// A thread that sends keys to their new owners.
@@ -131,7 +131,7 @@ impl Owner {
                 all_went &= shared.standing.get().is_some_and(|seat| seat.is_lost());
                 continue;
             }
-            let mut pages: BTreeMap<NodeId, Page> = BTreeMap::new();
+            let mut pages: BTreeMap<NodeId, CellPage> = BTreeMap::new();
             let mut there: BTreeMap<NodeId, bool> = BTreeMap::new();
             for shard in 0..node.shards_count(contract) {
                 prints.clear();
@@ -146,7 +146,7 @@ impl Owner {
                     // Cells leave only for who is there: meanwhile nobody counts by them.
                     let is_there = match there.get(&to) {
                         Some(is_there) => *is_there,
-                        None => self.takes(to, Page::new(&node, &map, contract)).await,
+                        None => self.takes(to, CellPage::new(&node, &map, contract)).await,
                     };
                     there.insert(to, is_there);
                     all_went &= is_there;
@@ -154,7 +154,7 @@ impl Owner {
                         continue;
                     }
                     let page = pages.entry(to);
-                    let page = page.or_insert_with(|| Page::new(&node, &map, contract));
+                    let page = page.or_insert_with(|| CellPage::new(&node, &map, contract));
                     page.take(&node, *print, shared.engine.now());
                     if page.bytes.len() >= PAGE_BYTES
                         && let Some(page) = pages.remove(&to)
@@ -171,7 +171,7 @@ impl Owner {
     }
 
     /// Whether a node takes cells of a contract: it is sent a page without any.
-    async fn takes(&self, to: NodeId, page: Page) -> bool {
+    async fn takes(&self, to: NodeId, page: CellPage) -> bool {
         let sent = self.peers.request(to, HAND_OVER, page.bytes, PAGE_WITHIN);
         sent.await.is_ok()
     }
@@ -185,8 +185,8 @@ impl Owner {
         self.owner_of(&self.crew.load(), map, node, &spot)
     }
 
-    async fn send_page(&self, shared: &Shared, node: &Node, to: NodeId, page: Page) -> bool {
-        let Page {
+    async fn send_page(&self, shared: &Shared, node: &Node, to: NodeId, page: CellPage) -> bool {
+        let CellPage {
             contract,
             bytes,
             cells,
@@ -275,7 +275,7 @@ impl Owner {
 }
 
 /// The kind of a page.
-pub(super) const HAND_OVER: u8 = tollgate_cluster::Kind::HandOver as u8;
+pub(super) const HAND_OVER: u8 = tollgate_cluster::FrameKind::HandOver as u8;
 /// About as many bytes as a page has.
 const PAGE_BYTES: usize = 64 << 10;
 /// How long a page may take.

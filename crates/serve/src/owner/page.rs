@@ -11,13 +11,13 @@ use tollgate_contract::{Contract, Terms};
 use tollgate_kit::{Reader, put_varint};
 use tollgate_limit::Instant;
 use tollgate_node::{Lifted, Node};
-use tollgate_store::Shape;
+use tollgate_store::ContractShape;
 use tollgate_table::Print;
 
 use super::map::Map;
 
 /// Cells of one contract on their way to one node.
-pub(super) struct Page {
+pub(super) struct CellPage {
     pub(super) contract: usize,
     pub(super) bytes: Vec<u8>,
     /// To be put back where the page is not taken.
@@ -26,7 +26,7 @@ pub(super) struct Page {
     terms: Option<Vec<u64>>,
 }
 
-impl Page {
+impl CellPage {
     pub(super) fn new(node: &Node, map: &Map, contract: usize) -> Self {
         let terms = node.has_terms(contract).then(Vec::new);
         let mut bytes = vec![terms.as_ref().map_or(VERSION, |_| WITH_TERMS)];
@@ -63,7 +63,7 @@ impl Page {
         put_varint(&mut self.bytes, place.unwrap_or(known.len()) as u64 + 1);
         if place.is_none() {
             known.push(terms.version);
-            let text = Shape::of_terms(contract, terms).text();
+            let text = ContractShape::of_terms(contract, terms).text();
             put_bytes(&mut self.bytes, text.as_bytes());
         }
     }
@@ -117,7 +117,7 @@ fn terms(
     };
     if place == texts.len() {
         let text = std::str::from_utf8(reader.block()?).ok()?;
-        texts.push(Arc::new(Shape::parse(text)?.terms(contract)?));
+        texts.push(Arc::new(ContractShape::parse(text)?.terms(contract)?));
     }
     texts.get(place).map(|terms| Some(Arc::clone(terms)))
 }

@@ -22,18 +22,18 @@ pub struct Crew {
 }
 
 /// An answer, once it is there.
-pub type Asked = Pin<Box<dyn Future<Output = Result<Bytes, RequestError>> + Send>>;
+pub type PendingReply = Pin<Box<dyn Future<Output = Result<Bytes, RequestError>> + Send>>;
 
 /// The other nodes.
-pub trait Peers: Send + Sync {
+pub trait NodePeers: Send + Sync {
     /// Who is there now.
     fn crew(&self) -> Crew;
 
     /// Asks one of them, and waits no longer than `within`.
-    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> Asked;
+    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> PendingReply;
 }
 
-impl Peers for Handle {
+impl NodePeers for Handle {
     fn crew(&self) -> Crew {
         let company = self.members();
         Crew {
@@ -42,7 +42,7 @@ impl Peers for Handle {
         }
     }
 
-    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> Asked {
+    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> PendingReply {
         let handle = self.clone();
         Box::pin(async move { Self::request(&handle, to, kind, &body, within).await })
     }
@@ -52,12 +52,12 @@ impl Peers for Handle {
 #[derive(Clone, Copy, Debug)]
 pub struct Nobody;
 
-impl Peers for Nobody {
+impl NodePeers for Nobody {
     fn crew(&self) -> Crew {
         Crew::default()
     }
 
-    fn request(&self, _to: NodeId, _kind: u8, _body: Vec<u8>, _within: Duration) -> Asked {
+    fn request(&self, _to: NodeId, _kind: u8, _body: Vec<u8>, _within: Duration) -> PendingReply {
         Box::pin(async { Err(RequestError::Unknown) })
     }
 }

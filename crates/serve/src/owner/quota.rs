@@ -11,7 +11,7 @@ use tollgate_node::{
     Node, PlaneId, QuotaAction as Action, QuotaBucket, QuotaReport, QuotaTold, Spot,
 };
 
-use crate::engine::{QuotaAsk, Said};
+use crate::engine::{QuotaAsk, RemoteAnswer};
 
 /// Does what is asked about a data plane; `None` where nothing is assigned.
 pub(super) fn answer(
@@ -92,9 +92,9 @@ pub(super) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
 }
 
 /// What a data plane is told.
-pub(super) fn told(reader: &mut Reader<'_>) -> Option<Said> {
+pub(super) fn told(reader: &mut Reader<'_>) -> Option<RemoteAnswer> {
     match reader.u8()? {
-        0 => return Some(Said::Quota(None)),
+        0 => return Some(RemoteAnswer::Quota(None)),
         1 => {}
         _ => return None,
     }
@@ -114,7 +114,7 @@ pub(super) fn told(reader: &mut Reader<'_>) -> Option<Said> {
         ABANDON => Some(Action::Abandon),
         _ => return None,
     };
-    Some(Said::Quota(Some(QuotaTold { action, due_ns })))
+    Some(RemoteAnswer::Quota(Some(QuotaTold { action, due_ns })))
 }
 
 const REPORT: u8 = 0;
@@ -165,7 +165,7 @@ mod tests {
             put_told(&mut bytes, said.as_ref());
             let mut reader = Reader(&bytes);
             prop_assert_eq!(ask(&mut reader), Some((plane, asked)));
-            prop_assert_eq!(told(&mut reader), Some(Said::Quota(said)));
+            prop_assert_eq!(told(&mut reader), Some(RemoteAnswer::Quota(said)));
             prop_assert!(reader.0.is_empty());
         }
 

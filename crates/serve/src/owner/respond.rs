@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use super::{Owner, introduce, lane, moving};
-use crate::cluster::{Question, Respond};
+use crate::cluster::{NodeQuestion, Respond};
 use crate::shared::Shared;
 
 /// Answers what other nodes ask about owned keys.
@@ -76,8 +76,8 @@ impl Responder {
 pub type Answering = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
 
 impl Respond for Responder {
-    fn respond(&self, asked: Question) {
-        let reply = |asked: Question, answer: Option<Vec<u8>>| match answer {
+    fn respond(&self, asked: NodeQuestion) {
+        let reply = |asked: NodeQuestion, answer: Option<Vec<u8>>| match answer {
             Some(answer) => asked.answer(&answer),
             None => asked.refuse(),
         };

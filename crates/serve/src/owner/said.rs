@@ -4,17 +4,17 @@
 //! question in order. Contracts are named by the number of their spot in the question. Not here: questions (`ask`).
 
 use smallvec::SmallVec;
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_kit::{Reader, put_varint};
-use tollgate_limit::{Cost, Forecast, Instant, Receipt as Charge, Refusing, Span, Status, Verdict};
+use tollgate_limit::{Charge, Cost, Forecast, Instant, KeyStatus, Refusing, Span, Verdict};
 use tollgate_node::{
-    Answer, Due, KeyTerms, Lent, Node, Nudge, Receipt, RefusedBy, Spot, Violation,
+    Answer, Due, KeyTerms, LendAnswer, Node, Nudge, Receipt, RefusedBy, Spot, Violation,
 };
 
 use super::ask::VERSION;
 use super::bytes::{put_span, span};
 use super::quota;
-use crate::engine::{Question, Said, Verb};
+use crate::engine::{Question, RemoteAnswer, Verb};
 
 /// Begins the answer to a batch.
 pub(super) fn batch() -> Vec<u8> {
@@ -28,11 +28,11 @@ pub(super) fn put_parcel(out: &mut Vec<u8>, answers: &[u8]) {
 }
 
 /// Adds the answer to one question.
-pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
+pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &RemoteAnswer) {
     match said {
-        Said::Answer(answer) => put_answer(out, spots, answer),
-        Said::Done(done) => out.push(u8::from(*done)),
-        Said::Statuses(each) => {
+        RemoteAnswer::Answer(answer) => put_answer(out, spots, answer),
+        RemoteAnswer::Done(done) => out.push(u8::from(*done)),
+        RemoteAnswer::Statuses(each) => {
             for statuses in each {
                 put_varint(out, statuses.len() as u64);
                 for status in statuses {
@@ -40,9 +40,9 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
                 }
             }
         }
-        Said::Lent(lent) => put_lent(out, lent),
-        Said::Quota(told) => quota::put_told(out, told.as_ref()),
-        Said::Forecasts(each) => {
+        RemoteAnswer::Lent(lent) => put_lent(out, lent),
+        RemoteAnswer::Quota(told) => quota::put_told(out, told.as_ref()),
+        RemoteAnswer::Forecasts(each) => {
             for forecasts in each {
                 put_varint(out, forecasts.len() as u64);
                 for forecast in forecasts {
@@ -54,7 +54,7 @@ pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &Said) {
 }
 
 /// `1 | length | reply | count of hints | client and key of each`.
-fn put_lent(out: &mut Vec<u8>, lent: &Lent) {
+fn put_lent(out: &mut Vec<u8>, lent: &LendAnswer) {
     out.push(1);
     put_varint(out, lent.reply.len() as u64);
     out.extend_from_slice(&lent.reply);
@@ -65,18 +65,18 @@ fn put_lent(out: &mut Vec<u8>, lent: &Lent) {
     }
 }
 
-fn lent(reader: &mut Reader<'_>) -> Option<Lent> {
+fn lent(reader: &mut Reader<'_>) -> Option<LendAnswer> {
     reader.u8().filter(|first| *first == 1)?;
     let reply = reader.block()?.to_vec();
     let count = reader.count()?;
     let nudge = |_| {
         let client = reader.u64()?;
         let (low, high) = (reader.u64()?, reader.u64()?);
-        let key = Key(u128::from(high) << 64 | u128::from(low));
+        let key = ModeKey(u128::from(high) << 64 | u128::from(low));
         Some(Nudge { client, key })
     };
     let nudges = (0..count).map(nudge).collect::<Option<_>>()?;
-    Some(Lent { reply, nudges })
+    Some(LendAnswer { reply, nudges })
 }
 
 /// Adds that nothing was done, as the terms of a key are not known.
@@ -185,7 +185,7 @@ fn put_charge(out: &mut Vec<u8>, charge: Option<Charge>) {
     }
 }
 
-fn put_status(out: &mut Vec<u8>, status: &Status) {
+fn put_status(out: &mut Vec<u8>, status: &KeyStatus) {
     put_varint(out, status.limit);
     put_varint(out, status.remaining);
     put_varint(out, status.debt);
@@ -221,8 +221,8 @@ pub(super) struct Answers<'a>(Reader<'a>);
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
-pub(super) enum Reply {
-    Said(Said),
+pub(super) enum OwnerReply {
+    Said(RemoteAnswer),
     /// The owner does not know a contract.
     Unknown,
     /// The owner has to be told who a key is, and did nothing.
@@ -235,11 +235,11 @@ impl<'a> Answers<'a> {
     }
 
     /// The answer to the next question; `None` where there is none that makes sense.
-    pub(super) fn next(&mut self, question: &Question, at: (&Node, Instant)) -> Option<Reply> {
+    pub(super) fn next(&mut self, question: &Question, at: (&Node, Instant)) -> Option<OwnerReply> {
         let Self(reader) = self;
         let instead = match reader.0.first() {
-            Some(&UNKNOWN) => Some(Reply::Unknown),
-            Some(&STRANGER) => Some(Reply::Stranger),
+            Some(&UNKNOWN) => Some(OwnerReply::Unknown),
+            Some(&STRANGER) => Some(OwnerReply::Stranger),
             _ => None,
         };
         if instead.is_some() {
@@ -248,16 +248,16 @@ impl<'a> Answers<'a> {
         }
         let spots = &*question.spots;
         let said = match &question.verb {
-            Verb::Check => Said::Answer(answer(reader, spots, question.cost, at.0, at.1)?),
+            Verb::Check => RemoteAnswer::Answer(answer(reader, spots, question.cost, at.0, at.1)?),
             Verb::Charge | Verb::Refund | Verb::Reset | Verb::Settle(_) => {
-                Said::Done(reader.u8()? == 1)
+                RemoteAnswer::Done(reader.u8()? == 1)
             }
-            Verb::Status => Said::Statuses(lists(reader, spots, status)?),
-            Verb::Foresee => Said::Forecasts(lists(reader, spots, forecast)?),
-            Verb::Lend(_) => Said::Lent(lent(reader)?),
+            Verb::Status => RemoteAnswer::Statuses(lists(reader, spots, status)?),
+            Verb::Foresee => RemoteAnswer::Forecasts(lists(reader, spots, forecast)?),
+            Verb::Lend(_) => RemoteAnswer::Lent(lent(reader)?),
             Verb::Quota(..) => quota::told(reader)?,
         };
-        Some(Reply::Said(said))
+        Some(OwnerReply::Said(said))
     }
 }
 
@@ -358,8 +358,8 @@ fn charge(reader: &mut Reader<'_>, asked: Cost) -> Option<Charge> {
     })
 }
 
-fn status(reader: &mut Reader<'_>) -> Option<Status> {
-    Some(Status {
+fn status(reader: &mut Reader<'_>) -> Option<KeyStatus> {
+    Some(KeyStatus {
         limit: reader.number()?,
         remaining: reader.number()?,
         debt: reader.number()?,
@@ -465,9 +465,13 @@ mod tests {
             let question = question(Verb::Check, cost);
             let given = node.check_spots(&question.spots, question.cost, now);
             let mut bytes = Vec::new();
-            put_said(&mut bytes, &question.spots, &Said::Answer(given.clone()));
+            put_said(
+                &mut bytes,
+                &question.spots,
+                &RemoteAnswer::Answer(given.clone()),
+            );
             let reply = Answers::new(&bytes).next(&question, (&node, now));
-            let Some(Reply::Said(Said::Answer(mut read))) = reply else {
+            let Some(OwnerReply::Said(RemoteAnswer::Answer(mut read))) = reply else {
                 panic!("{reply:?}");
             };
             let both = read.receipt.bookings_mut().iter_mut();
@@ -491,10 +495,10 @@ mod tests {
         let statuses = spots.clone().map(|spot| node.status_at(spot, now));
         let forecasts = spots.map(|spot| node.foresee_at(spot, question.cost, now));
         for (verb, said) in [
-            (Verb::Status, Said::Statuses(statuses.collect())),
-            (Verb::Foresee, Said::Forecasts(forecasts.collect())),
-            (Verb::Reset, Said::Done(true)),
-            (Verb::Charge, Said::Done(false)),
+            (Verb::Status, RemoteAnswer::Statuses(statuses.collect())),
+            (Verb::Foresee, RemoteAnswer::Forecasts(forecasts.collect())),
+            (Verb::Reset, RemoteAnswer::Done(true)),
+            (Verb::Charge, RemoteAnswer::Done(false)),
         ] {
             let question = Question {
                 verb,
@@ -503,7 +507,7 @@ mod tests {
             let mut bytes = Vec::new();
             put_said(&mut bytes, &question.spots, &said);
             let reply = Answers::new(&bytes).next(&question, (&node, now));
-            assert_eq!(reply, Some(Reply::Said(said)));
+            assert_eq!(reply, Some(OwnerReply::Said(said)));
         }
     }
 

@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use tokio::time::Instant as Time;
 use tollgate_contract::{OnFailure, Terms};
-use tollgate_store::{Ask, Said as Heard};
+use tollgate_store::{EngineAnswer, StoreRequest};
 
 use super::here::{self, Instead};
 use super::work::Work;
 use super::{At, Owner};
-use crate::engine::{Question, Said};
-use crate::store::{Missing, ask_of, said};
+use crate::engine::{Question, RemoteAnswer};
+use crate::store::{NoAnswer, ask_of, said};
 
 /// Steps for the store, and what it is asked.
 #[derive(Default)]
-pub(super) struct Asks {
+pub(super) struct StoreAsks {
     /// The work and the step of each.
     steps: Vec<(usize, usize)>,
-    each: Vec<Ask>,
+    each: Vec<StoreRequest>,
     /// The terms by which each is asked, where they are the key's own.
     terms: Vec<Option<Arc<Terms>>>,
 }
 
 /// The same with answers.
-pub(super) struct Answered {
-    asks: Asks,
-    answers: Vec<Result<Heard, Missing>>,
+pub(super) struct AnsweredAsks {
+    asks: StoreAsks,
+    answers: Vec<Result<EngineAnswer, NoAnswer>>,
 }
 
-impl Asks {
+impl StoreAsks {
     pub(super) const fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
@@ -47,7 +47,7 @@ impl Asks {
     }
 
     /// Asks them all, in what is left of the time since `began`.
-    pub(super) async fn ask(self, owner: &Owner, began: Time) -> Answered {
+    pub(super) async fn ask(self, owner: &Owner, began: Time) -> AnsweredAsks {
         let answers = match &owner.store {
             Some(store) if !self.is_empty() => {
                 let left = store.deadline().saturating_sub(began.elapsed());
@@ -55,17 +55,17 @@ impl Asks {
             }
             _ => Vec::new(),
         };
-        Answered {
+        AnsweredAsks {
             asks: self,
             answers,
         }
     }
 }
 
-impl Answered {
+impl AnsweredAsks {
     /// Takes in what the store said, or does what policies say where it said nothing.
     pub(super) fn hear(self, at: &At<'_>, works: &mut [Work]) {
-        let Asks { steps, each, terms } = self.asks;
+        let StoreAsks { steps, each, terms } = self.asks;
         let steps = steps.iter().zip(&each).zip(terms);
         for ((((number, step), ask), terms), answer) in steps.zip(self.answers) {
             let Some(work) = works.get_mut(*number) else {
@@ -79,7 +79,7 @@ impl Answered {
                 Err(_) => at.without_store(ask, terms.as_deref(), &question),
             };
             let said = heard.and_then(|heard| said(at.node, terms, &question, ask, &heard));
-            if let (Some(Said::Answer(answer)), None) = (&said, wish) {
+            if let (Some(RemoteAnswer::Answer(answer)), None) = (&said, wish) {
                 at.owner.denied.note(at, &question, answer);
             }
             match wish {
@@ -97,10 +97,10 @@ impl At<'_> {
     /// What is done without the store.
     fn without_store(
         &self,
-        ask: &Ask,
+        ask: &StoreRequest,
         terms: Option<&Terms>,
         question: &Question,
-    ) -> (Option<Heard>, Option<OnFailure>) {
+    ) -> (Option<EngineAnswer>, Option<OnFailure>) {
         let Some(store) = &self.owner.store else {
             return (None, None);
         };

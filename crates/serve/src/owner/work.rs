@@ -11,15 +11,15 @@ use std::cmp::Reverse;
 use smallvec::SmallVec;
 use tollgate_contract::OnFailure;
 use tollgate_gossip::NodeId;
-use tollgate_limit::{Cost, Forecast, Refusing, Span, Status, Verdict};
+use tollgate_limit::{Cost, Forecast, KeyStatus, Refusing, Span, Verdict};
 use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Spot, Violation};
 
 use super::here::{self, Instead};
-use crate::engine::{Heard, Question, Said, Verb};
+use crate::engine::{Question, QuestionReply, RemoteAnswer, Verb};
 
 /// One question on its way.
 pub(super) struct Work {
-    steps: SmallVec<[Step; 1]>,
+    steps: SmallVec<[OwnerStep; 1]>,
     /// How many spots the question has.
     spots: usize,
     fell_back: Option<OnFailure>,
@@ -37,7 +37,7 @@ pub(super) enum To {
 }
 
 /// A part of a question, for one node or for the store.
-pub(super) struct Step {
+pub(super) struct OwnerStep {
     /// Who decides; `None` is this node.
     pub(super) to: Option<To>,
     pub(super) question: Question,
@@ -66,7 +66,7 @@ enum Aim {
 enum State {
     Todo,
     Sent,
-    Done(Option<Said>),
+    Done(Option<RemoteAnswer>),
 }
 
 impl Work {
@@ -89,7 +89,7 @@ impl Work {
         &mut self,
         node: &Node,
         now: tollgate_limit::Instant,
-        mut send: impl FnMut(usize, To, &Step),
+        mut send: impl FnMut(usize, To, &OwnerStep),
     ) {
         let mut at = 0;
         while let Some(step) = self.steps.get_mut(at) {
@@ -114,7 +114,7 @@ impl Work {
     }
 
     /// A step that was sent.
-    pub(super) fn step(&self, at: usize) -> Option<&Step> {
+    pub(super) fn step(&self, at: usize) -> Option<&OwnerStep> {
         self.steps.get(at)
     }
 
@@ -129,14 +129,14 @@ impl Work {
     pub(super) fn hear(
         &mut self,
         at: usize,
-        said: Option<Said>,
+        said: Option<RemoteAnswer>,
         node: &Node,
         now: tollgate_limit::Instant,
     ) {
         if let Some(step) = self.steps.get_mut(at) {
             let said = match said {
-                Some(Said::Forecasts(each)) if step.aim == Aim::Foresight => {
-                    foreseen(node, &step.question.spots, &each, now).map(Said::Answer)
+                Some(RemoteAnswer::Forecasts(each)) if step.aim == Aim::Foresight => {
+                    foreseen(node, &step.question.spots, &each, now).map(RemoteAnswer::Answer)
                 }
                 said => said,
             };
@@ -193,7 +193,7 @@ impl Work {
     fn look_back(&mut self, at: usize, node: &Node, now: tollgate_limit::Instant) {
         let refused = self.steps.get(at).is_some_and(|step| {
             let refused =
-                |said: &Said| matches!(said, Said::Answer(answer) if !answer.is_allowed());
+                |said: &RemoteAnswer| matches!(said, RemoteAnswer::Answer(answer) if !answer.is_allowed());
             step.aim == Aim::Answer && step.said().is_some_and(refused)
         });
         if !refused {
@@ -202,9 +202,9 @@ impl Work {
         for step in self.steps.iter_mut().skip(at + 1) {
             (step.question.verb, step.aim) = (Verb::Foresee, Aim::Foresight);
         }
-        let mut undo: SmallVec<[Step; 1]> = SmallVec::new();
+        let mut undo: SmallVec<[OwnerStep; 1]> = SmallVec::new();
         for step in self.steps.iter_mut().take(at) {
-            let State::Done(Some(Said::Answer(answer))) = &mut step.state else {
+            let State::Done(Some(RemoteAnswer::Answer(answer))) = &mut step.state else {
                 continue;
             };
             match step.to {
@@ -219,13 +219,13 @@ impl Work {
     }
 
     /// What the whole question is answered, once every step is done.
-    pub(super) fn finish(self) -> Heard {
+    pub(super) fn finish(self) -> QuestionReply {
         let fell_back = self.fell_back;
         let said = self.said();
-        Heard { said, fell_back }
+        QuestionReply { said, fell_back }
     }
 
-    fn said(mut self) -> Option<Said> {
+    fn said(mut self) -> Option<RemoteAnswer> {
         self.steps.retain(|step| step.aim != Aim::Undo);
         if let [step] = &mut *self.steps
             && step.places.len() == self.spots
@@ -235,7 +235,7 @@ impl Work {
                 State::Todo | State::Sent => None,
             };
         }
-        let mut whole: Option<Said> = None;
+        let mut whole: Option<RemoteAnswer> = None;
         for step in self.steps {
             let said = match step.state {
                 State::Done(Some(said)) => said,
@@ -244,11 +244,11 @@ impl Work {
                 State::Done(None) | State::Todo | State::Sent => return None,
             };
             whole = Some(match (whole, said) {
-                (None, Said::Statuses(each)) => {
-                    Said::Statuses(spread(self.spots, &step.places, each))
+                (None, RemoteAnswer::Statuses(each)) => {
+                    RemoteAnswer::Statuses(spread(self.spots, &step.places, each))
                 }
-                (None, Said::Forecasts(each)) => {
-                    Said::Forecasts(spread(self.spots, &step.places, each))
+                (None, RemoteAnswer::Forecasts(each)) => {
+                    RemoteAnswer::Forecasts(spread(self.spots, &step.places, each))
                 }
                 (None, said) => said,
                 (Some(whole), said) => join(whole, said, &step.places),
@@ -258,8 +258,8 @@ impl Work {
     }
 }
 
-impl Step {
-    fn said(&self) -> Option<&Said> {
+impl OwnerStep {
+    fn said(&self) -> Option<&RemoteAnswer> {
         match &self.state {
             State::Done(said) => said.as_ref(),
             State::Todo | State::Sent => None,
@@ -272,10 +272,10 @@ fn split(
     question: Question,
     places: &[usize],
     mut to: impl FnMut(&Spot) -> Option<To>,
-) -> SmallVec<[Step; 1]> {
-    let mut steps: SmallVec<[Step; 1]> = SmallVec::new();
+) -> SmallVec<[OwnerStep; 1]> {
+    let mut steps: SmallVec<[OwnerStep; 1]> = SmallVec::new();
     let owners: SmallVec<[Option<To>; 2]> = question.spots.iter().map(&mut to).collect();
-    let step = |to, question, places| Step {
+    let step = |to, question, places| OwnerStep {
         to,
         question,
         is_retry: false,
@@ -321,7 +321,7 @@ fn split(
 }
 
 /// The step that gives back what another node took.
-fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
+fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<OwnerStep> {
     let taken = receipt.bookings().iter();
     let taken = taken.filter(|booking| booking.receipt.charged != 0);
     let (spots, dues): (_, Vec<_>) = taken.filter_map(|booking| node.spot_of(booking)).unzip();
@@ -331,7 +331,7 @@ fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<Step> {
         cost: Cost::PEEK,
         names: Vec::new(),
     };
-    (!question.spots.is_empty()).then(|| Step {
+    (!question.spots.is_empty()).then(|| OwnerStep {
         to: Some(to),
         question,
         is_retry: false,
@@ -358,17 +358,19 @@ fn fill<T>(all: &mut [Vec<T>], places: &[usize], each: Vec<Vec<T>>) {
 }
 
 /// Adds what one node said to what others said before.
-fn join(whole: Said, said: Said, places: &[usize]) -> Said {
+fn join(whole: RemoteAnswer, said: RemoteAnswer, places: &[usize]) -> RemoteAnswer {
     match (whole, said) {
-        (Said::Answer(whole), Said::Answer(said)) => Said::Answer(join_answers(whole, said)),
-        (Said::Done(whole), Said::Done(said)) => Said::Done(whole && said),
-        (Said::Statuses(mut all), Said::Statuses(each)) => {
-            fill::<Status>(&mut all, places, each);
-            Said::Statuses(all)
+        (RemoteAnswer::Answer(whole), RemoteAnswer::Answer(said)) => {
+            RemoteAnswer::Answer(join_answers(whole, said))
         }
-        (Said::Forecasts(mut all), Said::Forecasts(each)) => {
+        (RemoteAnswer::Done(whole), RemoteAnswer::Done(said)) => RemoteAnswer::Done(whole && said),
+        (RemoteAnswer::Statuses(mut all), RemoteAnswer::Statuses(each)) => {
+            fill::<KeyStatus>(&mut all, places, each);
+            RemoteAnswer::Statuses(all)
+        }
+        (RemoteAnswer::Forecasts(mut all), RemoteAnswer::Forecasts(each)) => {
             fill::<Forecast>(&mut all, places, each);
-            Said::Forecasts(all)
+            RemoteAnswer::Forecasts(all)
         }
         // Nodes answer what they are asked; the decoder sees to that.
         (whole, _) => whole,

@@ -8,14 +8,17 @@ use smallvec::SmallVec;
 use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key};
 use tollgate_wire::resp::{
-    Check, CheckReply, Command, Entries, PeekReply, Settle, Violated, Writer,
+    CheckCommand, CheckKey, CheckReply, Command, PeekReply, Settle, Violated, Writer,
 };
 
 use super::lease::write_lent;
 use super::refusal::Refusal;
-use super::session::Room;
+use super::session::CommandContext;
 use crate::access::Operation;
-use crate::engine::{self, Act, Ask, EngineError, Op, Outcome, Said, Scope, Step, Ticket, Turn};
+use crate::engine::{
+    self, Act, EngineError, EngineRequest, Op, OpOutcome, RemoteAnswer, Scope, StartedOp, Ticket,
+    Turn,
+};
 use crate::lend::Mailbox;
 use crate::value::millis;
 
@@ -35,7 +38,7 @@ pub(super) const fn operation(command: &Command<'_>) -> Operation {
 
 /// Carries out a command that asks the engine, and writes the reply; one that waits is given back instead.
 pub(super) fn answer(
-    room: Room<'_, '_>,
+    room: CommandContext<'_, '_>,
     command: &Command<'_>,
     mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
@@ -49,7 +52,7 @@ pub(super) fn answer(
 
 #[inline]
 fn start(
-    room: Room<'_, '_>,
+    room: CommandContext<'_, '_>,
     command: &Command<'_>,
     mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
@@ -70,12 +73,12 @@ fn start(
         }
     };
     match room.turn.start(&op) {
-        Step::Done(outcome) => reply(room, &op, outcome, mailbox, writer).map(|()| None),
-        Step::Later(ticket) => Ok(Some(ticket)),
+        StartedOp::Done(outcome) => reply(room, &op, outcome, mailbox, writer).map(|()| None),
+        StartedOp::Later(ticket) => Ok(Some(ticket)),
     }
 }
 
-const fn about_key<'c, 'b>(command: &'c Command<'b>) -> Option<(Act, &'c Check<'b>)> {
+const fn about_key<'c, 'b>(command: &'c Command<'b>) -> Option<(Act, &'c CheckCommand<'b>)> {
     Some(match command {
         Command::Check(asked) => (Act::Check, asked),
         Command::Charge(asked) => (Act::Charge, asked),
@@ -98,28 +101,28 @@ fn settle<'b>(asked: &Settle<'b>) -> Result<Op<'b>, Refusal> {
 /// Writes what came of an operation.
 #[inline]
 pub(super) fn reply(
-    room: Room<'_, '_>,
+    room: CommandContext<'_, '_>,
     op: &Op<'_>,
-    outcome: Result<Outcome, EngineError>,
+    outcome: Result<OpOutcome, EngineError>,
     mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
 ) -> Result<(), Refusal> {
     match (op, outcome?) {
-        (_, Outcome::Answer(answer)) => write_answer(room.turn, &answer, writer),
-        (_, Outcome::Done(is_done)) => writer.integer(i64::from(is_done)),
-        (Op::Key(_, ask), Outcome::Read(said)) => write_policies(room.turn, ask, said, writer)?,
-        (Op::Lend(_, inquiry), Outcome::Lent(lent, is_here)) => {
+        (_, OpOutcome::Answer(answer)) => write_answer(room.turn, &answer, writer),
+        (_, OpOutcome::Done(is_done)) => writer.integer(i64::from(is_done)),
+        (Op::Key(_, ask), OpOutcome::Read(said)) => write_policies(room.turn, ask, said, writer)?,
+        (Op::Lend(_, inquiry), OpOutcome::Lent(lent, is_here)) => {
             write_lent(room, inquiry, &(lent, is_here), mailbox, writer);
         }
-        (_, Outcome::Read(_) | Outcome::Lent(..)) => Err(EngineError::Unreachable)?,
+        (_, OpOutcome::Read(_) | OpOutcome::Lent(..)) => Err(EngineError::Unreachable)?,
     }
     Ok(())
 }
 
 fn write_policies(
     turn: &Turn<'_>,
-    ask: &Ask<'_>,
-    said: Option<Said>,
+    ask: &EngineRequest<'_>,
+    said: Option<RemoteAnswer>,
     writer: &mut Writer<'_>,
 ) -> Result<(), Refusal> {
     let explanation = turn.explain(ask, said)?;
@@ -144,9 +147,12 @@ fn write_policies(
 }
 
 /// What a command asks, by the entries of its key.
-fn ask_of<'a>(asked: &Check<'a>, entries: &'a [(&'a str, &'a str)]) -> Result<Ask<'a>, Refusal> {
+fn ask_of<'a>(
+    asked: &CheckCommand<'a>,
+    entries: &'a [(&'a str, &'a str)],
+) -> Result<EngineRequest<'a>, Refusal> {
     let scope = asked.contract.map(text).transpose()?;
-    Ok(Ask {
+    Ok(EngineRequest {
         key: key_of(asked.key, entries),
         // A cost beyond the largest is beyond every limit too.
         cost: Cost::new(asked.cost).unwrap_or(Cost::MAX),
@@ -156,10 +162,10 @@ fn ask_of<'a>(asked: &Check<'a>, entries: &'a [(&'a str, &'a str)]) -> Result<As
 }
 
 /// The key of a command, by its entries.
-const fn key_of<'a>(key: Entries<'a>, entries: &'a [(&'a str, &'a str)]) -> Key<'a> {
+const fn key_of<'a>(key: CheckKey<'a>, entries: &'a [(&'a str, &'a str)]) -> Key<'a> {
     match key {
-        Entries::Bare(value) => Key::Text(value),
-        Entries::Pairs(_) => Key::Entries(entries),
+        CheckKey::Bare(value) => Key::Text(value),
+        CheckKey::Pairs(_) => Key::Entries(entries),
     }
 }
 
@@ -196,7 +202,7 @@ fn write_answer(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
 
 /// Names and values of a key as text; none where it is bare.
 fn entries(
-    key: Entries<'_>,
+    key: CheckKey<'_>,
     key_bytes_max: usize,
 ) -> Result<SmallVec<[(&str, &str); ENTRIES_INLINE]>, Refusal> {
     let mut bytes = 0_usize;
@@ -206,7 +212,7 @@ fn entries(
         if bytes > key_bytes_max {
             return Err(Refusal::KeyTooLong(key_bytes_max));
         }
-        if let Entries::Pairs(_) = key {
+        if let CheckKey::Pairs(_) = key {
             entries.push((text(name)?, text(value)?));
         }
     }

@@ -12,21 +12,21 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadBuf};
-use tollgate_wire::resp::{Command, Limits, Parser, Step, Version, Writer};
+use tollgate_wire::resp::{Command, CommandLimits, ParseStep, Parser, Version, Writer};
 
-use super::gaps::{Later, fill_later};
+use super::gaps::{DelayedReplies, fill_later};
 use super::lease;
-use super::patience::{Over, Patience};
-use super::queue::Queue;
+use super::patience::{ConnectionTimeouts, Over};
+use super::queue::ThrottleQueue;
 use super::scratch::Scratch;
-use super::session::{Next, Room, Session};
+use super::session::{AfterCommand, CommandContext, Session};
 use crate::access::Operation;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stream};
-use crate::unsent::Held;
+use crate::unsent::HeldBytes;
 
 /// One connection.
-pub(super) struct Connection<S> {
+pub(super) struct RespConnection<S> {
     stream: S,
     shared: Arc<Shared>,
     session: Session,
@@ -36,8 +36,8 @@ pub(super) struct Connection<S> {
     /// Replies that the client has yet to take.
     output: Output,
     /// Replies that others have a part in.
-    later: Option<Later>,
-    patience: Patience,
+    later: Option<DelayedReplies>,
+    patience: ConnectionTimeouts,
     /// Whether whole commands may be among the input.
     is_held: bool,
     /// Whether nothing is to be read any more.
@@ -56,7 +56,7 @@ pub(super) enum End {
     Slow,
     /// The client does not take its replies, nor do so many others theirs.
     Greedy,
-    /// Everything is said; [`Connection::close`] lets the client hear it.
+    /// Everything is said; [`RespConnection::close`] lets the client hear it.
     Said,
 }
 
@@ -79,14 +79,14 @@ struct Output {
     /// Whether the stream itself may hold some back.
     is_unflushed: bool,
     /// Counts them, and the commands behind them.
-    held: Option<Held>,
+    held: Option<HeldBytes>,
 }
 
-impl<S: Stream> Connection<S> {
+impl<S: Stream> RespConnection<S> {
     pub(super) fn new(stream: S, peer: Peer, shared: Arc<Shared>) -> Self {
         let limits = shared.settings.limits;
         let session = Session::new(peer, &shared);
-        let mut patience = Patience::new(limits.idle, limits.slow);
+        let mut patience = ConnectionTimeouts::new(limits.idle, limits.slow);
         if session.is_authenticated() {
             patience.rest();
         }
@@ -269,8 +269,8 @@ impl<S: Stream> Connection<S> {
     fn answer(&mut self, bytes: &[u8], replies: &mut Vec<u8>) -> (usize, Stopped) {
         let engine = &self.shared.engine;
         let turn = engine.turn().by(Door::Resp);
-        let room = Room::of(&self.shared, &turn);
-        let mut queue = Queue::default();
+        let room = CommandContext::of(&self.shared, &turn);
+        let mut queue = ThrottleQueue::default();
         let key_bytes_max = self.shared.settings.limits.key_bytes_max;
         let (mut at, mut count) = (0, 0);
         let stopped = loop {
@@ -278,12 +278,12 @@ impl<S: Stream> Connection<S> {
                 break Stopped::Full;
             }
             let (command, length) = match self.parser.parse(bytes.get(at..).unwrap_or_default()) {
-                Ok(Step::NeedMore) => break Stopped::Drained,
-                Ok(Step::Skip { consumed }) => {
+                Ok(ParseStep::NeedMore) => break Stopped::Drained,
+                Ok(ParseStep::Skip { consumed }) => {
                     at += consumed;
                     continue;
                 }
-                Ok(Step::Command { request, consumed }) => {
+                Ok(ParseStep::Command { request, consumed }) => {
                     at += consumed;
                     count += 1;
                     (Command::decode(request), consumed)
@@ -308,21 +308,21 @@ impl<S: Stream> Connection<S> {
             }
             queue.answer(&turn, self.session.version(), replies);
             let said = bytes.get(at - length..at).unwrap_or_default();
-            let room = Room { said, ..room };
+            let room = CommandContext { said, ..room };
             let session = &mut self.session;
             let mut next = session.answer(room, command, replies);
-            if next == Next::Execute {
+            if next == AfterCommand::Execute {
                 next = execute(session, room, replies);
             }
             match next {
-                Next::Go | Next::Execute => {}
-                Next::Changed => {
+                AfterCommand::Go | AfterCommand::Execute => {}
+                AfterCommand::Changed => {
                     self.parser.set_limits(limits_of(&self.session));
                     if !self.session.is_authenticated() && !self.patience.is_short() {
                         self.patience.begin();
                     }
                 }
-                Next::Close => break Stopped::Last,
+                AfterCommand::Close => break Stopped::Last,
             }
         };
         queue.answer(&turn, self.session.version(), replies);
@@ -361,7 +361,7 @@ impl<S: Stream> Connection<S> {
     }
 }
 
-impl<S> Drop for Connection<S> {
+impl<S> Drop for RespConnection<S> {
     fn drop(&mut self) {
         if let Some(mailbox) = self.session.mailbox() {
             self.shared.lend.gone(mailbox);
@@ -423,31 +423,39 @@ fn poll_all(
 }
 
 /// Carries out what was queued: one list of all replies.
-fn execute(session: &mut Session, room: Room<'_, '_>, replies: &mut Vec<u8>) -> Next {
-    let mut last = Next::Go;
+fn execute(
+    session: &mut Session,
+    room: CommandContext<'_, '_>,
+    replies: &mut Vec<u8>,
+) -> AfterCommand {
+    let mut last = AfterCommand::Go;
     let Some(queued) = session.take_queued() else {
         return last;
     };
     Writer::new(replies, session.version()).array(queued.count);
-    let mut parser = Parser::new(Limits::STANDARD);
+    let mut parser = Parser::new(CommandLimits::STANDARD);
     let mut rest = &*queued.commands;
-    while let Ok(Step::Command { request, consumed }) = parser.parse(rest) {
+    while let Ok(ParseStep::Command { request, consumed }) = parser.parse(rest) {
         let (said, behind) = rest.split_at(consumed);
         rest = behind;
-        let next = session.answer(Room { said, ..room }, Command::decode(request), replies);
+        let next = session.answer(
+            CommandContext { said, ..room },
+            Command::decode(request),
+            replies,
+        );
         // Each has its reply, also where the connection ends.
-        if next == Next::Close {
+        if next == AfterCommand::Close {
             last = next;
         }
     }
     last
 }
 
-fn limits_of(session: &Session) -> Limits {
+fn limits_of(session: &Session) -> CommandLimits {
     if session.is_authenticated() {
-        Limits::STANDARD
+        CommandLimits::STANDARD
     } else {
-        Limits::BEFORE_AUTH
+        CommandLimits::BEFORE_AUTH
     }
 }
 

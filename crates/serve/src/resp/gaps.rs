@@ -8,13 +8,13 @@ use std::sync::Arc;
 use tollgate_wire::resp::{Version, Writer};
 
 use super::act;
-use super::session::Room;
-use crate::engine::{Ticket, Turn, Waiting};
+use super::session::CommandContext;
+use crate::engine::{Ticket, Turn, WaitingOps};
 use crate::lend::Mailbox;
 use crate::shared::Shared;
 
 /// Replies that are not there yet.
-pub(super) type Later = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
+pub(super) type DelayedReplies = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
 /// A command that is yet to be answered.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ pub(super) fn fill_later(
     shared: &Arc<Shared>,
     mailbox: Option<&Arc<Mailbox>>,
     replies: &mut Vec<u8>,
-) -> Option<Later> {
+) -> Option<DelayedReplies> {
     if gaps.is_empty() {
         return None;
     }
-    let mut waiting = Waiting::of(turn);
+    let mut waiting = WaitingOps::of(turn);
     let (shared, mailbox) = (Arc::clone(shared), mailbox.map(Arc::clone));
     // The thread's buffer stays with the thread.
     let replies: Box<[u8]> = replies.drain(..).as_slice().into();
@@ -44,7 +44,7 @@ pub(super) fn fill_later(
         let tickets = gaps.iter_mut().map(|gap| &mut *gap.ticket);
         waiting.wait(&shared.engine, tickets.collect()).await;
         let turn = waiting.turn(&shared.engine);
-        let room = Room::of(&shared, &turn);
+        let room = CommandContext::of(&shared, &turn);
         let mut out = Vec::with_capacity(replies.len() + gaps.len() * REPLY_BYTES);
         let mut written = 0;
         for Gap {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use tollgate_node::{Lent, Nudge};
+use tollgate_node::{LendAnswer, Nudge};
 use tollgate_wire::resp::{Version, Writer};
 
-use super::session::Room;
+use super::session::CommandContext;
 use crate::lend::Mailbox;
 
 /// Writes what a client is lent that said this, and passes on what others are to know of it.
 pub(super) fn write_lent(
-    room: Room<'_, '_>,
+    room: CommandContext<'_, '_>,
     inquiry: &[u8],
-    outcome: &(Lent, bool),
+    outcome: &(LendAnswer, bool),
     mailbox: Option<&Arc<Mailbox>>,
     writer: &mut Writer<'_>,
 ) {

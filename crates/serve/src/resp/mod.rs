@@ -20,14 +20,14 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 
-use connection::{Connection, End};
+use connection::{End, RespConnection};
 
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 
 /// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
 pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, mut stop: Stop) {
-    let mut connection = Connection::new(stream, peer, shared);
+    let mut connection = RespConnection::new(stream, peer, shared);
     let end = {
         let mut stop = pin!(stop.given());
         poll_fn(|cx| connection.poll(cx, stop.as_mut())).await

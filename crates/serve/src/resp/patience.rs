@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a connection is waited for.
-pub(super) struct Patience {
+pub(super) struct ConnectionTimeouts {
     sleep: Pin<Box<Sleep>>,
     idle: Duration,
     slow: Duration,
@@ -28,7 +28,7 @@ pub(super) enum Over {
     Slow,
 }
 
-impl Patience {
+impl ConnectionTimeouts {
     /// Waits for something that has only begun.
     pub(super) fn new(idle: Duration, slow: Duration) -> Self {
         Self {
@@ -81,7 +81,7 @@ mod tests {
     const IDLE: Duration = Duration::from_mins(5);
     const SLOW: Duration = Duration::from_secs(10);
 
-    async fn over(patience: &mut Patience) -> (Over, Duration) {
+    async fn over(patience: &mut ConnectionTimeouts) -> (Over, Duration) {
         let start = Instant::now();
         let over = poll_fn(|cx| patience.poll(cx)).await;
         (over, start.elapsed())
@@ -89,7 +89,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_is_half_done_ends_soon() {
-        let mut patience = Patience::new(IDLE, SLOW);
+        let mut patience = ConnectionTimeouts::new(IDLE, SLOW);
         let (why, when) = over(&mut patience).await;
         assert_eq!(why, Over::Slow);
         assert!(when >= SLOW && when < SLOW * 2, "{when:?}");
@@ -97,7 +97,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_idle_connection_stays_its_time() {
-        let mut patience = Patience::new(IDLE, SLOW);
+        let mut patience = ConnectionTimeouts::new(IDLE, SLOW);
         patience.rest();
         let (why, when) = over(&mut patience).await;
         assert_eq!(why, Over::Idle);
@@ -106,7 +106,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_does_something_begins_anew() {
-        let mut patience = Patience::new(IDLE, SLOW);
+        let mut patience = ConnectionTimeouts::new(IDLE, SLOW);
         patience.rest();
         for _ in 0..10 {
             let nobody = tokio::time::timeout(IDLE / 2, over(&mut patience)).await;

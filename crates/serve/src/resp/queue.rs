@@ -10,11 +10,11 @@ use crate::throttle::{BATCH_MAX, throttle_many};
 
 /// Throttle commands that are yet to be decided.
 #[derive(Default)]
-pub(super) struct Queue<'b> {
+pub(super) struct ThrottleQueue<'b> {
     asks: SmallVec<[Throttle<'b>; BATCH_MAX]>,
 }
 
-impl<'b> Queue<'b> {
+impl<'b> ThrottleQueue<'b> {
     /// Takes a command whose key lies in `bytes`; says whether it did.
     ///
     /// The parser needs its own memory for the next command, so that a command stays only where its key is in what was

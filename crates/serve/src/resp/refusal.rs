@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::engine::EngineError;
-use crate::settings::Scope;
+use crate::settings::TokenScope;
 
 /// Why a command is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Refusal {
     /// The token of the client ended, or is set no more; the connection is closed.
     Ended,
     /// The token of the client is not for that.
-    NotInScope(Scope),
+    NotInScope(TokenScope),
     /// A password was sent to a server that asks for none.
     NoPasswordSet,
     /// A key is longer than this many bytes.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tollgate_wire::resp::{
-    Client, Command, CommandError, Credentials, Hello, HelloReply, Throttle, Transaction, Version,
-    Writer,
+    ClientCommand, Command, CommandError, Credentials, HelloCommand, HelloReply, Throttle,
+    Transaction, Version, Writer,
 };
 
 use super::gaps::Gap;
@@ -39,7 +39,7 @@ pub(super) struct Session {
 /// What happens after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Next {
+pub(super) enum AfterCommand {
     /// The next one.
     Go,
     /// The next one; what the client may do has changed.
@@ -52,14 +52,14 @@ pub(super) enum Next {
 
 /// What a command is carried out with.
 #[derive(Clone, Copy)]
-pub(super) struct Room<'r, 'e> {
+pub(super) struct CommandContext<'r, 'e> {
     pub(super) shared: &'r Shared,
     pub(super) turn: &'r Turn<'e>,
     /// The bytes of the command.
     pub(super) said: &'r [u8],
 }
 
-impl<'r, 'e> Room<'r, 'e> {
+impl<'r, 'e> CommandContext<'r, 'e> {
     pub(super) const fn of(shared: &'r Shared, turn: &'r Turn<'e>) -> Self {
         Self {
             shared,
@@ -123,10 +123,10 @@ impl Session {
     /// Carries out one command and appends the reply to `out`, or remembers its place.
     pub(super) fn answer(
         &mut self,
-        room: Room<'_, '_>,
+        room: CommandContext<'_, '_>,
         command: Result<Command<'_>, CommandError<'_>>,
         out: &mut Vec<u8>,
-    ) -> Next {
+    ) -> AfterCommand {
         let mut writer = Writer::new(out, self.version);
         let is_greeting = matches!(
             command,
@@ -137,9 +137,9 @@ impl Session {
             self.spoil();
             writer.error(&refusal);
             let (event, next) = match refusal {
-                Refusal::NotInScope(_) => (Event::Forbidden(Door::Resp), Next::Go),
-                Refusal::Ended => (Event::Unauthorized(Door::Resp), Next::Close),
-                _ => (Event::Unauthorized(Door::Resp), Next::Go),
+                Refusal::NotInScope(_) => (Event::Forbidden(Door::Resp), AfterCommand::Go),
+                Refusal::Ended => (Event::Unauthorized(Door::Resp), AfterCommand::Close),
+                _ => (Event::Unauthorized(Door::Resp), AfterCommand::Go),
             };
             room.shared.engine.meter().count(event);
             return next;
@@ -150,7 +150,7 @@ impl Session {
             Err(error) => {
                 self.spoil();
                 writer.error(&error);
-                return Next::Go;
+                return AfterCommand::Go;
             }
         };
         if let Some(queued) = &mut self.queued
@@ -165,7 +165,7 @@ impl Session {
                     writer.error(&refusal);
                 }
             }
-            return Next::Go;
+            return AfterCommand::Go;
         }
         self.carry_out(room, command, out)
     }
@@ -176,7 +176,12 @@ impl Session {
         }
     }
 
-    fn carry_out(&mut self, room: Room<'_, '_>, command: Command<'_>, out: &mut Vec<u8>) -> Next {
+    fn carry_out(
+        &mut self,
+        room: CommandContext<'_, '_>,
+        command: Command<'_>,
+        out: &mut Vec<u8>,
+    ) -> AfterCommand {
         let mut writer = Writer::new(out, self.version);
         match command {
             Command::Throttle(asked) => answer_throttle(room, &asked, &mut writer),
@@ -215,20 +220,25 @@ impl Session {
                     ..Self::new(self.peer, room.shared)
                 };
                 writer.simple("RESET");
-                return Next::Changed;
+                return AfterCommand::Changed;
             }
             Command::Transaction(command) => {
                 return self.transact(room.shared, command, &mut writer);
             }
             Command::Quit => {
                 writer.simple("OK");
-                return Next::Close;
+                return AfterCommand::Close;
             }
         }
-        Next::Go
+        AfterCommand::Go
     }
 
-    fn transact(&mut self, shared: &Shared, command: Transaction, writer: &mut Writer<'_>) -> Next {
+    fn transact(
+        &mut self,
+        shared: &Shared,
+        command: Transaction,
+        writer: &mut Writer<'_>,
+    ) -> AfterCommand {
         let is_spoilt = self.queued.as_ref().map(Queued::is_spoilt);
         let done = match (command, is_spoilt) {
             (Transaction::Multi, None) => {
@@ -236,7 +246,7 @@ impl Session {
                 Ok(())
             }
             (Transaction::Multi, Some(_)) => Err(Refusal::NestedMulti),
-            (Transaction::Exec, Some(false)) => return Next::Execute,
+            (Transaction::Exec, Some(false)) => return AfterCommand::Execute,
             (Transaction::Exec, None) => Err(Refusal::WithoutMulti("EXEC")),
             (Transaction::Discard, None) => Err(Refusal::WithoutMulti("DISCARD")),
             (Transaction::Exec, Some(true)) => {
@@ -255,31 +265,36 @@ impl Session {
             Ok(()) => writer.simple("OK"),
             Err(refusal) => writer.error(&refusal),
         }
-        Next::Go
+        AfterCommand::Go
     }
 
-    fn client(&mut self, client: Client<'_>, writer: &mut Writer<'_>) {
+    fn client(&mut self, client: ClientCommand<'_>, writer: &mut Writer<'_>) {
         match client {
-            Client::SetName(name) => match checked_name(name) {
+            ClientCommand::SetName(name) => match checked_name(name) {
                 Ok(name) => {
                     self.name = name.into();
                     writer.simple("OK");
                 }
                 Err(refusal) => writer.error(&refusal),
             },
-            Client::GetName if self.name.is_empty() => writer.null(),
-            Client::GetName => writer.bulk(&self.name),
-            Client::Id => {
+            ClientCommand::GetName if self.name.is_empty() => writer.null(),
+            ClientCommand::GetName => writer.bulk(&self.name),
+            ClientCommand::Id => {
                 writer.integer(i64::try_from(self.peer.connection).unwrap_or(i64::MAX));
             }
-            Client::SetInfo { .. } | Client::Hint => writer.simple("OK"),
+            ClientCommand::SetInfo { .. } | ClientCommand::Hint => writer.simple("OK"),
         }
     }
 
-    fn hello(&mut self, shared: &Shared, hello: &Hello<'_>, out: &mut Vec<u8>) -> Next {
+    fn hello(
+        &mut self,
+        shared: &Shared,
+        hello: &HelloCommand<'_>,
+        out: &mut Vec<u8>,
+    ) -> AfterCommand {
         let refuse = |refusal: &Refusal, out: &mut Vec<u8>| {
             Writer::new(out, self.version).error(refusal);
-            Next::Go
+            AfterCommand::Go
         };
         let name = match hello.name.map(checked_name).transpose() {
             Ok(name) => name,
@@ -308,7 +323,7 @@ impl Session {
             connection: self.peer.connection,
         };
         reply.write(&mut Writer::new(out, self.version));
-        Next::Changed
+        AfterCommand::Changed
     }
 
     fn auth(
@@ -316,16 +331,16 @@ impl Session {
         shared: &Shared,
         credentials: Credentials<'_>,
         writer: &mut Writer<'_>,
-    ) -> Next {
+    ) -> AfterCommand {
         if !shared.callers.are_asked() && credentials.user.is_none() {
             writer.error(&Refusal::NoPasswordSet);
-            return Next::Go;
+            return AfterCommand::Go;
         }
         if let Err(denied) = self.admit(shared, credentials) {
             return self.refuse(shared, denied, writer);
         }
         writer.simple("OK");
-        Next::Changed
+        AfterCommand::Changed
     }
 
     /// Whoever knows a token is let in, whatever the user is called.
@@ -336,19 +351,19 @@ impl Session {
     }
 
     /// Refuses a wrong password, and after many of them the connection.
-    fn refuse(&mut self, shared: &Shared, denied: Denied, writer: &mut Writer<'_>) -> Next {
+    fn refuse(&mut self, shared: &Shared, denied: Denied, writer: &mut Writer<'_>) -> AfterCommand {
         shared.engine.meter().count(Event::Unauthorized(Door::Resp));
         self.failures += 1;
         if self.failures < FAILURES_MAX && !matches!(denied, Denied::Guessing(_)) {
             writer.error(&Refusal::WrongPassword);
-            return Next::Go;
+            return AfterCommand::Go;
         }
         writer.error(&Refusal::TooManyFailures);
-        Next::Close
+        AfterCommand::Close
     }
 }
 
-fn answer_throttle(room: Room<'_, '_>, asked: &Throttle<'_>, writer: &mut Writer<'_>) {
+fn answer_throttle(room: CommandContext<'_, '_>, asked: &Throttle<'_>, writer: &mut Writer<'_>) {
     let key_bytes_max = room.shared.settings.limits.key_bytes_max;
     if asked.key.len() > key_bytes_max {
         return writer.error(&Refusal::KeyTooLong(key_bytes_max));

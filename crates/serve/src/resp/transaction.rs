@@ -9,7 +9,7 @@ use tollgate_wire::resp::{Command, Transaction};
 
 use super::refusal::Refusal;
 use crate::shared::Shared;
-use crate::unsent::Held;
+use crate::unsent::HeldBytes;
 
 /// Commands since `MULTI`.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Queued {
     pub(super) commands: Vec<u8>,
     pub(super) count: usize,
     /// Counts the bytes; `None` once a command was refused, and nothing is kept any more.
-    held: Option<Held>,
+    held: Option<HeldBytes>,
 }
 
 impl Queued {

@@ -3,7 +3,7 @@
 //! They are those of one descriptor: one that refused or, as long as none did, the one with the least left.
 
 use tollgate_contract::Dialect;
-use tollgate_http::Report;
+use tollgate_http::LimitReport;
 use tollgate_wire::envoy::HeaderValue;
 use tollgate_wire::problem;
 use tollgate_wire::rls::{Code, RateLimitResponse};
@@ -31,7 +31,7 @@ pub(super) fn put(
         return;
     };
     let report = match &judged.own {
-        Some(policy) => Report::described(OWN, policy, answer, turn.now()),
+        Some(policy) => LimitReport::described(OWN, policy, answer, turn.now()),
         None => turn.report(answer),
     };
     let headers = &mut response.response_headers_to_add;

@@ -11,8 +11,8 @@ use tollgate_wire::rls::{
     Unit,
 };
 
-use super::{Manner, RlsError, status};
-use crate::engine::{Act, Ask, Op, Outcome, Scope, Step, Steps, Turn};
+use super::{JudgeOptions, RlsError, status};
+use crate::engine::{Act, EngineRequest, Op, OpOutcome, Scope, StartedOp, Steps, Turn};
 use crate::meter::Hits;
 use crate::value::{shorten, text};
 
@@ -27,7 +27,7 @@ pub(super) type Pairs<'a> = &'a [(&'a str, &'a str)];
 
 /// Whether what is judged is also counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
+pub enum Counting {
     /// What is admitted, as always.
     Judged,
     /// Nothing: Kuadrant's `CheckRateLimit`.
@@ -37,23 +37,23 @@ pub enum Count {
 }
 
 /// A whole request, while it is judged.
-pub(super) struct Request<'a> {
+pub(super) struct RlsRequest<'a> {
     pub(super) turn: &'a Turn<'a>,
     pub(super) asked: &'a RateLimitRequest,
     pub(super) entries: &'a [Pairs<'a>],
     /// The imported rule of each descriptor; empty where nothing was imported.
     pub(super) rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
-    pub(super) manner: Manner,
-    count: Count,
+    pub(super) manner: JudgeOptions,
+    count: Counting,
 }
 
 /// Lends `run` a request as it is judged.
 pub(super) fn lend<T>(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
-    count: Count,
-    manner: Manner,
-    run: impl FnOnce(&Request<'_>) -> T,
+    count: Counting,
+    manner: JudgeOptions,
+    run: impl FnOnce(&RlsRequest<'_>) -> T,
 ) -> T {
     let texts = request.descriptors.iter();
     let texts: SmallVec<[_; 2]> = texts
@@ -61,7 +61,7 @@ pub(super) fn lend<T>(
         .collect();
     let entries: SmallVec<[_; 2]> = texts.iter().map(self::entries).collect();
     let entries: SmallVec<[_; 2]> = entries.iter().map(|entries| &**entries).collect();
-    run(&Request {
+    run(&RlsRequest {
         turn,
         asked: request,
         entries: &entries,
@@ -125,7 +125,7 @@ impl Judged {
 }
 
 /// Starts what contracts are asked about descriptors, in order.
-pub(super) fn start(request: &Request<'_>) -> Result<Vec<Step>, RlsError> {
+pub(super) fn start(request: &RlsRequest<'_>) -> Result<Vec<StartedOp>, RlsError> {
     let mut steps = Vec::new();
     for (at, (descriptor, &entries)) in request.descriptors() {
         let is_other = |rule: EnvoyRule<'_>| rule.is_unlimited() || request.is_replaced(rule);
@@ -137,7 +137,7 @@ pub(super) fn start(request: &Request<'_>) -> Result<Vec<Step>, RlsError> {
     Ok(steps)
 }
 
-impl<'a> Request<'a> {
+impl<'a> RlsRequest<'a> {
     /// Judges each descriptor, in order, by what was started or else by what is asked now.
     pub(super) fn judge(
         &self,
@@ -191,7 +191,7 @@ impl<'a> Request<'a> {
     ) -> Result<Judged, RlsError> {
         let cost = self.cost(descriptor)?;
         let passes = self.passes(descriptor, cost, &answer);
-        if self.count == Count::Judged
+        if self.count == Counting::Judged
             && !descriptor.is_negative_hits
             && let Some(contract) = rule.and_then(|rule| rule.contract())
         {
@@ -209,10 +209,10 @@ impl<'a> Request<'a> {
     /// What is to be charged or given back before contracts are asked.
     fn write(&self, descriptor: &RateLimitDescriptor) -> Option<Act> {
         match self.count {
-            Count::Not => None,
+            Counting::Not => None,
             _ if descriptor.is_negative_hits => Some(Act::Refund),
-            Count::Unjudged => Some(Act::Charge),
-            Count::Judged => None,
+            Counting::Unjudged => Some(Act::Charge),
+            Counting::Judged => None,
         }
     }
 
@@ -227,14 +227,14 @@ impl<'a> Request<'a> {
         entries: Pairs<'e>,
     ) -> Result<impl Iterator<Item = Op<'e>>, RlsError> {
         let ask = self.ask(descriptor, entries)?;
-        let peeks = self.count != Count::Judged || descriptor.is_negative_hits;
+        let peeks = self.count != Counting::Judged || descriptor.is_negative_hits;
         let (act, cost) = match descriptor.hits_addend {
             _ if peeks => (Act::Check, Cost::PEEK),
             Some(_) => (Act::CheckAndTake, ask.cost),
             None => (Act::Check, ask.cost),
         };
         let write = self.write(descriptor).map(|act| Op::Key(act, ask));
-        let check = Op::Key(act, Ask { cost, ..ask });
+        let check = Op::Key(act, EngineRequest { cost, ..ask });
         Ok(write.into_iter().chain([check]))
     }
 
@@ -243,13 +243,13 @@ impl<'a> Request<'a> {
     fn answer(
         &self,
         descriptor: &RateLimitDescriptor,
-        mut steps: impl Iterator<Item = Step>,
+        mut steps: impl Iterator<Item = StartedOp>,
     ) -> Result<Answer, RlsError> {
         let mut next = || steps.next().unwrap_or_default().outcome();
         if self.write(descriptor).is_some() && !next().map_err(RlsError::Engine)?.is_done() {
             return Err(RlsError::Full);
         }
-        let answer = next().and_then(Outcome::answer);
+        let answer = next().and_then(OpOutcome::answer);
         answer.map_err(RlsError::Engine)
     }
 
@@ -257,10 +257,10 @@ impl<'a> Request<'a> {
     fn passes(&self, descriptor: &RateLimitDescriptor, cost: Cost, answer: &Answer) -> bool {
         match self.count {
             _ if descriptor.is_negative_hits => true,
-            Count::Unjudged => true,
-            Count::Judged => answer.is_allowed(),
+            Counting::Unjudged => true,
+            Counting::Judged => answer.is_allowed(),
             // A peek asks for one; more must be left for more.
-            Count::Not => {
+            Counting::Not => {
                 let is_enough = cost.tokens() <= answer.remaining.max(1);
                 answer.is_allowed() && (is_enough || answer.contract.is_none() || answer.shadowed)
             }
@@ -293,7 +293,7 @@ impl<'a> Request<'a> {
             ..DescriptorStatus::default()
         };
         // Without a way to give back here, what should be is left as it is.
-        if descriptor.is_negative_hits || self.count == Count::Not {
+        if descriptor.is_negative_hits || self.count == Counting::Not {
             ask.cost = Cost::PEEK;
         }
         let turn = self.turn;
@@ -315,10 +315,10 @@ impl<'a> Request<'a> {
         &'e self,
         descriptor: &RateLimitDescriptor,
         entries: Pairs<'e>,
-    ) -> Result<Ask<'e>, RlsError> {
-        Ok(Ask {
+    ) -> Result<EngineRequest<'e>, RlsError> {
+        Ok(EngineRequest {
             scope: Scope::Domain(&self.asked.domain),
-            ..Ask::new(Key::Entries(entries), self.cost(descriptor)?)
+            ..EngineRequest::new(Key::Entries(entries), self.cost(descriptor)?)
         })
     }
 

@@ -9,9 +9,9 @@ use tollgate_contract::envoy::{Data, Datum, EnvoyRule};
 use tollgate_wire::google::{Kind, ListValue, Struct, Value};
 use tollgate_wire::rls::{RateLimitDescriptor, Unit};
 
-use super::judge::{Judged, Pairs, Request};
+use super::judge::{Judged, Pairs, RlsRequest};
 
-impl Request<'_> {
+impl RlsRequest<'_> {
     /// The request, and the data of rules that let it pass; of data that two rules name, those of the first stay.
     pub(super) fn metadata(&self, judged: &[Judged]) -> Struct {
         let each = self.asked.descriptors.iter().zip(self.entries);

@@ -6,7 +6,7 @@
 
 use tollgate_contract::NamedPolicy;
 use tollgate_contract::envoy::EnvoyRule;
-use tollgate_limit::{Algorithm, Instant, Period, Span, Status};
+use tollgate_limit::{Algorithm, Instant, KeyStatus, Period, Span};
 use tollgate_node::{Answer, Receipt};
 use tollgate_wire::google::Duration;
 use tollgate_wire::rls::{Code, DescriptorStatus, RateLimit, Unit};
@@ -63,7 +63,7 @@ fn judge<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<(&'t NamedPolicy,
     }
     let refuser = turn.refuser(answer).map(|(_, policy)| policy);
     let is_refuser = |policy| refuser.is_some_and(|refuser| std::ptr::eq(refuser, policy));
-    let mut told: Option<((bool, bool, u64), &NamedPolicy, Status)> = None;
+    let mut told: Option<((bool, bool, u64), &NamedPolicy, KeyStatus)> = None;
     for booking in answer.receipt.bookings() {
         let policies = &contracts.get(booking.contract)?.policies;
         let Some(statuses) = node.standing(booking, turn.now()) else {

@@ -5,15 +5,15 @@ use std::thread;
 
 use super::{Open, Running};
 use crate::durable::StoreError;
-use crate::settings::Address;
-use crate::shared::Phase;
+use crate::settings::ListenAddress;
+use crate::shared::ServerPhase;
 
 impl Running {
     /// Has clients sent elsewhere, and serves on for as long as the settings say: `/readyz` and gRPC's health say no,
     /// HTTP/2 connections are told to go, those of HTTP/1 end with their next answer. Returns when the time is up.
     pub fn leave(&self) {
         self.shared.state.set_leaving();
-        let _ = self.stop.send(Phase::Leaving);
+        let _ = self.stop.send(ServerPhase::Leaving);
         let delay = self.shared.settings.limits.shutdown_delay;
         let delay_s = delay.as_secs_f64();
         tracing::info!(
@@ -30,12 +30,12 @@ impl Running {
 
     /// What [`Self::stop`] waits for, cut short.
     pub fn halt(&self) {
-        let _ = self.halt.send(Phase::Stopping);
+        let _ = self.halt.send(ServerPhase::Stopping);
     }
 
     fn end(&mut self) -> Result<(), StoreError> {
         self.shared.state.set_leaving();
-        let _ = self.stop.send(Phase::Stopping);
+        let _ = self.stop.send(ServerPhase::Stopping);
         if self.keeper.is_some() {
             let drain_s = self.shared.settings.limits.drain.as_secs_f64();
             tracing::info!(
@@ -49,7 +49,7 @@ impl Running {
         }
         if let Some(cluster) = self.cluster.take() {
             // Nothing is decided any more, so that all there is can be handed over.
-            let is_hurried = *self.halt.borrow() == Phase::Stopping;
+            let is_hurried = *self.halt.borrow() == ServerPhase::Stopping;
             if !is_hurried {
                 if let Some(mover) = &self.mover {
                     mover.leave(self.shared.settings.limits.drain);
@@ -82,8 +82,8 @@ impl Running {
 impl Open {
     fn path(self) -> Option<PathBuf> {
         match self.at {
-            Address::Tcp(_) => None,
-            Address::Unix { path, .. } => Some(path),
+            ListenAddress::Tcp(_) => None,
+            ListenAddress::Unix { path, .. } => Some(path),
         }
     }
 }

@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::reload::{Loader, Stamp, Watch};
+use super::reload::{FileStamp, FileWatch, Loader};
 use crate::durable::{Flusher, StoreError};
 use crate::shared::Shared;
-use crate::supply::Keep;
+use crate::supply::SupplyWriter;
 use clock::ClockWatch;
 
 /// The thread, until it is told to end.
@@ -27,12 +27,18 @@ impl Keeper {
         shared: Arc<Shared>,
         loader: Arc<Loader>,
         flusher: Option<Flusher>,
-        mut keep: Option<Keep>,
-        stamp: Option<Stamp>,
+        mut keep: Option<SupplyWriter>,
+        stamp: Option<FileStamp>,
     ) -> io::Result<Self> {
         let (end, ended) = channel();
         let keep = move || {
-            look_after(&shared, &loader, keep.as_mut(), Watch::new(stamp), &ended);
+            look_after(
+                &shared,
+                &loader,
+                keep.as_mut(),
+                FileWatch::new(stamp),
+                &ended,
+            );
             flusher.map_or(Ok(()), Flusher::stop)
         };
         let thread = thread::Builder::new().name("keeper".into()).spawn(keep)?;
@@ -50,12 +56,12 @@ impl Keeper {
 fn look_after(
     shared: &Shared,
     loader: &Loader,
-    mut keep: Option<&mut Keep>,
-    mut watch: Watch,
+    mut keep: Option<&mut SupplyWriter>,
+    mut watch: FileWatch,
     ended: &Receiver<()>,
 ) {
     // What was read before it was first looked at may be another by now: it is told once.
-    let (mut beside, mut tokens) = (Watch::new(None), Watch::new(None));
+    let (mut beside, mut tokens) = (FileWatch::new(None), FileWatch::new(None));
     let mut clock = ClockWatch::default();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
         clock.look(shared);
@@ -67,16 +73,16 @@ fn look_after(
             shared.engine.node().handle_timeout(shared.engine.now());
         }
         let file = shared.settings.contracts.file();
-        if file.is_some_and(|file| watch.is_due(Stamp::of(file))) {
+        if file.is_some_and(|file| watch.is_due(FileStamp::of(file))) {
             loader.look_at_file();
         }
         let file = shared.callers.file();
-        if file.is_some_and(|file| tokens.is_due(Stamp::of(&file))) {
+        if file.is_some_and(|file| tokens.is_due(FileStamp::of(&file))) {
             loader.reload_tokens();
         }
         let annex = shared.annex.get();
         let file = annex.and_then(|annex| annex.watched());
-        if file.is_some_and(|file| beside.is_due(Stamp::of(file))) {
+        if file.is_some_and(|file| beside.is_due(FileStamp::of(file))) {
             loader.reload_annex();
         }
     }

@@ -10,15 +10,18 @@ use crate::source::SourceError;
 use crate::supply;
 
 /// Contracts, and the policies that are too small to be divided.
-pub type Loaded = (Contracts, Vec<ByOwnerView>);
+pub type LoadedContracts = (Contracts, Vec<ByOwnerView>);
 
 /// The contracts that settings name, as a server with these settings counts them.
-pub fn contracts(settings: &Settings) -> Result<Loaded, StartError> {
+pub fn contracts(settings: &Settings) -> Result<LoadedContracts, StartError> {
     as_counted(settings, settings.contracts.read()?)
 }
 
 /// These contracts, as a server with these settings counts them.
-pub(super) fn as_counted(settings: &Settings, contracts: Contracts) -> Result<Loaded, StartError> {
+pub(super) fn as_counted(
+    settings: &Settings,
+    contracts: Contracts,
+) -> Result<LoadedContracts, StartError> {
     settings.check_rls().map_err(SourceError::Wrong)?;
     let contracts = imported(settings, contracts);
     let cluster = settings.cluster.as_ref();
@@ -56,7 +59,7 @@ pub(super) fn divided(
     contracts: Contracts,
     roster: Option<&Roster>,
     is_alone: bool,
-) -> Result<Loaded, String> {
+) -> Result<LoadedContracts, String> {
     countable(&contracts, is_alone).map_err(|error| error.to_string())?;
     if is_alone {
         return Ok((contracts, Vec::new()));

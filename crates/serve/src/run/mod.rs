@@ -22,18 +22,20 @@ use tollgate_limit::Instant;
 use tollgate_node::{Lend, Membership, NodeConfig};
 use tollgate_table::Seed;
 
-use crate::catalogue::{self, Opened, Room, Watcher};
+use crate::catalogue::{self, CatalogueRuntime, OpenedCatalogue, Watcher};
 use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
-use crate::desk::Desk;
+use crate::desk::AdminApi;
 use crate::durable::{self, Flusher, Folder, Store, StoreError};
 use crate::engine::{Engine, Secrets};
 use crate::lend::{lending, warn_of_slow};
-use crate::listen::{Bound, Certificates, Crowd, Speech, bind, connections};
+use crate::listen::{BoundListener, Certificates, ConnectionLimit, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::modes::warn_of_shallow;
 use crate::owner::{self, Mover};
-use crate::settings::{Address, ContractSource, DatabaseSettings, Listener, Seat, Settings};
-use crate::shared::{Phase, Shared, Stop};
+use crate::settings::{
+    ContractSource, DatabaseSettings, ListenAddress, Listener, Settings, WriterName,
+};
+use crate::shared::{ServerPhase, Shared, Stop};
 use crate::source::SourceError;
 use crate::statistics::{self, Scribe};
 use crate::store::{Connected, connect, seed};
@@ -44,17 +46,17 @@ use crate::xds::Follower;
 
 pub use error::StartError;
 use keeper::Keeper;
-pub use load::{Loaded, contracts};
-use reload::{Loader, Stamp};
-use worker::Worker;
+pub use load::{LoadedContracts, contracts};
+use reload::{FileStamp, Loader};
+use worker::ServeWorker;
 
 /// A server that runs. It ends at once when it is dropped; [`Running::stop`] lets connections finish.
 pub struct Running {
     shared: Arc<Shared>,
     listeners: Vec<Open>,
     loader: Arc<Loader>,
-    stop: watch::Sender<Phase>,
-    halt: watch::Sender<Phase>,
+    stop: watch::Sender<ServerPhase>,
+    halt: watch::Sender<ServerPhase>,
     threads: Vec<JoinHandle<()>>,
     keeper: Option<Keeper>,
     /// Takes part in a cluster until it is dropped.
@@ -79,7 +81,7 @@ pub struct Open {
     /// What is spoken there.
     pub speech: Speech,
     /// Where, with the port that was chosen.
-    pub at: Address,
+    pub at: ListenAddress,
     /// Whether over TLS.
     pub tls: bool,
 }
@@ -92,11 +94,11 @@ pub fn start(settings: Settings) -> Result<Running, StartError> {
 /// Starts a server with a desk, which is set up when all but the first connection is there.
 pub fn start_with(
     settings: Settings,
-    desk: impl FnOnce(&Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError>,
+    desk: impl FnOnce(&Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, StartError>,
 ) -> Result<Running, StartError> {
-    let stamp = settings.contracts.file().and_then(Stamp::of);
+    let stamp = settings.contracts.file().and_then(FileStamp::of);
     let catalogue = catalogue::open(&settings).map_err(StartError::Catalogue)?;
-    let contracts = catalogue.as_ref().map(Opened::contracts);
+    let contracts = catalogue.as_ref().map(OpenedCatalogue::contracts);
     let contracts = contracts.map(|contracts| load::as_counted(&settings, contracts));
     let (contracts, small) = contracts.unwrap_or_else(|| load::contracts(&settings))?;
     let listeners = certified(&settings)?;
@@ -162,7 +164,7 @@ pub fn start_with(
 }
 
 /// Whoever follows the catalogue, and gives what it says to whoever loads contracts.
-fn watcher(room: Room, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
+fn watcher(room: CatalogueRuntime, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
     let loader = Arc::clone(loader);
     let adopt = move |contracts, origin: &_| loader.adopt(contracts, origin);
     Watcher::start(room, shared, Arc::new(adopt))
@@ -297,7 +299,7 @@ fn remembered(
 /// Whose rows in the database are ours.
 fn seat(database: &DatabaseSettings, cluster: Option<&Prepared>) -> Result<String, StartError> {
     let Some(cluster) = cluster else {
-        let seat = database.seat.as_ref().map(Seat::as_str);
+        let seat = database.seat.as_ref().map(WriterName::as_str);
         return Ok(seat.unwrap_or(SEAT).to_owned());
     };
     if database.seat.is_some() {
@@ -333,7 +335,7 @@ fn certified(settings: &Settings) -> Result<Vec<Certified>, StartError> {
     with_certificates.collect()
 }
 
-fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<Bound>, StartError> {
+fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<BoundListener>, StartError> {
     let sockets = settings.runtime.sockets();
     let bound = listeners
         .into_iter()
@@ -344,12 +346,12 @@ fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<Bound>, St
 /// Starts the threads.
 fn work(
     shared: &Arc<Shared>,
-    mut bound: Vec<Bound>,
+    mut bound: Vec<BoundListener>,
     cluster: Option<Arc<Daemon>>,
 ) -> Result<Running, StartError> {
     let (stop, stopping) = Stop::new();
     let (halt, halting) = Stop::new();
-    let crowd = Arc::new(Crowd::new(connections(
+    let crowd = Arc::new(ConnectionLimit::new(connections(
         shared.settings.limits.connections_max,
     )));
     let certificates = bound
@@ -373,7 +375,7 @@ fn work(
         follower: None,
     };
     for number in 0..shared.settings.runtime.sockets() {
-        let worker = Worker {
+        let worker = ServeWorker {
             shared: Arc::clone(shared),
             crowd: Arc::clone(&crowd),
             stop: stopping.clone(),
@@ -386,7 +388,7 @@ fn work(
 }
 
 impl Open {
-    fn of(bound: &Bound) -> Self {
+    fn of(bound: &BoundListener) -> Self {
         Self {
             speech: bound.speech,
             at: bound.at.clone(),
@@ -418,8 +420,8 @@ impl Running {
 
     fn tcp(&self, speech: Speech) -> Option<std::net::SocketAddr> {
         self.listeners.iter().find_map(|open| match open.at {
-            Address::Tcp(address) if open.speech == speech => Some(address),
-            Address::Tcp(_) | Address::Unix { .. } => None,
+            ListenAddress::Tcp(address) if open.speech == speech => Some(address),
+            ListenAddress::Tcp(_) | ListenAddress::Unix { .. } => None,
         })
     }
 

@@ -292,14 +292,14 @@ impl Loader {
 
 /// What tells that a file is another than before: editors replace files, deployments turn links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     modified: SystemTime,
     bytes: u64,
     inode: u64,
     device: u64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// The stamp of a file, or of a folder with its descriptor files; `None` where it cannot be seen.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let own = Self::alone(path)?;
@@ -326,16 +326,16 @@ impl Stamp {
 }
 
 /// Notices that a file changed, once it has stopped to.
-pub(super) struct Watch {
+pub(super) struct FileWatch {
     /// What was read.
-    read: Option<Stamp>,
+    read: Option<FileStamp>,
     /// What was seen last.
-    seen: Option<Stamp>,
+    seen: Option<FileStamp>,
 }
 
-impl Watch {
+impl FileWatch {
     /// Takes the file as it is for what was read.
-    pub(super) const fn new(stamp: Option<Stamp>) -> Self {
+    pub(super) const fn new(stamp: Option<FileStamp>) -> Self {
         Self {
             read: stamp,
             seen: stamp,
@@ -344,7 +344,7 @@ impl Watch {
 
     /// Whether the file should be read again: it is another than was read, and the same as the last time it was looked
     /// at.
-    pub(super) fn is_due(&mut self, stamp: Option<Stamp>) -> bool {
+    pub(super) fn is_due(&mut self, stamp: Option<FileStamp>) -> bool {
         let is_settled = stamp == self.seen;
         self.seen = stamp;
         let is_due = is_settled && stamp != self.read;
@@ -363,8 +363,8 @@ mod tests {
         clippy::unnecessary_wraps,
         reason = "a file that is not there has none"
     )]
-    fn stamp(bytes: u64) -> Option<Stamp> {
-        Some(Stamp {
+    fn stamp(bytes: u64) -> Option<FileStamp> {
+        Some(FileStamp {
             modified: SystemTime::UNIX_EPOCH,
             bytes,
             inode: 1,
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_file_is_read_again_once_it_has_settled() {
-        let mut watch = Watch::new(stamp(1));
+        let mut watch = FileWatch::new(stamp(1));
         let looks = [
             stamp(1),
             stamp(2),
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_file_that_stays_away_is_noticed_once() {
-        let mut watch = Watch::new(stamp(1));
+        let mut watch = FileWatch::new(stamp(1));
         let due: Vec<bool> = (0..4).map(|_| watch.is_due(None)).collect();
         assert_eq!(due, [false, true, false, false]);
     }

@@ -10,14 +10,16 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::cluster::serve_here;
-use crate::listen::{Bound, Crowd, Ground, Post, Speech, accept};
+use crate::listen::{
+    BoundListener, ConnectionLimit, ListenerContext, Speech, ThreadListener, accept,
+};
 use crate::settings::{Runtime, RuntimeKind};
 use crate::shared::{Shared, Stop};
 
 /// What a thread that serves needs.
-pub(super) struct Worker {
+pub(super) struct ServeWorker {
     pub(super) shared: Arc<Shared>,
-    pub(super) crowd: Arc<Crowd>,
+    pub(super) crowd: Arc<ConnectionLimit>,
     pub(super) stop: Stop,
     pub(super) halt: Stop,
 }
@@ -49,16 +51,20 @@ impl Runtime {
     }
 }
 
-impl Worker {
+impl ServeWorker {
     /// Starts the thread with one socket of every listener.
-    pub(super) fn start(self, number: usize, bound: &mut [Bound]) -> io::Result<JoinHandle<()>> {
+    pub(super) fn start(
+        self,
+        number: usize,
+        bound: &mut [BoundListener],
+    ) -> io::Result<JoinHandle<()>> {
         let runtime = self.shared.settings.runtime.build()?;
         let context = runtime.enter();
         let mut posts = Vec::new();
         let is_apart = bound.iter().any(|bound| bound.speech == Speech::Admin);
         for bound in bound {
             if let Some(socket) = bound.sockets.pop() {
-                let post = Post::new(socket, bound, is_apart)?;
+                let post = ThreadListener::new(socket, bound, is_apart)?;
                 posts.push(Arc::new(post));
             }
         }
@@ -75,9 +81,9 @@ impl Worker {
         })
     }
 
-    async fn serve(mut self, posts: Vec<Arc<Post>>) {
+    async fn serve(mut self, posts: Vec<Arc<ThreadListener>>) {
         let (held, mut all_gone) = mpsc::channel(1);
-        let ground = Ground {
+        let ground = ListenerContext {
             shared: Arc::clone(&self.shared),
             crowd: Arc::clone(&self.crowd),
             stop: self.stop.clone(),
@@ -100,7 +106,7 @@ impl Worker {
 }
 
 /// Accepts until the signal to stop, also where accepting panics.
-async fn keep_accepting(post: Arc<Post>, ground: Ground) {
+async fn keep_accepting(post: Arc<ThreadListener>, ground: ListenerContext) {
     while !ground.stop.is_given() {
         let accepting = tokio::spawn(accept(Arc::clone(&post), ground.clone()));
         if accepting.await.is_err() {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// A place to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum ListenAddress {
     /// Port 0 is any free one.
     Tcp(SocketAddr),
     /// A socket in the file system, and who may open it, as in `0o600`.
@@ -21,7 +21,7 @@ pub enum Address {
     },
 }
 
-impl Address {
+impl ListenAddress {
     /// Whether only callers on this machine can reach it.
     pub fn is_near(&self) -> bool {
         match self {
@@ -31,7 +31,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => address.fmt(f),
@@ -52,7 +52,7 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
-impl FromStr for Address {
+impl FromStr for ListenAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
@@ -74,7 +74,7 @@ impl FromStr for Address {
 }
 
 /// A path, and a mode behind it where that is given.
-fn unix(text: &str) -> Result<Address, AddressError> {
+fn unix(text: &str) -> Result<ListenAddress, AddressError> {
     let (path, mode) = match text.rsplit_once(",mode=") {
         Some((path, mode)) => (path, parse_mode(mode)?),
         None => (text, MODE_DEFAULT),
@@ -83,7 +83,7 @@ fn unix(text: &str) -> Result<Address, AddressError> {
         let what = "a path is missing; write for example unix:/run/tollgate.sock";
         return Err(AddressError(what.into()));
     }
-    Ok(Address::Unix {
+    Ok(ListenAddress::Unix {
         path: path.into(),
         mode,
     })
@@ -141,12 +141,12 @@ mod tests {
             ("unix:a/b,mode=660", "unix:a/b"),
         ];
         for (text, shown) in cases {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
+            assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), shown);
         }
-        let mode = "unix:s,mode=0660".parse::<Address>().unwrap();
+        let mode = "unix:s,mode=0660".parse::<ListenAddress>().unwrap();
         assert_eq!(
             mode,
-            Address::Unix {
+            ListenAddress::Unix {
                 path: "s".into(),
                 mode: 0o660
             }
@@ -168,7 +168,7 @@ mod tests {
             ("", "127.0.0.1:8080"),
         ];
         for (text, said) in cases {
-            let error = text.parse::<Address>().unwrap_err().to_string();
+            let error = text.parse::<ListenAddress>().unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
     }

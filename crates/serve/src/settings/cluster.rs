@@ -7,10 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tollgate_cluster::{ClusterConfig, Pace};
+use tollgate_cluster::{ClusterConfig, FailureTiming};
 use tollgate_node::{Roster, SplitSettings};
 
-use super::Address;
+use super::ListenAddress;
 use crate::owner::OwnerSettings;
 
 /// How a server takes part in a cluster.
@@ -35,7 +35,7 @@ pub struct ClusterSettings {
     /// The most bytes sent in a second, where that is bounded.
     pub bandwidth: Option<u64>,
     /// How fast failures are noticed.
-    pub pace: Pace,
+    pub pace: FailureTiming,
     /// How the owners of keys are asked.
     pub owner: OwnerSettings,
     /// Who has a home where rates are divided, the same on all nodes.
@@ -58,7 +58,7 @@ impl Default for ClusterSettings {
             capacity: CAPACITY,
             mtu: MTU,
             bandwidth: None,
-            pace: Pace::LAN,
+            pace: FailureTiming::LAN,
             owner: OwnerSettings::default(),
             roster: None,
             admission_log: None,
@@ -133,9 +133,9 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
     if text == "off" || text == "false" {
         return Ok(None);
     }
-    match text.parse::<Address>() {
-        Ok(Address::Tcp(address)) => Ok(Some(address)),
-        Ok(Address::Unix { .. }) => {
+    match text.parse::<ListenAddress>() {
+        Ok(ListenAddress::Tcp(address)) => Ok(Some(address)),
+        Ok(ListenAddress::Unix { .. }) => {
             Err("nodes reach each other by address, not by a Unix socket".into())
         }
         Err(error) => Err(error.to_string()),
@@ -210,7 +210,10 @@ mod tests {
         assert_eq!(made.listen, "127.0.0.1:7000".parse().unwrap());
         assert_eq!(made.key_file, Some("/etc/k".into()));
         assert_eq!(made.join.len(), 2);
-        assert_eq!((made.pace, made.name.as_deref()), (Pace::WAN, Some("n1")));
+        assert_eq!(
+            (made.pace, made.name.as_deref()),
+            (FailureTiming::WAN, Some("n1"))
+        );
         assert_eq!(parse("http: off").unwrap().cluster, None);
         assert_eq!(parse("cluster: { listen: off }").unwrap().cluster, None);
         for (text, said) in [

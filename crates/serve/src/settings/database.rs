@@ -16,7 +16,7 @@ pub struct DatabaseSettings {
     /// Who must have signed its certificate, in PEM; the usual authorities where absent.
     pub ca_file: Option<PathBuf>,
     /// Whose rows are ours, where the server is in no cluster; a node's seat is its name.
-    pub seat: Option<Seat>,
+    pub seat: Option<WriterName>,
 }
 
 impl DatabaseSettings {
@@ -83,16 +83,16 @@ impl fmt::Debug for DatabaseUrl {
 
 /// The name under which rows are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat(String);
+pub struct WriterName(String);
 
-impl Seat {
+impl WriterName {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for Seat {
+impl FromStr for WriterName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -144,7 +144,7 @@ mod tests {
             assert!(text.parse::<DatabaseUrl>().is_err(), "{text}");
         }
         for text in ["", "a\nb", &"x".repeat(129)] {
-            assert!(text.parse::<Seat>().is_err(), "{text}");
+            assert!(text.parse::<WriterName>().is_err(), "{text}");
         }
     }
 }

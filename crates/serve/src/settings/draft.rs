@@ -10,9 +10,9 @@ use tollgate_client::ClientTls;
 
 use super::setting::Form;
 use super::{
-    Address, CataloguePlace, CatalogueSettings, ClusterSettings, ContractSource, DatabaseSettings,
-    DatabaseUrl, Listener, Settings, StoreSettings, StoreUrl, Tls, TraceProtocol, TraceSettings,
-    UpstreamSettings, roster,
+    CataloguePlace, CatalogueSettings, ClusterSettings, ContractSource, DatabaseSettings,
+    DatabaseUrl, ListenAddress, Listener, Settings, StoreSettings, StoreUrl, Tls, TraceProtocol,
+    TraceSettings, UpstreamSettings, roster,
 };
 
 /// Settings while they are put together.
@@ -63,9 +63,9 @@ impl<T> Maybe<T> {
 /// Addresses that take the places of listeners.
 #[derive(Default)]
 pub(super) struct Moved {
-    pub(super) http: Option<Vec<Address>>,
-    pub(super) resp: Option<Vec<Address>>,
-    pub(super) admin: Option<Vec<Address>>,
+    pub(super) http: Option<Vec<ListenAddress>>,
+    pub(super) resp: Option<Vec<ListenAddress>>,
+    pub(super) admin: Option<Vec<ListenAddress>>,
 }
 
 /// Files of certificates that belong together.
@@ -275,7 +275,7 @@ impl Moved {
     }
 
     fn apply(self, settings: &mut Settings) {
-        let plain = |list: Vec<Address>| -> Vec<Listener> {
+        let plain = |list: Vec<ListenAddress>| -> Vec<Listener> {
             list.into_iter().map(Listener::plain).collect()
         };
         let listeners = std::mem::take(&mut settings.http).into_iter();
@@ -290,7 +290,7 @@ impl Moved {
 }
 
 /// Addresses between commas, or `off`.
-pub(super) fn addresses(text: &str) -> Result<Vec<Address>, String> {
+pub(super) fn addresses(text: &str) -> Result<Vec<ListenAddress>, String> {
     if text == "off" {
         return Ok(Vec::new());
     }
@@ -305,7 +305,7 @@ pub(super) fn addresses(text: &str) -> Result<Vec<Address>, String> {
             _ => parts.push(part.trim().to_owned()),
         }
     }
-    let read = parts.iter().map(|part| Address::from_str(part));
+    let read = parts.iter().map(|part| ListenAddress::from_str(part));
     read.collect::<Result<_, _>>()
         .map_err(|error| error.to_string())
 }
@@ -332,6 +332,6 @@ mod tests {
         let read = addresses(text).unwrap();
         let shown: Vec<_> = read.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["127.0.0.1:1", "unix:/run/a", "[::1]:2"]);
-        assert!(matches!(read[1], Address::Unix { mode: 0o660, .. }));
+        assert!(matches!(read[1], ListenAddress::Unix { mode: 0o660, .. }));
     }
 }

@@ -15,7 +15,7 @@ use tollgate_contract::{Contracts, ErrorKind, decode};
 use super::draft::Draft;
 use super::forms::{RawContracts, RawListeners};
 use super::roster::RawRoster;
-use super::setting::{Form, Kind, Setting};
+use super::setting::{Form, Setting, SettingKind};
 use super::{ContractSource, EntrySource, Listener, Settings, setting};
 use crate::source::{self, SourceError};
 
@@ -32,7 +32,7 @@ impl Settings {
     pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let typed: Typed = file::read(text).map_err(|errors| errors.render(&name))?;
-        let mut check = Check {
+        let mut check = SettingsCheck {
             folder: path.parent().unwrap_or(Path::new("")),
             path,
             problems: Problems::default(),
@@ -146,15 +146,21 @@ impl<'de> DeserializeSeed<'de> for ValueOf {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         Ok(match self.0.kind {
-            Kind::List(..) => Value::Many(Few::<Text, LIST_MAX>::deserialize(deserializer)?.0),
-            Kind::Form(Form::Http | Form::Resp | Form::Admin) => {
+            SettingKind::List(..) => {
+                Value::Many(Few::<Text, LIST_MAX>::deserialize(deserializer)?.0)
+            }
+            SettingKind::Form(Form::Http | Form::Resp | Form::Admin) => {
                 Value::Listeners(Deserialize::deserialize(deserializer)?)
             }
-            Kind::Form(Form::Contracts) => {
+            SettingKind::Form(Form::Contracts) => {
                 Value::Contracts(Deserialize::deserialize(deserializer)?)
             }
-            Kind::Form(Form::Roster) => Value::Roster(Deserialize::deserialize(deserializer)?),
-            Kind::Form(Form::Entries) => Value::Named(Pairs::<Text>::deserialize(deserializer)?.0),
+            SettingKind::Form(Form::Roster) => {
+                Value::Roster(Deserialize::deserialize(deserializer)?)
+            }
+            SettingKind::Form(Form::Entries) => {
+                Value::Named(Pairs::<Text>::deserialize(deserializer)?.0)
+            }
             _ => Value::One(Text::deserialize(deserializer)?),
         })
     }
@@ -175,13 +181,13 @@ impl Typed {
 }
 
 /// Goes through what was typed and remembers what is wrong.
-pub(super) struct Check<'a> {
+pub(super) struct SettingsCheck<'a> {
     path: &'a Path,
     pub(super) folder: &'a Path,
     pub(super) problems: Problems,
 }
 
-impl Check<'_> {
+impl SettingsCheck<'_> {
     fn server(&mut self, mut typed: Typed) -> Settings {
         let settings = Settings {
             file: Some(self.path.to_owned()),
@@ -270,7 +276,7 @@ impl Check<'_> {
     }
 
     fn list(&mut self, setting: &Setting, list: &[Text], draft: &mut Draft) {
-        let Kind::List(most, _) = setting.kind else {
+        let SettingKind::List(most, _) = setting.kind else {
             return;
         };
         if let Some(text) = list.get(most) {
@@ -285,8 +291,8 @@ impl Check<'_> {
     fn listen(&mut self, setting: &Setting, raw: RawListeners, settings: &mut Settings) {
         let listeners = self.listeners(raw);
         match setting.kind {
-            Kind::Form(Form::Http) => settings.http = listeners,
-            Kind::Form(Form::Resp) => settings.resp = listeners,
+            SettingKind::Form(Form::Http) => settings.http = listeners,
+            SettingKind::Form(Form::Resp) => settings.resp = listeners,
             _ => {
                 let apart = listeners.into_iter().map(Listener::for_admin);
                 settings.http.extend(apart);

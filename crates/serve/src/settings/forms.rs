@@ -5,13 +5,13 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use tollgate_contract::file::{Few, Node, Text, given};
+use tollgate_contract::file::{Few, Text, YamlNode, given};
 
 /// Listeners: `off`, one, or a list.
 #[derive(Debug)]
 pub(super) enum RawListeners {
     Off,
-    Some(Vec<Node<RawListener>>),
+    Some(Vec<YamlNode<RawListener>>),
 }
 
 /// One listener: an address by itself, or with what belongs to it.
@@ -57,21 +57,21 @@ pub(super) enum RawContracts {
 
 impl<'de> Deserialize<'de> for RawListeners {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Node { value, place } = Node::<OneOrMany>::deserialize(deserializer)?;
+        let YamlNode { value, place } = YamlNode::<OneOrMany>::deserialize(deserializer)?;
         Ok(match value {
             OneOrMany::Many(list) => Self::Some(list.0),
             // YAML of the old kind reads `off` as a switch.
             OneOrMany::One(RawListener::Address(text)) if text == "off" || text == "false" => {
                 Self::Off
             }
-            OneOrMany::One(value) => Self::Some(vec![Node { value, place }]),
+            OneOrMany::One(value) => Self::Some(vec![YamlNode { value, place }]),
         })
     }
 }
 
 enum OneOrMany {
     One(RawListener),
-    Many(Few<Node<RawListener>, LISTENERS_MAX>),
+    Many(Few<YamlNode<RawListener>, LISTENERS_MAX>),
 }
 
 impl<'de> Deserialize<'de> for OneOrMany {

@@ -2,7 +2,7 @@
 //!
 //! Not here: their flags, variables and what they are, which the table in docs/settings.md says (`setting`).
 
-use tollgate_cluster::{ClusterConfig, Pace};
+use tollgate_cluster::{ClusterConfig, FailureTiming};
 use tollgate_contract::{Dialect, Unmatched};
 use tollgate_http::ForwardingHeader;
 use tollgate_node::Adapt;
@@ -10,16 +10,16 @@ use tollgate_table::WhenFull;
 
 use super::draft::Draft;
 use super::setting::Form as Of;
-use super::setting::Kind::{
+use super::setting::SettingKind::{
     self, Choice, File, Form, Length, List, Name, Path, Size, Switch, Text, Typed, Whole,
 };
-use super::slot::{Items, Named};
+use super::slot::{Items, NamedSlot};
 use super::store::{certificates, private_key, readable};
 use super::{CataloguePlace, RuntimeKind, TraceProtocol, cluster, rls};
 use crate::logs::LogFormat;
 
 /// What the setting with this name may hold.
-pub(super) fn kind(path: &str) -> Option<Kind> {
+pub(super) fn kind(path: &str) -> Option<SettingKind> {
     match path.split_once('.') {
         None => alone(path),
         Some(("limits", name)) => limits(name),
@@ -32,7 +32,7 @@ pub(super) fn kind(path: &str) -> Option<Kind> {
 }
 
 /// Settings that are in no section.
-fn alone(name: &str) -> Option<Kind> {
+fn alone(name: &str) -> Option<SettingKind> {
     Some(match name {
         "config" => Text(nothing, |d| Some(d.file.as_ref()?.display().to_string())),
         "http" => Form(Of::Http),
@@ -48,7 +48,7 @@ fn alone(name: &str) -> Option<Kind> {
 }
 
 /// Whom a server lets in, how much memory and which threads it has, and what it tells.
-fn server(path: &str) -> Option<Kind> {
+fn server(path: &str) -> Option<SettingKind> {
     Some(match path {
         "admin.listen" => Form(Of::Admin),
         "admin.token" => Text(nothing, |_| None),
@@ -101,7 +101,7 @@ fn server(path: &str) -> Option<Kind> {
 }
 
 /// How much strangers may send and hold.
-fn limits(name: &str) -> Option<Kind> {
+fn limits(name: &str) -> Option<SettingKind> {
     Some(match name {
         "connections" => Whole(1, 1 << 20, |d| &mut d.limits.connections_max),
         "requests" => Whole(1, 1 << 20, |d| &mut d.limits.requests_max),
@@ -124,7 +124,7 @@ fn limits(name: &str) -> Option<Kind> {
 }
 
 /// An engine that many servers share.
-fn store(name: &str) -> Option<Kind> {
+fn store(name: &str) -> Option<SettingKind> {
     Some(match name {
         "url" => Typed(|d| &mut d.store.value.url),
         "deadline" => Length(MILLISECOND, |d| &mut d.store.value.deadline),
@@ -138,7 +138,7 @@ fn store(name: &str) -> Option<Kind> {
 }
 
 /// The databases of durable counts and of the catalogue.
-fn databases(path: &str) -> Option<Kind> {
+fn databases(path: &str) -> Option<SettingKind> {
     Some(match path {
         "database.url" => Typed(|d| &mut d.database.value.url),
         "database.ca_file" => Path(|d| &mut d.database.value.ca_file),
@@ -168,7 +168,7 @@ fn databases(path: &str) -> Option<Kind> {
 }
 
 /// Imported rules, nodes that decide in this server's place, and statistics.
-fn keeping(path: &str) -> Option<Kind> {
+fn keeping(path: &str) -> Option<SettingKind> {
     Some(match path {
         "rls.coordination" => Text(
             |d, text| {
@@ -198,7 +198,7 @@ fn keeping(path: &str) -> Option<Kind> {
 }
 
 /// How a server takes part in a cluster.
-fn in_cluster(name: &str) -> Option<Kind> {
+fn in_cluster(name: &str) -> Option<SettingKind> {
     Some(match name {
         "listen" => Text(
             |d, text| {
@@ -247,7 +247,7 @@ fn any(text: &str) -> Result<String, String> {
 
 macro_rules! named {
     ($type:ty, $names:expr, $all:expr) => {
-        impl Named for $type {
+        impl NamedSlot for $type {
             fn names(&self) -> &'static [&'static str] {
                 &$names
             }
@@ -267,7 +267,7 @@ named!(Dialect, Dialect::NAMES, Dialect::ALL);
 named!(RuntimeKind, RuntimeKind::NAMES, RuntimeKind::ALL);
 named!(WhenFull, ["evict", "refuse"], [Self::Evict, Self::Refuse]);
 named!(TraceProtocol, ["grpc", "http"], [Self::Grpc, Self::Http]);
-named!(Pace, ["lan", "wan"], [Self::LAN, Self::WAN]);
+named!(FailureTiming, ["lan", "wan"], [Self::LAN, Self::WAN]);
 named!(
     LogFormat,
     ["auto", "text", "json"],

@@ -3,14 +3,14 @@
 //! Not here: what an address is (`address`), and opening anything.
 
 use tollgate_contract::ErrorKind;
-use tollgate_contract::file::{self, Node, Problem, Text, quote};
+use tollgate_contract::file::{self, Problem, Text, YamlNode, quote};
 
 use super::address::parse_mode;
-use super::file::Check;
+use super::file::SettingsCheck;
 use super::forms::{RawListener, RawListenerBody, RawListeners, RawTls};
-use super::{Address, Listener, Tls};
+use super::{ListenAddress, Listener, Tls};
 
-impl Check<'_> {
+impl SettingsCheck<'_> {
     pub(super) fn listeners(&mut self, raw: RawListeners) -> Vec<Listener> {
         match raw {
             RawListeners::Off => Vec::new(),
@@ -21,7 +21,7 @@ impl Check<'_> {
         }
     }
 
-    fn listener(&mut self, raw: Node<RawListener>) -> Option<Listener> {
+    fn listener(&mut self, raw: YamlNode<RawListener>) -> Option<Listener> {
         match raw.value {
             RawListener::Address(text) => {
                 let at = self.address(&text, raw.place)?;
@@ -61,24 +61,26 @@ impl Check<'_> {
         None
     }
 
-    fn address(&mut self, text: &str, place: file::Place) -> Option<Address> {
+    fn address(&mut self, text: &str, place: file::Place) -> Option<ListenAddress> {
         let wrong = |error: super::AddressError| {
             Problem::new(ErrorKind::BadValue, place, error.to_string())
         };
-        let address = self.problems.keep(text.parse::<Address>().map_err(wrong))?;
+        let address = self
+            .problems
+            .keep(text.parse::<ListenAddress>().map_err(wrong))?;
         Some(match address {
-            Address::Unix { path, mode } => Address::Unix {
+            ListenAddress::Unix { path, mode } => ListenAddress::Unix {
                 path: self.folder.join(path),
                 mode,
             },
-            tcp @ Address::Tcp(_) => tcp,
+            tcp @ ListenAddress::Tcp(_) => tcp,
         })
     }
 
-    fn mode(&mut self, text: &Text, address: &mut Address) {
+    fn mode(&mut self, text: &Text, address: &mut ListenAddress) {
         match (parse_mode(&text.value), address) {
-            (Ok(given), Address::Unix { mode, .. }) => *mode = given,
-            (Ok(_), Address::Tcp(_)) => {
+            (Ok(given), ListenAddress::Unix { mode, .. }) => *mode = given,
+            (Ok(_), ListenAddress::Tcp(_)) => {
                 let what = "only a Unix socket has a mode";
                 self.problems
                     .add(Problem::new(ErrorKind::Conflict, text.place, what));

@@ -35,10 +35,10 @@ pub use crate::auth::{AuthSettings, EntrySource};
 pub use crate::logs::{LogFormat, LogSettings};
 pub use crate::traces::{TraceProtocol, TraceSettings};
 pub use crate::upstream::UpstreamSettings;
-pub use address::{Address, AddressError};
+pub use address::{AddressError, ListenAddress};
 pub use catalogue::{CataloguePlace, CatalogueSettings, KeyPlace};
 pub use cluster::{CLUSTER_DEFAULT, ClusterSettings, Join};
-pub use database::{DatabaseSettings, DatabaseUrl, Seat};
+pub use database::{DatabaseSettings, DatabaseUrl, WriterName};
 pub use file::is_server_file;
 pub use overrides::{OverrideError, Overrides, misspelt};
 pub use reference::json_schema;
@@ -47,7 +47,7 @@ pub use roster::{ROSTER_MAX, roster};
 pub use setting::{Setting, flags};
 pub use statistics::StatisticsSettings;
 pub use store::{StoreSettings, StoreUrl};
-pub use token::{Scope, Scopes, TOKEN_BYTES_MIN, Token, Tokens};
+pub use token::{Scopes, TOKEN_BYTES_MIN, Token, TokenScope, Tokens};
 pub use tollgate_client::ClientTls;
 pub use xds::XdsSource;
 
@@ -73,7 +73,7 @@ pub struct Settings {
     /// How requests that proxies ask about become keys.
     pub auth: AuthSettings,
     /// How much strangers may send and hold.
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// How much memory counting may take.
     pub node: NodeConfig,
     /// Where else counts are kept.
@@ -191,7 +191,7 @@ pub const RESP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALH
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Where.
-    pub at: Address,
+    pub at: ListenAddress,
     /// Certificates, where it speaks TLS.
     pub tls: Option<Tls>,
     /// Names that it answers to besides those of this machine, where only this machine reaches it.
@@ -202,7 +202,7 @@ pub struct Listener {
 
 impl Listener {
     /// A listener without TLS.
-    pub const fn plain(at: Address) -> Self {
+    pub const fn plain(at: ListenAddress) -> Self {
         Self {
             at,
             tls: None,
@@ -221,7 +221,7 @@ impl Listener {
     /// A listener at a free port of this machine that nobody else can reach.
     pub const fn loopback() -> Self {
         let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        Self::plain(Address::Tcp(anywhere))
+        Self::plain(ListenAddress::Tcp(anywhere))
     }
 }
 
@@ -238,7 +238,7 @@ pub struct Tls {
 
 /// How much strangers may send and hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Connections at once, all doors together.
     pub connections_max: usize,
     /// Requests that are worked on at once; beyond, they are shed.
@@ -324,7 +324,7 @@ impl Default for QuotaLimits {
     }
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
         Self {
             connections_max: 20_000,
@@ -348,7 +348,7 @@ impl Default for Limits {
 impl Settings {
     /// Settings with every listener where it customarily is.
     pub fn served_by_default() -> Self {
-        let at = |address| vec![Listener::plain(Address::Tcp(address))];
+        let at = |address| vec![Listener::plain(ListenAddress::Tcp(address))];
         Self {
             http: at(HTTP_DEFAULT),
             resp: at(RESP_DEFAULT),
@@ -359,7 +359,7 @@ impl Settings {
     /// Gives every TCP listener without certificates these.
     pub(crate) fn secure(&mut self, tls: &Tls) {
         let bare = |listener: &&mut Listener| {
-            listener.tls.is_none() && matches!(listener.at, Address::Tcp(_))
+            listener.tls.is_none() && matches!(listener.at, ListenAddress::Tcp(_))
         };
         for listener in self.http.iter_mut().chain(&mut self.resp).filter(bare) {
             listener.tls = Some(tls.clone());
@@ -448,7 +448,7 @@ impl Default for Settings {
             dialect: Dialect::default(),
             client_address: ClientAddress::default(),
             auth: AuthSettings::default(),
-            limits: Limits::default(),
+            limits: RequestLimits::default(),
             node: NodeConfig::default(),
             keeping: Keeping::default(),
             runtime: Runtime::default(),

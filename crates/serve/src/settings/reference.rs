@@ -10,7 +10,7 @@ use tollgate_contract::file::DURATION_PATTERN;
 
 use super::draft::Draft;
 use super::file::{REQUIRED, in_file};
-use super::setting::{Form, HUSHED, Kind, Setting};
+use super::setting::{Form, HUSHED, Setting, SettingKind};
 use super::{Settings, setting};
 
 impl Settings {
@@ -100,21 +100,21 @@ fn sentence(about: &str) -> String {
 
 fn field(setting: &Setting) -> Value {
     let mut schema = match setting.kind {
-        Kind::Whole(least, most, _) => {
+        SettingKind::Whole(least, most, _) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Kind::Size(..) => json!({ "type": ["string", "integer"] }),
-        Kind::Length(..) => json!({ "type": "string", "pattern": DURATION_PATTERN }),
-        Kind::Switch(["false", "true"], _) => json!({ "type": "boolean" }),
-        Kind::Switch(..) | Kind::Choice(_) => json!({ "enum": setting.names() }),
-        Kind::Path(_) | Kind::File(..) => json!({ "type": "string" }),
-        Kind::Text(..) | Kind::Typed(_) | Kind::Name(..) => {
+        SettingKind::Size(..) => json!({ "type": ["string", "integer"] }),
+        SettingKind::Length(..) => json!({ "type": "string", "pattern": DURATION_PATTERN }),
+        SettingKind::Switch(["false", "true"], _) => json!({ "type": "boolean" }),
+        SettingKind::Switch(..) | SettingKind::Choice(_) => json!({ "enum": setting.names() }),
+        SettingKind::Path(_) | SettingKind::File(..) => json!({ "type": "string" }),
+        SettingKind::Text(..) | SettingKind::Typed(_) | SettingKind::Name(..) => {
             json!({ "type": ["string", "integer"] })
         }
-        Kind::List(most, _) => {
+        SettingKind::List(most, _) => {
             json!({ "type": "array", "items": { "type": "string" }, "maxItems": most })
         }
-        Kind::Form(form) => of_form(form),
+        SettingKind::Form(form) => of_form(form),
     };
     schema["description"] = json!(sentence(&setting.help()));
     schema

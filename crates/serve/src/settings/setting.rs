@@ -12,7 +12,7 @@ use tollgate_contract::ErrorKind;
 use tollgate_contract::file::{Problem, Text, choice, nanos_of, quote, shown_nanos, switch, whole};
 
 use super::draft::Draft;
-use super::slot::{Items, Named, Slot, Typed};
+use super::slot::{Items, NamedSlot, SettingSlot, Typed};
 use super::{kinds, size};
 
 /// One setting: a row of the table in docs/settings.md.
@@ -21,7 +21,7 @@ pub struct Setting {
     /// Its name: the fields of the file that lead to it, with dots between them.
     pub(super) path: &'static str,
     /// What it may hold, and where that goes.
-    pub(super) kind: Kind,
+    pub(super) kind: SettingKind,
     /// What it is, in Markdown.
     about: &'static str,
     /// Its variable; empty where it has none.
@@ -82,37 +82,40 @@ fn plain(cell: &str) -> &str {
 
 /// What a setting may hold, and where in a draft that goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum SettingKind {
     /// A whole number between bounds.
-    Whole(u64, u64, At<dyn Slot<u64>>),
+    Whole(u64, u64, DraftField<dyn SettingSlot<u64>>),
     /// A number of bytes between bounds.
-    Size(u64, u64, At<dyn Slot<u64>>),
+    Size(u64, u64, DraftField<dyn SettingSlot<u64>>),
     /// A length of time of at least so many nanoseconds.
-    Length(u64, At<dyn Slot<Duration>>),
+    Length(u64, DraftField<dyn SettingSlot<Duration>>),
     /// One of two names, for no and for yes.
-    Switch([&'static str; 2], At<dyn Slot<bool>>),
+    Switch([&'static str; 2], DraftField<dyn SettingSlot<bool>>),
     /// One of some names.
-    Choice(At<dyn Named>),
+    Choice(DraftField<dyn NamedSlot>),
     /// A path; in the file, from where the file is.
-    Path(At<Option<PathBuf>>),
+    Path(DraftField<Option<PathBuf>>),
     /// The same of a file that is looked at where the server's file names it.
-    File(fn(&Path) -> Result<(), String>, At<Option<PathBuf>>),
+    File(fn(&Path) -> Result<(), String>, DraftField<Option<PathBuf>>),
     /// A text of a type of its own.
-    Typed(At<dyn Typed>),
+    Typed(DraftField<dyn Typed>),
     /// A text that a function finds fit.
-    Name(fn(&str) -> Result<String, String>, At<Option<String>>),
+    Name(
+        fn(&str) -> Result<String, String>,
+        DraftField<Option<String>>,
+    ),
     /// A text that is read by itself, and shown as it is in force.
-    Text(Read, fn(&Draft) -> Option<String>),
+    Text(ReadSetting, fn(&Draft) -> Option<String>),
     /// Several texts, at most so many.
-    List(usize, At<dyn Items>),
+    List(usize, DraftField<dyn Items>),
     /// What has several forms in the file.
     Form(Form),
 }
 
 /// Where in a draft a value is.
-pub(super) type At<T> = fn(&mut Draft) -> &mut T;
+pub(super) type DraftField<T> = fn(&mut Draft) -> &mut T;
 /// Reads a text into a draft, or says what is wrong with it.
-pub(super) type Read = fn(&mut Draft, &str) -> Result<(), String>;
+pub(super) type ReadSetting = fn(&mut Draft, &str) -> Result<(), String>;
 
 /// A setting that has several forms in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,15 +159,15 @@ impl Setting {
     pub const fn takes_many(&self) -> bool {
         matches!(
             self.kind,
-            Kind::List(..) | Kind::Form(Form::Http | Form::Resp | Form::Admin)
+            SettingKind::List(..) | SettingKind::Form(Form::Http | Form::Resp | Form::Admin)
         )
     }
 
     /// The names it has to be one of, where it has to.
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
-            Kind::Choice(at) => at(&mut Draft::default()).names().to_vec(),
-            Kind::Switch(names, _) => names.to_vec(),
+            SettingKind::Choice(at) => at(&mut Draft::default()).names().to_vec(),
+            SettingKind::Switch(names, _) => names.to_vec(),
             _ => Vec::new(),
         }
     }
@@ -193,29 +196,29 @@ impl Setting {
     /// Reads a text from outside the file.
     pub(super) fn put(&self, draft: &mut Draft, text: &str) -> Result<(), String> {
         match self.kind {
-            Kind::Whole(least, most, at) => {
+            SettingKind::Whole(least, most, at) => {
                 let number = text.parse::<u64>().ok();
                 let number = number.filter(|number| (least..=most).contains(number));
                 let wrong = || format!("must be a whole number from {least} to {most}");
                 at(draft).put(number.ok_or_else(wrong)?);
             }
-            Kind::Size(least, most, at) => {
+            SettingKind::Size(least, most, at) => {
                 at(draft).put(size::within(text, self.name(), least..=most)?);
             }
-            Kind::Length(least, at) => at(draft).put(length(text, least)?),
-            Kind::Switch(names, at) => at(draft).put(place(&names, text)? == 1),
-            Kind::Choice(at) => {
+            SettingKind::Length(least, at) => at(draft).put(length(text, least)?),
+            SettingKind::Switch(names, at) => at(draft).put(place(&names, text)? == 1),
+            SettingKind::Choice(at) => {
                 let slot = at(draft);
                 slot.choose(place(slot.names(), text)?);
             }
-            Kind::Path(at) | Kind::File(_, at) => {
+            SettingKind::Path(at) | SettingKind::File(_, at) => {
                 let path = draft.folder.join(text);
                 *at(draft) = Some(path);
             }
-            Kind::Typed(at) => at(draft).read(text)?,
-            Kind::Name(check, at) => *at(draft) = Some(check(text)?),
-            Kind::Text(read, _) => read(draft, text)?,
-            Kind::List(most, at) => {
+            SettingKind::Typed(at) => at(draft).read(text)?,
+            SettingKind::Name(check, at) => *at(draft) = Some(check(text)?),
+            SettingKind::Text(read, _) => read(draft, text)?,
+            SettingKind::List(most, at) => {
                 at(draft).clear();
                 let parts = text.split(',').map(str::trim);
                 for (place, part) in parts.filter(|part| !part.is_empty()).enumerate() {
@@ -225,7 +228,7 @@ impl Setting {
                     at(draft).add(part)?;
                 }
             }
-            Kind::Form(form) => draft.put_form(form, text)?,
+            SettingKind::Form(form) => draft.put_form(form, text)?,
         }
         draft.begin(self.path);
         Ok(())
@@ -235,21 +238,21 @@ impl Setting {
     pub(super) fn put_typed(&self, draft: &mut Draft, text: &Text) -> Result<(), Problem> {
         let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
         match self.kind {
-            Kind::Whole(least, most, at) => {
+            SettingKind::Whole(least, most, at) => {
                 at(draft).put(whole(text, self.name(), least, most)?);
             }
-            Kind::Switch(["false", "true"], at) => at(draft).put(switch(text, self.name())?),
-            Kind::Switch(names, at) => at(draft).put(self.choice(text, &names)? == 1),
-            Kind::Choice(at) => {
+            SettingKind::Switch(["false", "true"], at) => at(draft).put(switch(text, self.name())?),
+            SettingKind::Switch(names, at) => at(draft).put(self.choice(text, &names)? == 1),
+            SettingKind::Choice(at) => {
                 let slot = at(draft);
                 slot.choose(self.choice(text, slot.names())?);
             }
-            Kind::File(look, _) => {
+            SettingKind::File(look, _) => {
                 let path = draft.folder.join(&*text.value);
                 look(&path).map_err(|what| wrong(format!("{}: {what}", path.display())))?;
                 self.put(draft, &text.value).map_err(wrong)?;
             }
-            Kind::List(_, at) => at(draft).add(&text.value).map_err(wrong)?,
+            SettingKind::List(_, at) => at(draft).add(&text.value).map_err(wrong)?,
             _ => self.put(draft, &text.value).map_err(wrong)?,
         }
         draft.begin(self.path);
@@ -263,26 +266,28 @@ impl Setting {
     /// The value in force, as it would be typed; nothing where there is none, or several.
     pub(super) fn shown(&self, draft: &mut Draft) -> Option<String> {
         let shown = match self.kind {
-            Kind::Whole(_, _, at) => at(draft).get().map(|number| number.to_string()),
-            Kind::Size(_, _, at) => at(draft).get().map(size::shown),
-            Kind::Length(_, at) => {
+            SettingKind::Whole(_, _, at) => at(draft).get().map(|number| number.to_string()),
+            SettingKind::Size(_, _, at) => at(draft).get().map(size::shown),
+            SettingKind::Length(_, at) => {
                 let nanos = at(draft).get()?.as_nanos();
                 u64::try_from(nanos).ok().map(shown_nanos)
             }
-            Kind::Switch(names, at) => {
+            SettingKind::Switch(names, at) => {
                 let is_on = at(draft).get()?;
                 Some(names[usize::from(is_on)].to_owned())
             }
-            Kind::Choice(at) => {
+            SettingKind::Choice(at) => {
                 let slot = at(draft);
                 Some((*slot.names().get(slot.place()?)?).to_owned())
             }
-            Kind::Path(at) | Kind::File(_, at) => Some(at(draft).as_ref()?.display().to_string()),
-            Kind::Typed(at) => Some(at(draft).shown()),
-            Kind::Name(_, at) => at(draft).clone(),
-            Kind::Text(_, get) => get(draft),
-            Kind::List(_, at) => Some(at(draft).shown()),
-            Kind::Form(form) => draft.shown_form(form),
+            SettingKind::Path(at) | SettingKind::File(_, at) => {
+                Some(at(draft).as_ref()?.display().to_string())
+            }
+            SettingKind::Typed(at) => Some(at(draft).shown()),
+            SettingKind::Name(_, at) => at(draft).clone(),
+            SettingKind::Text(_, get) => get(draft),
+            SettingKind::List(_, at) => Some(at(draft).shown()),
+            SettingKind::Form(form) => draft.shown_form(form),
         };
         shown.filter(|text| !text.is_empty())
     }
@@ -290,8 +295,8 @@ impl Setting {
     /// The same as one word of a log line, in base units.
     pub(super) fn told(&self, draft: &mut Draft) -> Option<String> {
         match self.kind {
-            Kind::Size(_, _, at) => at(draft).get().map(|bytes| bytes.to_string()),
-            Kind::Length(_, at) => {
+            SettingKind::Size(_, _, at) => at(draft).get().map(|bytes| bytes.to_string()),
+            SettingKind::Length(_, at) => {
                 let length = at(draft).get()?;
                 Some(format!("{}s", length.as_secs_f64()))
             }

@@ -10,14 +10,14 @@ use tollgate_http::Trust;
 use super::{Tokens, token};
 
 /// A place for a value, there or not.
-pub(super) trait Slot<T> {
+pub(super) trait SettingSlot<T> {
     /// Puts one there.
     fn put(&mut self, value: T);
     /// The one that is there.
     fn get(&self) -> Option<T>;
 }
 
-impl<T: Copy> Slot<T> for T {
+impl<T: Copy> SettingSlot<T> for T {
     fn put(&mut self, value: T) {
         *self = value;
     }
@@ -27,7 +27,7 @@ impl<T: Copy> Slot<T> for T {
     }
 }
 
-impl<T: Copy> Slot<T> for Option<T> {
+impl<T: Copy> SettingSlot<T> for Option<T> {
     fn put(&mut self, value: T) {
         *self = Some(value);
     }
@@ -39,7 +39,7 @@ impl<T: Copy> Slot<T> for Option<T> {
 
 macro_rules! whole {
     ($($type:ty),*) => {$(
-        impl Slot<u64> for $type {
+        impl SettingSlot<u64> for $type {
             fn put(&mut self, value: u64) {
                 *self = Self::try_from(value).unwrap_or(Self::MAX);
             }
@@ -52,18 +52,18 @@ macro_rules! whole {
 }
 whole!(u8, u32, usize);
 
-impl Slot<u64> for Option<usize> {
+impl SettingSlot<u64> for Option<usize> {
     fn put(&mut self, value: u64) {
         self.insert(0).put(value);
     }
 
     fn get(&self) -> Option<u64> {
-        self.as_ref().and_then(Slot::get)
+        self.as_ref().and_then(SettingSlot::get)
     }
 }
 
 /// How many proxies in a row are trusted.
-impl Slot<u64> for Trust {
+impl SettingSlot<u64> for Trust {
     fn put(&mut self, value: u64) {
         *self = Self::Hops(usize::try_from(value).unwrap_or(usize::MAX));
     }
@@ -166,7 +166,7 @@ impl Items for Trust {
 }
 
 /// A place for one of some values that have names.
-pub(super) trait Named {
+pub(super) trait NamedSlot {
     /// All names.
     fn names(&self) -> &'static [&'static str];
     /// The position of the one in force.

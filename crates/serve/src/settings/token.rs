@@ -18,7 +18,7 @@ use tollgate_contract::nearest;
 
 /// What a token may be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum TokenScope {
     /// Asking: check, peek, reserve, lease, and settling what was asked.
     Check,
     /// Changing what was counted without asking: charge, refund, reset.
@@ -27,7 +27,7 @@ pub enum Scope {
     Observe,
 }
 
-impl Scope {
+impl TokenScope {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Check, Self::Write, Self::Observe];
 
@@ -50,7 +50,7 @@ impl Scopes {
     pub const ALL: Self = Self(7);
 
     /// Whether that is among them.
-    pub const fn has(self, scope: Scope) -> bool {
+    pub const fn has(self, scope: TokenScope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
 
@@ -58,9 +58,9 @@ impl Scopes {
     fn read(words: &str) -> Result<Self, String> {
         let mut scopes = Self(0);
         for word in words.split(',') {
-            let mut all = Scope::ALL.into_iter();
+            let mut all = TokenScope::ALL.into_iter();
             let Some(scope) = all.find(|scope| scope.name() == word) else {
-                let names = Scope::ALL.map(Scope::name);
+                let names = TokenScope::ALL.map(TokenScope::name);
                 // What is near no scope may be a part of a secret.
                 let hint = nearest(word, names.into_iter());
                 let hint =
@@ -76,8 +76,8 @@ impl Scopes {
     }
 }
 
-impl FromIterator<Scope> for Scopes {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+impl FromIterator<TokenScope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = TokenScope>>(scopes: I) -> Self {
         let bits = scopes.into_iter().map(|scope| 1 << scope as u8);
         Self(bits.fold(0, |all, bit: u8| all | bit))
     }
@@ -340,13 +340,13 @@ mod tests {
     #[test]
     fn a_token_says_what_it_is_for_and_when_it_ends() {
         let secret = "0123456789abcdef";
-        let (check, look) = (Scope::Check, Scope::Observe);
+        let (check, look) = (TokenScope::Check, TokenScope::Observe);
         let plain = checked(secret).unwrap();
         assert_eq!((plain.scopes(), plain.expires_ns()), (Scopes::ALL, None));
         let text = format!("{secret} scopes=check,observe  expires=1970-01-01T00:00:01Z");
         let token = checked(&text).unwrap();
         assert_eq!(token.scopes(), [check, look].into_iter().collect());
-        assert!(token.scopes().has(look) && !token.scopes().has(Scope::Write));
+        assert!(token.scopes().has(look) && !token.scopes().has(TokenScope::Write));
         assert_eq!(token.expires_ns(), Some(1_000_000_000));
         assert!(bool::from(token.is(&plain)));
         let named = |secret: &str| checked(&format!("{secret} name=shop")).unwrap().caller();

@@ -13,17 +13,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tollgate_catalogue_sql::{Config, Database, Error, Source};
 use tollgate_stats::Sheet;
-use tollgate_stats_sql::{Batch, Book};
+use tollgate_stats_sql::{Batch, UsageBook};
 
-use super::{Reader, Statistics};
+use super::{Statistics, StatisticsReader};
 use crate::catalogue::config;
 use crate::settings::Settings;
-use crate::shared::{Phase, Shared, Stop};
+use crate::shared::{ServerPhase, Shared, Stop};
 
 /// The thread, until it is dropped.
 pub struct Scribe {
     runtime: Option<Runtime>,
-    stop: watch::Sender<Phase>,
+    stop: watch::Sender<ServerPhase>,
     /// Nothing is ever sent; the other end is gone when all is done.
     ended: Mutex<mpsc::Receiver<()>>,
 }
@@ -76,8 +76,8 @@ pub fn start(
     if let Some(file) = database.as_ref().and_then(Database::file) {
         shared.state.databases.add(file);
     }
-    let book = database.map(|database| Book::new(database, node.to_owned()));
-    let reader = Reader::new(
+    let book = database.map(|database| UsageBook::new(database, node.to_owned()));
+    let reader = StatisticsReader::new(
         Arc::clone(&statistics),
         book.clone(),
         runtime.handle().clone(),
@@ -108,7 +108,7 @@ pub fn start(
 impl Drop for Scribe {
     /// Waits until what was counted is written.
     fn drop(&mut self) {
-        let _ = self.stop.send(Phase::Stopping);
+        let _ = self.stop.send(ServerPhase::Stopping);
         if let Some(runtime) = self.runtime.take() {
             let _ = self.ended.lock().recv();
             runtime.shutdown_background();
@@ -191,7 +191,7 @@ async fn wait(writing: &mut Option<Writing>) -> Writer {
 
 /// Sends batches.
 struct Writer {
-    book: Book,
+    book: UsageBook,
     name: String,
     sequence: u64,
     /// A batch that may or may not have been added.
@@ -201,7 +201,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(book: Book) -> io::Result<Self> {
+    fn new(book: UsageBook) -> io::Result<Self> {
         let mut name = [0; 16];
         getrandom::fill(&mut name).map_err(|why| io::Error::other(why.to_string()))?;
         Ok(Self {

@@ -15,24 +15,24 @@ use std::sync::OnceLock;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tollgate_limit::Instant;
-use tollgate_stats::{Kept, Ledger, Limits, Sheet};
+use tollgate_stats::{Ledger, LedgerLimits, RecentRequests, Sheet};
 
 use crate::meter::slot::{self, SLOTS};
 use crate::settings::StatisticsSettings;
 
 pub use keep::{Scribe, place, start};
-use show::Figures;
 pub use show::StatisticsFigures;
+use show::WriterFigures;
 pub(crate) use tray::Tray;
-pub use view::{ReadError, Reader};
+pub use view::{ReadError, StatisticsReader};
 
 /// What threads count of requests.
 pub struct Statistics {
     trays: Box<[OnceLock<Box<Mutex<Tray>>>]>,
     rows_max: usize,
     ledger: Mutex<Ledger>,
-    kept: Mutex<Kept>,
-    figures: Figures,
+    kept: Mutex<RecentRequests>,
+    figures: WriterFigures,
     /// Somebody wants to read all that was counted until now.
     wanted: Notify,
 }
@@ -49,9 +49,9 @@ impl Statistics {
         Self {
             trays: trays.collect(),
             rows_max: identities,
-            ledger: Mutex::new(Ledger::new(Limits::of(identities))),
-            kept: Mutex::new(Kept::new(bytes)),
-            figures: Figures::default(),
+            ledger: Mutex::new(Ledger::new(LedgerLimits::of(identities))),
+            kept: Mutex::new(RecentRequests::new(bytes)),
+            figures: WriterFigures::default(),
             wanted: Notify::new(),
         }
     }

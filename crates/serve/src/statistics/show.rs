@@ -38,7 +38,7 @@ impl StatisticsFigures {
 
 /// What whoever writes counts.
 #[derive(Default)]
-pub(super) struct Figures {
+pub(super) struct WriterFigures {
     writes: AtomicU64,
     failures: AtomicU64,
     refused: AtomicU64,
@@ -47,7 +47,7 @@ pub(super) struct Figures {
     written_until: AtomicU64,
 }
 
-impl Figures {
+impl WriterFigures {
     pub(super) fn wrote(&self, took_ns: u64) {
         self.writes.fetch_add(1, Relaxed);
         self.took_ns.store(took_ns, Relaxed);

@@ -10,7 +10,7 @@ pub(crate) struct Tray {
 }
 
 /// What was counted until now.
-pub(super) struct Taken {
+pub(super) struct CountedBatch {
     pub(super) done: Vec<Sheet>,
     pub(super) sheet: Sheet,
     pub(super) recorded: Vec<Recorded>,
@@ -38,11 +38,11 @@ impl Tray {
     }
 
     /// Takes what was counted, and leaves an empty sheet of the same minute.
-    pub(super) fn take(&mut self, mut fresh: Sheet) -> Taken {
+    pub(super) fn take(&mut self, mut fresh: Sheet) -> CountedBatch {
         if fresh.minute() != self.sheet.minute() {
             fresh.clear(self.sheet.minute());
         }
-        Taken {
+        CountedBatch {
             done: std::mem::take(&mut self.done),
             sheet: std::mem::replace(&mut self.sheet, fresh),
             recorded: self.recorder.take(),
@@ -56,12 +56,12 @@ const DONE_MAX: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_stats::{Ledger, Limits, Step};
+    use tollgate_stats::{Ledger, LedgerLimits, Step};
 
     #[test]
     fn a_clock_that_jumps_loses_nothing_and_keeps_little() {
         let mut tray = Tray::new(Sheet::new(100, 10));
-        let mut ledger = Ledger::new(Limits::of(10));
+        let mut ledger = Ledger::new(LedgerLimits::of(10));
         let mut spare = None;
         // Forth by a day, back, and to and fro at every request; folded now and then.
         let minutes = [100, 99, 100, 1540, 100, 1540, 101, 102, 5, 102, 5, 102, 103];

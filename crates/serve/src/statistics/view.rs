@@ -13,19 +13,19 @@ use tokio::time::{sleep, timeout};
 use tollgate_contract::Contracts;
 use tollgate_node::{Key, Scope};
 use tollgate_stats::{
-    By, Counts, Load, LoadOf, Point, Ranking, Recorded, Step, TopRow, Tried, Usage, UsagePage,
+    By, Counts, LoadOf, NodeLoad, Point, Ranking, Recorded, Step, TopRow, Tried, Usage, UsagePage,
     UsageRow, try_change,
 };
-use tollgate_stats_sql::{Book, Cursor, Error};
+use tollgate_stats_sql::{Cursor, Error, UsageBook};
 
 use super::Statistics;
 use crate::engine::Engine;
 
 /// Tells what is known of requests.
 #[derive(Clone)]
-pub struct Reader {
+pub struct StatisticsReader {
     statistics: Arc<Statistics>,
-    book: Option<Book>,
+    book: Option<UsageBook>,
     runtime: Handle,
     node: String,
 }
@@ -50,10 +50,10 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-impl Reader {
+impl StatisticsReader {
     pub(super) fn new(
         statistics: Arc<Statistics>,
-        book: Option<Book>,
+        book: Option<UsageBook>,
         runtime: Handle,
         node: String,
     ) -> Self {
@@ -146,7 +146,7 @@ impl Reader {
     }
 
     /// How busy this node is, and how busy others were in the last whole minute.
-    pub async fn load(&self, engine: &Engine) -> Load {
+    pub async fn load(&self, engine: &Engine) -> NodeLoad {
         let mut load = self.load_here(engine);
         let minute = (load.at_ms / 60_000).saturating_sub(1);
         let others = self.ask(|book| async move { book.load_in(minute).await });
@@ -159,7 +159,7 @@ impl Reader {
     }
 
     /// How busy this node is, over the last ten seconds.
-    pub fn load_here(&self, engine: &Engine) -> Load {
+    pub fn load_here(&self, engine: &Engine) -> NodeLoad {
         let pace = self.statistics.ledger.lock().pace(LOAD_OVER_MS);
         let mut all = Counts::ZERO;
         let mut over_ms = 0;
@@ -173,7 +173,7 @@ impl Reader {
             }
             contracts.push(of);
         }
-        Load {
+        NodeLoad {
             node: self.node.clone(),
             at_ms: engine.now().as_nanos() / 1_000_000,
             all: LoadOf::of(&self.node, "", &all, over_ms),
@@ -211,7 +211,7 @@ impl Reader {
         self.runtime.spawn_blocking(run).await.unwrap_or_default()
     }
 
-    async fn ask<T, F>(&self, ask: impl FnOnce(Book) -> F) -> Result<T, ReadError>
+    async fn ask<T, F>(&self, ask: impl FnOnce(UsageBook) -> F) -> Result<T, ReadError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,

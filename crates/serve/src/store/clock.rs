@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use tollgate_store::Clock;
+use tollgate_store::ClockComparison;
 
 use super::Decides;
 use crate::meter::Exposition;
@@ -14,7 +14,7 @@ pub(super) async fn watch(engine: &dyn Decides) {
     let mut warned = None;
     loop {
         tokio::time::sleep(EVERY).await;
-        let apart = engine.clock().filter(Clock::is_apart);
+        let apart = engine.clock().filter(ClockComparison::is_apart);
         let now = tokio::time::Instant::now();
         let is_due = warned.is_none_or(|at| now.duration_since(at) >= AGAIN);
         if let Some(clock) = apart.filter(|_| is_due) {
@@ -30,7 +30,7 @@ pub(super) async fn watch(engine: &dyn Decides) {
 }
 
 /// Adds the comparison, for Prometheus; nothing where there is none.
-pub(super) fn render(clock: Option<Clock>, text: &mut Exposition) {
+pub(super) fn render(clock: Option<ClockComparison>, text: &mut Exposition) {
     if let Some(clock) = clock {
         text.one("tollgate_store_clock_offset_seconds", ahead(clock));
         let error = clock.error.as_secs_f64();
@@ -39,7 +39,7 @@ pub(super) fn render(clock: Option<Clock>, text: &mut Exposition) {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a metric needs no more digits")]
-fn ahead(clock: Clock) -> f64 {
+fn ahead(clock: ClockComparison) -> f64 {
     clock.ahead_ns as f64 / 1e9
 }
 
@@ -57,7 +57,7 @@ mod tests {
         let mut text = Exposition::new();
         render(None, &mut text);
         assert_eq!(text.finish(), "");
-        let clock = Clock {
+        let clock = ClockComparison {
             ahead_ns: -1_500_000_000,
             error: Duration::from_millis(2),
         };

@@ -9,7 +9,7 @@ use crate::owner::fell_back;
 
 /// What is counted of the store.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct StoreCounts {
     /// Asks sent.
     pub asked: Count,
     /// Batches they went in.
@@ -30,7 +30,7 @@ pub struct Counts {
     pub unpaid: Count,
 }
 
-impl Counts {
+impl StoreCounts {
     pub(super) fn failed(&self, failure: &Failure) {
         let place = Failure::KINDS
             .iter()
@@ -45,7 +45,7 @@ impl Counts {
     }
 
     /// Adds the counters, for Prometheus.
-    pub(super) fn render(&self, text: &mut Exposition, standing: &Standing) {
+    pub(super) fn render(&self, text: &mut Exposition, standing: &BreakerStanding) {
         for (name, count) in self.each() {
             text.one(&format!("tollgate_store_{name}_total"), count.get());
         }
@@ -72,7 +72,7 @@ impl Counts {
 }
 
 /// How the breaker before the store stands.
-pub(super) struct Standing {
+pub(super) struct BreakerStanding {
     /// Whether the store is asked.
     pub(super) is_closed: bool,
     /// How often it was given up for a while.

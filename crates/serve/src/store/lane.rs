@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
-use tollgate_store::{Ask, Breaker, Failure, Go, Memory, Said, Verb};
+use tollgate_store::{Breaker, EngineAnswer, Failure, Go, Memory, StoreRequest, Verb};
 
 use super::Decides;
-use super::counts::Counts;
+use super::counts::StoreCounts;
 use super::ledger::Ledgers;
 use crate::logs::Rarely;
 use crate::supply::steady_now;
@@ -22,7 +22,7 @@ use crate::troubles::Lasting;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum NoAnswer {
     /// Nothing was asked, as the engine did not answer before.
     Open,
     /// Nothing was asked, as too much waits already.
@@ -32,13 +32,13 @@ pub enum Missing {
 }
 
 /// The way to the engine.
-pub(super) struct Lane {
+pub(super) struct EngineLane {
     pub(super) engine: Arc<dyn Decides>,
     pub(super) handle: tokio::runtime::Handle,
-    pub(super) queue: Mutex<Queue>,
+    pub(super) queue: Mutex<LaneQueue>,
     pub(super) breaker: Mutex<Breaker>,
     pub(super) memory: Mutex<Memory>,
-    pub(super) counts: Counts,
+    pub(super) counts: StoreCounts,
     /// Keys whose books are in the store.
     pub(super) ledgers: Ledgers,
     /// Told when the breaker opens.
@@ -54,7 +54,7 @@ pub(super) struct Lane {
 }
 
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct LaneQueue {
     waiting: VecDeque<Waiting>,
     /// Asks that wait.
     asks: usize,
@@ -65,34 +65,34 @@ pub(super) struct Queue {
 }
 
 struct Waiting {
-    asks: Vec<Ask>,
+    asks: Vec<StoreRequest>,
     until: tokio::time::Instant,
     answer: oneshot::Sender<Answers>,
 }
 
-type Answers = Vec<Result<Said, Failure>>;
+type Answers = Vec<Result<EngineAnswer, Failure>>;
 
-impl Lane {
+impl EngineLane {
     /// Asks with the next batch, and waits for the answers.
     pub(super) async fn ask(
         self: &Arc<Self>,
-        asks: Vec<Ask>,
+        asks: Vec<StoreRequest>,
         within: Duration,
-    ) -> Vec<Result<Said, Missing>> {
+    ) -> Vec<Result<EngineAnswer, NoAnswer>> {
         let count = asks.len();
-        let missing = |why: Missing| (0..count).map(|_| Err(why.clone())).collect();
+        let missing = |why: NoAnswer| (0..count).map(|_| Err(why.clone())).collect();
         match self.breaker.lock().go(steady_now()) {
             Go::Ask => {}
-            Go::Not => return missing(Missing::Open),
+            Go::Not => return missing(NoAnswer::Open),
             Go::Probe => {
                 self.probe(&asks);
-                return missing(Missing::Open);
+                return missing(NoAnswer::Open);
             }
         }
         let within = within.saturating_sub(SLACK.min(within / 10));
         let Some(answer) = self.enqueue(asks, within) else {
             self.counts.busy.add(1);
-            return missing(Missing::Busy);
+            return missing(NoAnswer::Busy);
         };
         let answers = match tokio::time::timeout(within, answer).await {
             Ok(Ok(answers)) => answers,
@@ -104,7 +104,7 @@ impl Lane {
             .map(|answer| {
                 answer.map_err(|failure| {
                     self.counts.failed(&failure);
-                    Missing::Failed(failure)
+                    NoAnswer::Failed(failure)
                 })
             })
             .collect()
@@ -112,7 +112,7 @@ impl Lane {
 
     fn enqueue(
         self: &Arc<Self>,
-        asks: Vec<Ask>,
+        asks: Vec<StoreRequest>,
         within: Duration,
     ) -> Option<oneshot::Receiver<Answers>> {
         let (sender, answer) = oneshot::channel();
@@ -165,7 +165,7 @@ impl Lane {
     fn next(
         &self,
     ) -> Option<(
-        Vec<Ask>,
+        Vec<StoreRequest>,
         Vec<(oneshot::Sender<Answers>, usize)>,
         tokio::time::Instant,
     )> {
@@ -192,7 +192,7 @@ impl Lane {
     }
 
     /// Asks the engine, and never waits longer than it was told to.
-    async fn decide(&self, asks: Vec<Ask>, time: Duration) -> Answers {
+    async fn decide(&self, asks: Vec<StoreRequest>, time: Duration) -> Answers {
         let count = asks.len();
         let answers = tokio::time::timeout(time + GRACE, self.engine.decide(asks, time)).await;
         let mut answers = answers.unwrap_or_default();
@@ -201,7 +201,7 @@ impl Lane {
     }
 
     /// Learns from answers: whether the engine is there, and how keys stand.
-    fn take_note(self: &Arc<Self>, asks: &[Ask], answers: &Answers) {
+    fn take_note(self: &Arc<Self>, asks: &[StoreRequest], answers: &Answers) {
         let mut memory = self.memory.lock();
         let (mut is_there, mut has_written, mut failures) = (false, false, Vec::new());
         for (ask, answer) in asks.iter().zip(answers) {
@@ -279,7 +279,7 @@ impl Lane {
     }
 
     /// Looks whether the engine is back until it is, also where no request comes.
-    fn watch(self: &Arc<Self>, asks: &[Ask]) {
+    fn watch(self: &Arc<Self>, asks: &[StoreRequest]) {
         let is_open = !self.breaker.lock().is_closed();
         if !is_open || asks.is_empty() || self.is_watched.swap(true, Relaxed) {
             return;
@@ -298,11 +298,11 @@ impl Lane {
     }
 
     /// Looks whether the engine is back, with nobody waiting for it.
-    fn probe(self: &Arc<Self>, asks: &[Ask]) {
+    fn probe(self: &Arc<Self>, asks: &[StoreRequest]) {
         let Some(ask) = asks.first() else {
             return;
         };
-        let ask = Ask {
+        let ask = StoreRequest {
             verb: Verb::Show,
             ..ask.clone()
         };

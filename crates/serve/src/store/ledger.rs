@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant as Time, timeout_at};
 use tollgate_limit::Instant;
-use tollgate_node::{Closed, LEDGER_BYTES_MAX, Ledger, Node, Spot};
-use tollgate_store::{Failure, Go, LedgerId, Loaded, Swapped};
+use tollgate_node::{Closed, KeyLedger, LEDGER_BYTES_MAX, Node, Spot};
+use tollgate_store::{Failure, Go, LedgerId, LoadedLedger, Swapped};
 
 use super::Store;
-use super::lane::{Lane, Missing, SLACK};
-use crate::engine::{Question, Said, Verb};
+use super::lane::{EngineLane, NoAnswer, SLACK};
+use crate::engine::{Question, RemoteAnswer, Verb};
 use crate::meter::process::wall;
 use crate::owner::Count;
 use crate::supply::steady_now;
@@ -50,7 +50,7 @@ struct Keys {
 struct Waiting {
     ask: LedgerAsk,
     until: Time,
-    answer: oneshot::Sender<Result<Said, Failure>>,
+    answer: oneshot::Sender<Result<RemoteAnswer, Failure>>,
 }
 
 /// What is counted of ledgers.
@@ -94,7 +94,7 @@ impl Store {
         &self,
         asks: Vec<LedgerAsk>,
         within: Duration,
-    ) -> Vec<Result<Said, Missing>> {
+    ) -> Vec<Result<RemoteAnswer, NoAnswer>> {
         let within = within.saturating_sub(SLACK.min(within / 10));
         let until = Time::now() + within;
         let answers: Vec<_> = asks
@@ -106,30 +106,30 @@ impl Store {
             said.push(match answer {
                 Err(missing) => Err(missing),
                 Ok(answer) => match timeout_at(until, answer).await {
-                    Ok(Ok(answer)) => answer.map_err(Missing::Failed),
-                    Ok(Err(_)) | Err(_) => Err(Missing::Failed(Failure::Late)),
+                    Ok(Ok(answer)) => answer.map_err(NoAnswer::Failed),
+                    Ok(Err(_)) | Err(_) => Err(NoAnswer::Failed(Failure::Late)),
                 },
             });
         }
         for missing in said.iter().filter_map(|said| said.as_ref().err()) {
             match missing {
-                Missing::Failed(failure) => self.lane.counts.failed(failure),
-                Missing::Busy => self.lane.counts.busy.add(1),
-                Missing::Open => {}
+                NoAnswer::Failed(failure) => self.lane.counts.failed(failure),
+                NoAnswer::Busy => self.lane.counts.busy.add(1),
+                NoAnswer::Open => {}
             }
         }
         said
     }
 }
 
-type Answer = oneshot::Receiver<Result<Said, Failure>>;
+type Answer = oneshot::Receiver<Result<RemoteAnswer, Failure>>;
 
-impl Lane {
+impl EngineLane {
     /// Takes a question in; the first of its key sets out at once.
-    fn enter(self: &Arc<Self>, ask: LedgerAsk, until: Time) -> Result<Answer, Missing> {
+    fn enter(self: &Arc<Self>, ask: LedgerAsk, until: Time) -> Result<Answer, NoAnswer> {
         // Whoever finds out whether the store is back waits for it as others did.
         if self.breaker.lock().go(steady_now()) == Go::Not {
-            return Err(Missing::Open);
+            return Err(NoAnswer::Open);
         }
         let (sender, answer) = oneshot::channel();
         let id = ask.id;
@@ -140,7 +140,7 @@ impl Lane {
         };
         let mut keys = self.ledgers.keys.lock();
         if keys.waiting >= WAITING_MAX {
-            return Err(Missing::Busy);
+            return Err(NoAnswer::Busy);
         }
         keys.waiting += 1;
         let known = keys.each.get_mut(&id);
@@ -183,7 +183,7 @@ impl Lane {
     }
 
     /// Loads, decides and swaps until that is written.
-    async fn settle(&self, id: LedgerId, group: &[Waiting]) -> Result<Vec<Said>, Failure> {
+    async fn settle(&self, id: LedgerId, group: &[Waiting]) -> Result<Vec<RemoteAnswer>, Failure> {
         let counts = &self.ledgers.counts;
         counts.asked.add(group.len() as u64);
         let until = group.iter().map(|waiting| waiting.until).max();
@@ -222,7 +222,7 @@ impl Lane {
 }
 
 /// Answers all who wait for a key, and goes when nobody does.
-async fn look_after(lane: Arc<Lane>, id: LedgerId) {
+async fn look_after(lane: Arc<EngineLane>, id: LedgerId) {
     while let Some(group) = lane.next_group(id) {
         let said = lane.settle(id, &group).await;
         lane.learn(said.as_ref().err());
@@ -243,7 +243,10 @@ async fn look_after(lane: Arc<Lane>, id: LedgerId) {
 }
 
 /// Decides all questions of a group over what was loaded, in order.
-fn decide(group: &[Waiting], loaded: &Loaded) -> Result<(Vec<Said>, Closed), Failure> {
+fn decide(
+    group: &[Waiting],
+    loaded: &LoadedLedger,
+) -> Result<(Vec<RemoteAnswer>, Closed), Failure> {
     let broken = || Failure::Broken("a ledger makes no sense".into());
     let first = &group.first().ok_or_else(broken)?.ask;
     let bytes = loaded.bytes.as_deref();
@@ -263,21 +266,21 @@ fn decide(group: &[Waiting], loaded: &Loaded) -> Result<(Vec<Said>, Closed), Fai
 }
 
 /// Does what a question asks.
-fn answer(ledger: &mut Ledger<'_>, question: &Question) -> Said {
+fn answer(ledger: &mut KeyLedger<'_>, question: &Question) -> RemoteAnswer {
     let cost = question.cost;
     match &question.verb {
-        Verb::Check => return Said::Answer(ledger.check(cost)),
-        Verb::Status => return Said::Statuses(vec![ledger.status()]),
-        Verb::Foresee => return Said::Forecasts(vec![ledger.foresee(cost)]),
-        Verb::Lend(inquiry) => return Said::Lent(ledger.lend(inquiry).unwrap_or_default()),
+        Verb::Check => return RemoteAnswer::Answer(ledger.check(cost)),
+        Verb::Status => return RemoteAnswer::Statuses(vec![ledger.status()]),
+        Verb::Foresee => return RemoteAnswer::Forecasts(vec![ledger.foresee(cost)]),
+        Verb::Lend(inquiry) => return RemoteAnswer::Lent(ledger.lend(inquiry).unwrap_or_default()),
         // Data planes cannot say what they hold.
-        Verb::Quota(..) => return Said::Quota(None),
+        Verb::Quota(..) => return RemoteAnswer::Quota(None),
         Verb::Charge => ledger.charge(cost),
         Verb::Refund => ledger.refund(cost),
         Verb::Reset => ledger.reset(),
         Verb::Settle(dues) => dues.iter().take(1).for_each(|due| ledger.settle(due, cost)),
     }
-    Said::Done(true)
+    RemoteAnswer::Done(true)
 }
 
 /// A time of the store's on the clock of this machine: it was told since `began`.

@@ -23,12 +23,12 @@ use tollgate_contract::{OnFailure, Terms};
 use tollgate_limit::{Cell, Instant};
 use tollgate_node::{Node, Spot};
 use tollgate_store::{
-    Ask, Book, Breaker, BreakerConfig, Clock, Engine, Failure, Found, LedgerId, Loaded, Memory,
-    Name, Said as Heard, Swap, Swapped, Verb as Asked,
+    Book, Breaker, BreakerConfig, ClockComparison, Engine, EngineAnswer, Failure, LedgerId,
+    LoadedLedger, Memory, Name, StoreRequest, StoredKey, Swap, Swapped, Verb as Asked,
 };
 use tollgate_table::Budget;
 
-use crate::engine::{Question, Said, Verb};
+use crate::engine::{Question, RemoteAnswer, Verb};
 use crate::logs::Rarely;
 use crate::meter::Exposition;
 use crate::settings::StoreSettings;
@@ -36,30 +36,31 @@ use crate::troubles::Lasting;
 
 pub(crate) use connect::seed;
 pub use connect::{ConnectError, Connected, connect};
-pub use counts::Counts;
-pub use lane::Missing;
+pub use counts::StoreCounts;
+pub use lane::NoAnswer;
 pub(crate) use ledger::LedgerAsk;
 pub use ledger::LedgerCounts;
 
-use lane::Lane;
+use lane::EngineLane;
 use ledger::Ledgers;
 
 /// Answers of an engine, once they are there.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Vec<Result<Heard, Failure>>> + Send + 'a>>;
+pub type PendingAnswers<'a> =
+    Pin<Box<dyn Future<Output = Vec<Result<EngineAnswer, Failure>>> + Send + 'a>>;
 
 /// What an engine says of a ledger, once it is there.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
+pub type PendingLedger<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'a>>;
 
 /// An engine of any kind.
 pub trait Decides: Send + Sync + 'static {
     /// Asks a batch, as [`Engine::ask`].
-    fn decide(&self, batch: Vec<Ask>, time: Duration) -> Asking<'_>;
+    fn decide(&self, batch: Vec<StoreRequest>, time: Duration) -> PendingAnswers<'_>;
 
     /// The ledger of a key, as [`Engine::load`].
-    fn load(&self, id: LedgerId, time: Duration) -> Later<'_, Loaded>;
+    fn load(&self, id: LedgerId, time: Duration) -> PendingLedger<'_, LoadedLedger>;
 
     /// Writes a ledger, as [`Engine::swap`].
-    fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Later<'_, Swapped>;
+    fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> PendingLedger<'_, Swapped>;
 
     /// The engine in a word.
     fn kind(&self) -> &'static str;
@@ -68,19 +69,19 @@ pub trait Decides: Send + Sync + 'static {
     fn proves_writes(&self) -> bool;
 
     /// Its clock against ours, as [`Engine::clock`].
-    fn clock(&self) -> Option<Clock>;
+    fn clock(&self) -> Option<ClockComparison>;
 }
 
 impl<E: Engine> Decides for E {
-    fn decide(&self, batch: Vec<Ask>, time: Duration) -> Asking<'_> {
+    fn decide(&self, batch: Vec<StoreRequest>, time: Duration) -> PendingAnswers<'_> {
         Box::pin(self.ask(batch, time))
     }
 
-    fn load(&self, id: LedgerId, time: Duration) -> Later<'_, Loaded> {
+    fn load(&self, id: LedgerId, time: Duration) -> PendingLedger<'_, LoadedLedger> {
         Box::pin(Engine::load(self, id, time))
     }
 
-    fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> Later<'_, Swapped> {
+    fn swap(&self, id: LedgerId, swap: Swap, time: Duration) -> PendingLedger<'_, Swapped> {
         Box::pin(Engine::swap(self, id, swap, time))
     }
 
@@ -92,14 +93,14 @@ impl<E: Engine> Decides for E {
         Engine::proves_writes(self)
     }
 
-    fn clock(&self) -> Option<Clock> {
+    fn clock(&self) -> Option<ClockComparison> {
         Engine::clock(self)
     }
 }
 
 /// The way to the store.
 pub struct Store {
-    lane: Arc<Lane>,
+    lane: Arc<EngineLane>,
     deadline: Duration,
 }
 
@@ -110,13 +111,13 @@ impl Store {
         handle: tokio::runtime::Handle,
         settings: &StoreSettings,
     ) -> Self {
-        let lane = Lane {
+        let lane = EngineLane {
             engine,
             handle,
             queue: Mutex::default(),
             breaker: Mutex::new(Breaker::new(BreakerConfig::default())),
             memory: Mutex::new(Memory::new(&Arc::new(Budget::new(BYTES_MAX)))),
-            counts: Counts::default(),
+            counts: StoreCounts::default(),
             ledgers: Ledgers::default(),
             given_up: Notify::new(),
             said: Rarely::new(SAY_EVERY),
@@ -142,7 +143,7 @@ impl Store {
     }
 
     /// What was counted so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &StoreCounts {
         &self.lane.counts
     }
 
@@ -153,7 +154,7 @@ impl Store {
             let breaker = lane.breaker.lock();
             (breaker.is_closed(), breaker.opened())
         };
-        let standing = counts::Standing {
+        let standing = counts::BreakerStanding {
             is_closed,
             opened,
             owing: lane.memory.lock().owing(),
@@ -176,15 +177,19 @@ impl Store {
     /// Asks questions of one spot each, and waits no longer than `within`.
     pub(crate) async fn ask(
         &self,
-        asks: Vec<Ask>,
+        asks: Vec<StoreRequest>,
         within: Duration,
-    ) -> Vec<Result<Heard, Missing>> {
+    ) -> Vec<Result<EngineAnswer, NoAnswer>> {
         self.lane.ask(asks, within).await
     }
 
     /// What is done without the store: by what policies say, and the answer by that; `None` where there is no other
     /// way.
-    pub(crate) fn instead(&self, ask: &Ask, wish: OnFailure) -> (Option<Heard>, Option<OnFailure>) {
+    pub(crate) fn instead(
+        &self,
+        ask: &StoreRequest,
+        wish: OnFailure,
+    ) -> (Option<EngineAnswer>, Option<OnFailure>) {
         match (ask.verb, wish) {
             (Asked::Check { .. }, OnFailure::Local) => {
                 let said = self.lane.memory.lock().decide(ask);
@@ -192,7 +197,7 @@ impl Store {
                 (said, Some(OnFailure::Local))
             }
             // What is read from memory is better than nothing.
-            (Asked::Show, _) => (Some(Heard::Found(None)), Some(OnFailure::Local)),
+            (Asked::Show, _) => (Some(EngineAnswer::Found(None)), Some(OnFailure::Local)),
             _ => (None, None),
         }
     }
@@ -204,7 +209,12 @@ const BYTES_MAX: u64 = 16 << 20;
 const SAY_EVERY: Duration = Duration::from_secs(10);
 
 /// The ask that a question is, about its one spot.
-pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: Instant) -> Ask {
+pub(crate) fn ask_of(
+    question: &Question,
+    spot: &Spot,
+    book: &Arc<Book>,
+    now: Instant,
+) -> StoreRequest {
     let verb = match &question.verb {
         Verb::Check => Asked::Check {
             cost: question.cost,
@@ -219,7 +229,7 @@ pub(crate) fn ask_of(question: &Question, spot: &Spot, book: &Arc<Book>, now: In
         }),
         Verb::Status | Verb::Foresee | Verb::Lend(_) | Verb::Quota(..) => Asked::Show,
     };
-    Ask {
+    StoreRequest {
         book: Arc::clone(book),
         name: Name(u128::from(spot.print.0)),
         verb,
@@ -232,28 +242,28 @@ pub(crate) fn said(
     node: &Node,
     terms: Option<Arc<Terms>>,
     question: &Question,
-    ask: &Ask,
-    heard: &Heard,
-) -> Option<Said> {
+    ask: &StoreRequest,
+    heard: &EngineAnswer,
+) -> Option<RemoteAnswer> {
     let spot = question.spots.first()?;
-    let cell = |found: &Option<Found>| -> Cell<0> {
+    let cell = |found: &Option<StoredKey>| -> Cell<0> {
         let set = ask.book.set();
         let found = found.as_ref();
         let known = found.and_then(|found| set.recall(found.at, &found.kept).ok());
         known.unwrap_or_else(|| Cell::fresh(set))
     };
     Some(match (heard, &question.verb) {
-        (Heard::Outcome { outcome, .. }, _) => {
-            Said::Answer(node.answer_elsewhere(spot, outcome, terms))
+        (EngineAnswer::Outcome { outcome, .. }, _) => {
+            RemoteAnswer::Answer(node.answer_elsewhere(spot, outcome, terms))
         }
-        (Heard::Found(found), Verb::Status) => {
-            Said::Statuses(vec![ask.book.set().status(&cell(found), ask.now)])
+        (EngineAnswer::Found(found), Verb::Status) => {
+            RemoteAnswer::Statuses(vec![ask.book.set().status(&cell(found), ask.now)])
         }
-        (Heard::Found(found), Verb::Foresee) => {
+        (EngineAnswer::Found(found), Verb::Foresee) => {
             let set = ask.book.set();
             let forecasts = set.foresee(&cell(found), question.cost, ask.now, spot.lot);
-            Said::Forecasts(vec![forecasts])
+            RemoteAnswer::Forecasts(vec![forecasts])
         }
-        (Heard::Found(_) | Heard::Done, _) => Said::Done(true),
+        (EngineAnswer::Found(_) | EngineAnswer::Done, _) => RemoteAnswer::Done(true),
     })
 }

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use tollgate_limit::Instant;
-use tollgate_node::{Admitted, Journal};
+use tollgate_node::{DividedAdmission, DivisionJournal};
 
 /// The time since the machine was started, its sleep included.
 pub fn steady_now() -> Instant {
@@ -34,7 +34,7 @@ pub(crate) fn boot() -> u64 {
 }
 
 /// Writes every admission to a file of its own before it is answered: `steady-ns key cost wait-ns`, a line each.
-pub(super) fn journal(folder: &Path, name: &str, boot: u64) -> io::Result<Journal> {
+pub(super) fn journal(folder: &Path, name: &str, boot: u64) -> io::Result<DivisionJournal> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -46,8 +46,8 @@ pub(super) fn journal(folder: &Path, name: &str, boot: u64) -> io::Result<Journa
     let path = folder.join(format!("{safe}.{boot}.log"));
     let mut options = OpenOptions::new();
     let file = options.create(true).append(true).mode(0o600).open(path)?;
-    Ok(Arc::new(move |admitted: &Admitted| {
-        let Admitted {
+    Ok(Arc::new(move |admitted: &DividedAdmission| {
+        let DividedAdmission {
             tag,
             key,
             cost,

@@ -11,27 +11,27 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tollgate_node::Kept;
+use tollgate_node::ModeRecord;
 use tollgate_sqlite::private;
 
 use super::clock;
-use crate::durable::Seat;
+use crate::durable::DatabaseLease;
 use crate::shared::Shared;
 use tollgate_kit::base64;
 
 /// What is kept, and where.
-pub(crate) struct Keep {
+pub(crate) struct SupplyWriter {
     to: To,
     stored: Stored,
     /// What the node handed out and is not written yet.
-    unwritten: BTreeMap<u64, Kept>,
+    unwritten: BTreeMap<u64, ModeRecord>,
     /// Whether what is on disk is older than `stored` though the node waits for nothing: the number of this start.
     is_behind: bool,
 }
 
 enum To {
     Folder(PathBuf),
-    Seat(Seat),
+    Seat(DatabaseLease),
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ struct Stored {
     policies: BTreeMap<String, String>,
 }
 
-impl Keep {
+impl SupplyWriter {
     /// What former starts under that name kept there.
     pub(crate) fn open(folder: &Path, name: &str) -> Self {
         Self::found(
@@ -57,7 +57,7 @@ impl Keep {
     }
 
     /// What former starts under that name kept at its seat.
-    pub(crate) fn at(seat: &Seat, name: &str) -> Self {
+    pub(crate) fn at(seat: &DatabaseLease, name: &str) -> Self {
         let text = seat.supply().map_err(io::Error::other);
         let mut found = text.and_then(|text| {
             text.map_or_else(|| Ok(Stored::default()), |text| parse(text.as_bytes()))
@@ -113,7 +113,7 @@ impl Keep {
     }
 
     /// What is kept, by the tags of policies.
-    pub(crate) fn kept(&self) -> BTreeMap<u64, Kept> {
+    pub(crate) fn kept(&self) -> BTreeMap<u64, ModeRecord> {
         let each = self.stored.policies.iter();
         each.filter_map(|(tag, kept)| {
             let kept = base64::decode(kept, KEPT_BYTES_MAX)?;
@@ -210,27 +210,27 @@ mod tests {
     use crate::engine::{Engine, Secrets};
     use crate::settings::Settings;
 
-    fn kept() -> Kept {
+    fn kept() -> ModeRecord {
         [0_u8, 7, 255].as_slice().into()
     }
 
     #[test]
     fn what_is_written_is_read_again_and_boots_grow() {
         let folder = tempfile::tempdir().unwrap();
-        let mut keep = Keep::open(folder.path(), "a");
+        let mut keep = SupplyWriter::open(folder.path(), "a");
         let first = keep.begin();
         keep.stored
             .policies
             .insert(format!("{:016x}", 11), base64::encode(&kept()));
         keep.write().unwrap();
-        let mut again = Keep::open(folder.path(), "a");
+        let mut again = SupplyWriter::open(folder.path(), "a");
         assert_eq!(again.kept(), BTreeMap::from([(11, kept())]));
         assert!(again.begin() > first);
         // A folder that was copied, or whose node was given another name.
-        let mut copy = Keep::open(folder.path(), "b");
+        let mut copy = SupplyWriter::open(folder.path(), "b");
         assert!(copy.kept().is_empty());
         copy.begin();
-        assert!(Keep::open(folder.path(), "a").kept().is_empty());
+        assert!(SupplyWriter::open(folder.path(), "a").kept().is_empty());
     }
 
     #[test]
@@ -238,7 +238,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for text in ["", "{", "{\"version\":9,\"boot\":1,\"policies\":{}}"] {
             std::fs::write(folder.path().join(FILE), text).unwrap();
-            assert!(Keep::open(folder.path(), "a").kept().is_empty(), "{text}");
+            assert!(
+                SupplyWriter::open(folder.path(), "a").kept().is_empty(),
+                "{text}"
+            );
         }
     }
 
@@ -246,7 +249,7 @@ mod tests {
     fn a_folder_that_cannot_be_written_does_not_keep_a_start() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("supply.json.new")).unwrap();
-        assert!(Keep::open(folder.path(), "a").begin() > 0);
+        assert!(SupplyWriter::open(folder.path(), "a").begin() > 0);
     }
 
     #[test]
@@ -259,7 +262,7 @@ mod tests {
         let (contracts, secrets) = (Contracts::parse(text), Secrets::draw());
         let engine = Engine::new(contracts.unwrap(), NodeConfig::default(), &secrets.unwrap());
         let shared = Shared::new(engine, Settings::default());
-        let mut keep = Keep::open(folder.path(), "a");
+        let mut keep = SupplyWriter::open(folder.path(), "a");
         keep.begin();
         keep.flush(&shared);
         let told = shared.troubles().join("\n");

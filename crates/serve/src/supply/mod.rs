@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contracts, Coordination, NamedPolicy};
-use tollgate_node::{BadLimits, Journal, Roster, Share, SupplyConfig, supply_limits};
+use tollgate_node::{
+    BadLimits, DivisionJournal, RateDivision, Roster, SupplyConfig, supply_limits,
+};
 
 use crate::cluster::ClusterError;
 use crate::settings::ClusterSettings;
@@ -18,7 +20,7 @@ use crate::settings::ClusterSettings;
 use crate::modes::view::ByOwnerView;
 pub(crate) use clock::boot;
 pub use clock::steady_now;
-pub(crate) use keep::Keep;
+pub(crate) use keep::SupplyWriter;
 
 /// What the server knows of divided rates, besides what the node does.
 #[derive(Debug, Default)]
@@ -120,18 +122,18 @@ fn nodes(roster: &Roster) -> u64 {
 pub(crate) fn share(
     settings: &ClusterSettings,
     name: &str,
-    mut keep: Option<Keep>,
-) -> Result<Option<(Share, Option<Keep>)>, ClusterError> {
+    mut keep: Option<SupplyWriter>,
+) -> Result<Option<(RateDivision, Option<SupplyWriter>)>, ClusterError> {
     let Some(roster) = &settings.roster else {
         return Ok(None);
     };
     if !roster.has(name) {
         tracing::warn!(name, "not in the roster: this node has no home and borrows");
     }
-    let boot = keep.as_mut().map_or_else(clock::boot, Keep::begin);
+    let boot = keep.as_mut().map_or_else(clock::boot, SupplyWriter::begin);
     let journal = journal(settings, name, boot)?;
-    let share = Share {
-        kept: keep.as_ref().map(Keep::kept).unwrap_or_default(),
+    let share = RateDivision {
+        kept: keep.as_ref().map(SupplyWriter::kept).unwrap_or_default(),
         config: SupplyConfig {
             keeps: keep.is_some(),
             ..SupplyConfig::default()
@@ -139,7 +141,7 @@ pub(crate) fn share(
         steady: Some(Arc::new(steady_now)),
         journal,
         split: settings.split,
-        ..Share::new(roster.clone(), boot)
+        ..RateDivision::new(roster.clone(), boot)
     };
     Ok(Some((share, keep)))
 }
@@ -149,7 +151,7 @@ pub(crate) fn journal(
     settings: &ClusterSettings,
     name: &str,
     boot: u64,
-) -> Result<Option<Journal>, ClusterError> {
+) -> Result<Option<DivisionJournal>, ClusterError> {
     let folder = settings.admission_log.as_deref();
     let journal = folder.map(|folder| clock::journal(folder, name, boot));
     journal.transpose().map_err(ClusterError::Thread)

@@ -6,12 +6,12 @@ use serde::Serialize;
 use tollgate_contract::{Contracts, nearest};
 use tollgate_node::Key;
 
-use super::Seen;
+use super::TailedDecision;
 use crate::meter::Judgement;
 
 /// Which decisions are shown: those that fit all that is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Filter {
+pub struct DecisionFilter {
     /// Of this contract.
     contract: Option<String>,
     /// With these entries.
@@ -70,7 +70,7 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-impl Filter {
+impl DecisionFilter {
     /// The filter that parameters say, by contracts in force.
     pub fn read<N: AsRef<str>, V: AsRef<str>>(
         parameters: impl IntoIterator<Item = (N, V)>,
@@ -98,7 +98,7 @@ impl Filter {
     }
 
     /// Whether a decision is shown.
-    pub(super) fn admits(&self, seen: &Seen<'_>) -> bool {
+    pub(super) fn admits(&self, seen: &TailedDecision<'_>) -> bool {
         let is_of = |id: &String| seen.contracts.contains(&id.as_str());
         let has = |word: &String| judgements(word).contains(&seen.judgement);
         self.verdict.as_ref().is_none_or(has) && self.contract.as_ref().is_none_or(is_of) && {
@@ -193,8 +193,8 @@ mod tests {
         Contracts::parse(text).unwrap()
     }
 
-    fn read(parameters: &[(&str, &str)]) -> Result<Filter, String> {
-        let read = Filter::read(parameters.iter().copied(), &contracts());
+    fn read(parameters: &[(&str, &str)]) -> Result<DecisionFilter, String> {
+        let read = DecisionFilter::read(parameters.iter().copied(), &contracts());
         read.map_err(|error| error.to_string())
     }
 
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_decision_is_shown_where_it_fits_all_that_is_said() {
         let entries = [("user", "42"), ("plan", "free")];
-        let seen = |judgement| Seen {
+        let seen = |judgement| TailedDecision {
             key: Key::Entries(&entries),
             judgement,
             contracts: &["users"],

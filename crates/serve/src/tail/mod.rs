@@ -19,11 +19,11 @@ use crate::meter::Exposition;
 use crate::meter::Judgement;
 
 pub(crate) use filter::DESCRIBED;
-pub use filter::{Filter, FilterError};
+pub use filter::{DecisionFilter, FilterError};
 
 /// One decision, as whoever watches reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub struct TailLine {
     /// When: milliseconds since the epoch.
     pub at_ms: u64,
     /// Where it was asked: `http`, `grpc`, `resp` or `mqtt`.
@@ -53,7 +53,7 @@ pub struct Line {
 }
 
 /// What a filter looks at.
-pub(crate) struct Seen<'a> {
+pub(crate) struct TailedDecision<'a> {
     pub(crate) key: Key<'a>,
     pub(crate) judgement: Judgement,
     /// The contracts that the decision is of.
@@ -71,8 +71,8 @@ pub struct Tail {
 
 /// One who watches, as decisions see it.
 struct Lane {
-    filter: Filter,
-    lines: mpsc::Sender<Line>,
+    filter: DecisionFilter,
+    lines: mpsc::Sender<TailLine>,
     dropped: AtomicU64,
     /// The second of the last line, and how many there were in it.
     second: AtomicU64,
@@ -81,7 +81,7 @@ struct Lane {
 
 impl Tail {
     /// Watches what the filter admits from here on; `None` where [`WATCHERS_MAX`] watch already.
-    pub fn watch(self: &Arc<Self>, filter: Filter) -> Option<Watching> {
+    pub fn watch(self: &Arc<Self>, filter: DecisionFilter) -> Option<Watching> {
         if self.watched.fetch_add(1, Relaxed) >= WATCHERS_MAX {
             self.watched.fetch_sub(1, Relaxed);
             return None;
@@ -109,7 +109,7 @@ impl Tail {
     }
 
     /// Shows a decision to those whose filter admits it and who have room.
-    pub(crate) fn show(&self, seen: &Seen<'_>, line: impl Fn() -> Line) {
+    pub(crate) fn show(&self, seen: &TailedDecision<'_>, line: impl Fn() -> TailLine) {
         for lane in self.lanes.load().iter() {
             if !lane.filter.admits(seen) {
                 continue;
@@ -146,17 +146,17 @@ impl Lane {
 pub struct Watching {
     tail: Arc<Tail>,
     lane: Arc<Lane>,
-    queue: mpsc::Receiver<Line>,
+    queue: mpsc::Receiver<TailLine>,
 }
 
 impl Watching {
     /// The next decision.
-    pub async fn next(&mut self) -> Option<Line> {
+    pub async fn next(&mut self) -> Option<TailLine> {
         self.queue.recv().await
     }
 
     /// The next decision, where it is there.
-    pub fn try_next(&mut self) -> Option<Line> {
+    pub fn try_next(&mut self) -> Option<TailLine> {
         self.queue.try_recv().ok()
     }
 
@@ -166,7 +166,7 @@ impl Watching {
     }
 
     /// What is watched.
-    pub fn filter(&self) -> &Filter {
+    pub fn filter(&self) -> &DecisionFilter {
         &self.lane.filter
     }
 }
@@ -192,8 +192,8 @@ const LINES_MAX: usize = 1_024;
 mod tests {
     use super::*;
 
-    fn seen(key: &'static str, second: u64) -> Seen<'static> {
-        Seen {
+    fn seen(key: &'static str, second: u64) -> TailedDecision<'static> {
+        TailedDecision {
             key: Key::Text(key.as_bytes()),
             judgement: Judgement::Allowed,
             contracts: &[],
@@ -205,12 +205,12 @@ mod tests {
     fn who_does_not_read_is_told_how_many_lines_are_missing_and_holds_up_nobody() {
         let tail = Arc::new(Tail::default());
         assert!(!tail.is_watched());
-        let mut slow = tail.watch(Filter::default()).unwrap();
-        let mut fast = tail.watch(Filter::default()).unwrap();
+        let mut slow = tail.watch(DecisionFilter::default()).unwrap();
+        let mut fast = tail.watch(DecisionFilter::default()).unwrap();
         let mut read = 0;
         for second in 0..3 {
             for _ in 0..2_000 {
-                tail.show(&seen("a", second), Line::default);
+                tail.show(&seen("a", second), TailLine::default);
                 read += u64::from(fast.try_next().is_some());
             }
         }
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn so_many_watch_and_no_more() {
         let tail = Arc::new(Tail::default());
-        let watch = || tail.watch(Filter::default());
+        let watch = || tail.watch(DecisionFilter::default());
         let all: Vec<Watching> = std::iter::from_fn(watch).take(100).collect();
         assert_eq!(all.len(), WATCHERS_MAX);
         drop(all);

@@ -26,7 +26,7 @@ use crate::shared::Shared;
 use send::Collector;
 
 pub use parent::Parent;
-pub use span::Span;
+pub use span::TraceSpan;
 
 /// Where traces go, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl TraceSettings {
 /// Sends traces while it lives. What is queued when it is dropped is sent first, if that is quick.
 pub struct Traces {
     tracer: Arc<Tracer>,
-    stop: Option<mpsc::Sender<otlp::Span>>,
+    stop: Option<mpsc::Sender<otlp::OtlpSpan>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -132,7 +132,7 @@ impl Drop for Traces {
 
 /// Makes spans.
 pub struct Tracer {
-    queue: mpsc::WeakSender<otlp::Span>,
+    queue: mpsc::WeakSender<otlp::OtlpSpan>,
     one_in: u32,
     seed: u64,
     number: AtomicU64,
@@ -167,8 +167,8 @@ impl Tracer {
     }
 
     /// Begins a span; it is sent when it is dropped.
-    pub fn span(&self, name: impl Into<String>, parent: Option<Parent>) -> Span<'_> {
-        Span::begin(self, name.into(), parent)
+    pub fn span(&self, name: impl Into<String>, parent: Option<Parent>) -> TraceSpan<'_> {
+        TraceSpan::begin(self, name.into(), parent)
     }
 
     /// A number that no other span has, drawn from a seed of this process.
@@ -177,7 +177,7 @@ impl Tracer {
         scramble(self.seed.wrapping_add(number.wrapping_mul(GOLDEN)))
     }
 
-    fn put(&self, span: otlp::Span) {
+    fn put(&self, span: otlp::OtlpSpan) {
         let placed = self
             .queue
             .upgrade()
@@ -189,7 +189,7 @@ impl Tracer {
 }
 
 /// Sends spans until nobody makes any.
-fn export(mut collector: Collector, mut spans: mpsc::Receiver<otlp::Span>, tracer: &Tracer) {
+fn export(mut collector: Collector, mut spans: mpsc::Receiver<otlp::OtlpSpan>, tracer: &Tracer) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -222,7 +222,7 @@ fn export(mut collector: Collector, mut spans: mpsc::Receiver<otlp::Span>, trace
 }
 
 /// The spans of the next moment; `None` when there are no more.
-async fn next_batch(spans: &mut mpsc::Receiver<otlp::Span>) -> Option<Vec<otlp::Span>> {
+async fn next_batch(spans: &mut mpsc::Receiver<otlp::OtlpSpan>) -> Option<Vec<otlp::OtlpSpan>> {
     let first = spans.recv().await?;
     let mut batch = vec![first];
     let until = tokio::time::Instant::now() + SEND_EVERY;

@@ -3,7 +3,7 @@
 use prost::Message;
 
 /// What the collector is sent.
-pub(super) fn request(spans: Vec<Span>) -> Vec<u8> {
+pub(super) fn request(spans: Vec<OtlpSpan>) -> Vec<u8> {
     let resource = Resource {
         attributes: vec![
             KeyValue::text("service.name", "tollgate"),
@@ -52,7 +52,7 @@ struct ScopeSpans {
     #[prost(message, optional, tag = "1")]
     scope: Option<Scope>,
     #[prost(message, repeated, tag = "2")]
-    spans: Vec<Span>,
+    spans: Vec<OtlpSpan>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -64,7 +64,7 @@ struct Scope {
 /// One span.
 #[allow(clippy::struct_field_names)] // The names are OTLP's.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Span {
+pub(super) struct OtlpSpan {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
@@ -82,12 +82,12 @@ pub(super) struct Span {
     #[prost(message, repeated, tag = "9")]
     pub(super) attributes: Vec<KeyValue>,
     #[prost(message, optional, tag = "15")]
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<SpanStatus>,
 }
 
 /// How a span ended.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Status {
+pub(super) struct SpanStatus {
     #[prost(string, tag = "2")]
     pub(super) message: String,
     #[prost(int32, tag = "3")]

@@ -2,19 +2,19 @@
 
 use std::time::Instant;
 
-use super::otlp::{ERROR, KeyValue, SERVER, Span as Message, Status};
+use super::otlp::{ERROR, KeyValue, OtlpSpan, SERVER, SpanStatus};
 use super::{Parent, Tracer};
 use crate::meter::process::wall;
 
 /// One span. It is sent when it is dropped.
-pub struct Span<'t> {
+pub struct TraceSpan<'t> {
     tracer: &'t Tracer,
-    message: Message,
+    message: OtlpSpan,
     began: Instant,
     is_wanted: bool,
 }
 
-impl<'t> Span<'t> {
+impl<'t> TraceSpan<'t> {
     pub(super) fn begin(tracer: &'t Tracer, name: String, parent: Option<Parent>) -> Self {
         let (trace_id, parent_span_id) = if let Some(parent) = parent {
             (parent.trace.to_vec(), parent.span.to_vec())
@@ -22,14 +22,14 @@ impl<'t> Span<'t> {
             let halves = [tracer.draw().to_be_bytes(), tracer.draw().to_be_bytes()];
             (halves.concat(), Vec::new())
         };
-        let message = Message {
+        let message = OtlpSpan {
             trace_id,
             span_id: tracer.draw().to_be_bytes().to_vec(),
             parent_span_id,
             name,
             kind: SERVER,
             start_time_unix_nano: wall().as_nanos(),
-            ..Message::default()
+            ..OtlpSpan::default()
         };
         Self {
             tracer,
@@ -52,14 +52,14 @@ impl<'t> Span<'t> {
 
     /// It ended badly.
     pub fn failed(&mut self, why: impl Into<String>) {
-        self.message.status = Some(Status {
+        self.message.status = Some(SpanStatus {
             message: why.into(),
             code: ERROR,
         });
     }
 }
 
-impl Drop for Span<'_> {
+impl Drop for TraceSpan<'_> {
     fn drop(&mut self) {
         if !self.is_wanted {
             return;

@@ -15,10 +15,10 @@ use tollgate_client::{
     Client, ClientConfig, ClientError, ClientTls, DecisionPath, NodeAsk, NodeWrite, Outcome,
 };
 use tollgate_contract::{OnFailure, Terms};
-use tollgate_limit::{Cost, Instant, Receipt as Charge, Span, Verdict};
+use tollgate_limit::{Charge, Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Due, Key, KeyTerms, Node, Receipt, RefusedBy, Scope, Spot};
 
-use crate::engine::{Elsewhere, Heard, Hearing, Question, Said, Verb, ban_terms};
+use crate::engine::{Elsewhere, Hearing, Question, QuestionReply, RemoteAnswer, Verb, ban_terms};
 use crate::owner::join_all;
 use tickets::Tickets;
 
@@ -83,14 +83,17 @@ impl Upstream {
         &self.client
     }
 
-    async fn one(&self, node: &Node, question: Question, now: Instant) -> Heard {
+    async fn one(&self, node: &Node, question: Question, now: Instant) -> QuestionReply {
         let mut fell_back = None;
         let said = match &question.verb {
-            Verb::Settle(dues) => self.settle(dues, question.cost).await.map(Said::Done),
+            Verb::Settle(dues) => self
+                .settle(dues, question.cost)
+                .await
+                .map(RemoteAnswer::Done),
             Verb::Lend(_) | Verb::Quota(..) => None,
             _ => self.about(node, &question, now, &mut fell_back).await,
         };
-        Heard { said, fell_back }
+        QuestionReply { said, fell_back }
     }
 
     /// Asks something about a key.
@@ -100,7 +103,7 @@ impl Upstream {
         question: &Question,
         now: Instant,
         fell_back: &mut Option<OnFailure>,
-    ) -> Option<Said> {
+    ) -> Option<RemoteAnswer> {
         let [words] = &*question.names else {
             return None;
         };
@@ -132,7 +135,9 @@ impl Upstream {
                 let is_here = outcome.node.is_none();
                 let least = is_here.then(|| self.client.tightest(key, cost)).flatten();
                 let decided = Decided { outcome, least };
-                Some(Said::Answer(self.answer(node, question, decided, now)))
+                Some(RemoteAnswer::Answer(
+                    self.answer(node, question, decided, now),
+                ))
             }
             Verb::Charge => self.write(NodeWrite::Charge, &ask).await,
             Verb::Refund => self.write(NodeWrite::Refund, &ask).await,
@@ -153,9 +158,9 @@ impl Upstream {
         self.client.check_in_task(ask.key, ask.cost).await
     }
 
-    async fn write(&self, write: NodeWrite, ask: &NodeAsk<'_>) -> Option<Said> {
+    async fn write(&self, write: NodeWrite, ask: &NodeAsk<'_>) -> Option<RemoteAnswer> {
         let done = self.client.write_in_task(write, ask).await?;
-        Some(Said::Done(done))
+        Some(RemoteAnswer::Done(done))
     }
 
     /// Settles where a request was paid. All of its bookings have one number.

@@ -1,22 +1,22 @@
 //! How policies stand at a node, as this server's own contracts name them.
 
 use tollgate_client::{NodeAnswer, NodeStand};
-use tollgate_limit::{Forecast, Refusing, Span, Status, Verdict};
+use tollgate_limit::{Forecast, KeyStatus, Refusing, Span, Verdict};
 use tollgate_node::{Node, Spot, Violation};
 
-use crate::engine::{Question, Said, Verb};
+use crate::engine::{Question, RemoteAnswer, Verb};
 
 /// What a node said of each policy of each spot. A policy of which it said nothing is as if nobody had asked for the
 /// key.
-pub(super) fn said(node: &Node, question: &Question, stands: &[NodeStand]) -> Said {
+pub(super) fn said(node: &Node, question: &Question, stands: &[NodeStand]) -> RemoteAnswer {
     let each = question
         .spots
         .iter()
         .map(|spot| forecasts(node, spot, stands));
     if question.verb == Verb::Foresee {
-        return Said::Forecasts(each.collect());
+        return RemoteAnswer::Forecasts(each.collect());
     }
-    let status = |forecast: Forecast| Status {
+    let status = |forecast: Forecast| KeyStatus {
         limit: forecast.limit,
         remaining: forecast.remaining,
         debt: forecast.debt,
@@ -28,7 +28,7 @@ pub(super) fn said(node: &Node, question: &Question, stands: &[NodeStand]) -> Sa
         },
     };
     let each = each.map(|forecasts| forecasts.into_iter().map(status).collect());
-    Said::Statuses(each.collect())
+    RemoteAnswer::Statuses(each.collect())
 }
 
 fn forecasts(node: &Node, spot: &Spot, stands: &[NodeStand]) -> Vec<Forecast> {

@@ -5,14 +5,14 @@
 use tollgate_wire::google::Status;
 use tollgate_wire::xds::{DiscoveryRequest, DiscoveryResponse, Node, RATE_LIMIT_CONFIG};
 
-use super::text::Rules;
+use super::text::XdsRules;
 
 /// What is remembered between messages, and between streams.
 pub(super) struct Dialogue {
     node: String,
     /// The version in force.
     version: String,
-    rules: Option<Rules>,
+    rules: Option<XdsRules>,
 }
 
 impl Dialogue {
@@ -37,11 +37,11 @@ impl Dialogue {
     }
 
     /// Whether these rules are in force already.
-    pub(super) fn is_in_force(&self, rules: &Rules) -> bool {
+    pub(super) fn is_in_force(&self, rules: &XdsRules) -> bool {
         self.rules.as_ref() == Some(rules)
     }
 
-    pub(super) fn set_in_force(&mut self, rules: Rules) {
+    pub(super) fn set_in_force(&mut self, rules: XdsRules) {
         self.rules = Some(rules);
     }
 

@@ -26,7 +26,7 @@ use tonic_prost::ProstCodec;
 
 use crate::meter::Exposition;
 use crate::settings::{ClientTls, ContractSource, XdsSource};
-use crate::shared::{Phase, Shared, Stop};
+use crate::shared::{ServerPhase, Shared, Stop};
 use crate::source;
 use dialogue::Dialogue;
 
@@ -35,14 +35,14 @@ type Adopt = Box<dyn Fn(Result<Contracts, String>) -> Result<(), String> + Send>
 
 /// What happened so far.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct XdsFigures {
     is_connected: AtomicBool,
     connects: AtomicU64,
     accepted: AtomicU64,
     refused: AtomicU64,
 }
 
-impl Figures {
+impl XdsFigures {
     /// Adds how the management server is followed, for Prometheus.
     pub(crate) fn render(&self, text: &mut Exposition) {
         text.one(
@@ -57,7 +57,7 @@ impl Figures {
 
 /// Follows a management server until it is dropped.
 pub(crate) struct Follower {
-    stop: watch::Sender<Phase>,
+    stop: watch::Sender<ServerPhase>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -104,7 +104,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        let _ = self.stop.send(Phase::Stopping);
+        let _ = self.stop.send(ServerPhase::Stopping);
         if let Some(thread) = self.thread.take() {
             // What panicked has been told by the panic.
             let _ = thread.join();
@@ -144,7 +144,7 @@ struct Follow {
     dialogue: Dialogue,
     source: XdsSource,
     shared: Arc<Shared>,
-    figures: Arc<Figures>,
+    figures: Arc<XdsFigures>,
     adopt: Adopt,
 }
 
@@ -226,7 +226,7 @@ impl Follow {
         let contracts = text
             .as_ref()
             .map_err(Clone::clone)
-            .and_then(text::Rules::contracts);
+            .and_then(text::XdsRules::contracts);
         (self.adopt)(contracts)?;
         if let Ok(text) = text {
             self.dialogue.set_in_force(text);

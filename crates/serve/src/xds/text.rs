@@ -13,15 +13,15 @@ use tollgate_wire::xds::{
 
 /// Rules of all domains, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rules {
+pub(super) struct XdsRules {
     text: String,
     /// The name of each resource, in order.
     names: Vec<String>,
 }
 
 /// The rules of these resources.
-pub(super) fn of(resources: &[Any]) -> Result<Rules, String> {
-    let mut rules = Rules {
+pub(super) fn of(resources: &[Any]) -> Result<XdsRules, String> {
+    let mut rules = XdsRules {
         text: String::new(),
         names: Vec::with_capacity(resources.len()),
     };
@@ -45,7 +45,7 @@ pub(super) fn of(resources: &[Any]) -> Result<Rules, String> {
     Ok(rules)
 }
 
-impl Rules {
+impl XdsRules {
     /// The contracts, or all that is wrong with the rules.
     pub(super) fn contracts(&self) -> Result<Contracts, String> {
         if self.names.is_empty() {

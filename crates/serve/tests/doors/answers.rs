@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tollgate_serve::settings::{ContractSource, Listener};
 
-use crate::http::kit::Server;
-use crate::resp::kit::Server as Resp;
+use crate::http::kit::HttpServer;
+use crate::resp::kit::RespServer;
 
 /// Both refuse what costs two once three are taken: `burst` for a quarter of a minute, `daily` for a day.
 const TWO: &str = "
@@ -27,14 +27,14 @@ contracts:
       - { name: burst, limit: 5, per: 1s, burst: 10, max_debt: 100 }
 ";
 
-fn server(contracts: &str) -> Server {
-    Server::with(|settings| {
+fn server(contracts: &str) -> HttpServer {
+    HttpServer::with(|settings| {
         settings.contracts = ContractSource::Text(contracts.to_owned());
         settings.resp = vec![Listener::loopback()];
     })
 }
 
-fn check(server: &Server, path: &str, cost: u64) -> tollgate_parts::Reply {
+fn check(server: &HttpServer, path: &str, cost: u64) -> tollgate_parts::HttpReply {
     let body = json!({"key": {"user": "ada"}, "cost": cost}).to_string();
     server.post(path, &body)
 }
@@ -148,7 +148,7 @@ fn debt_is_told_with_every_answer() {
 
 #[test]
 fn redis_clients_hear_the_same() {
-    let server = Resp::by(TWO);
+    let server = RespServer::by(TWO);
     let client = redis::Client::open(format!("redis://{}", server.address)).unwrap();
     let mut client = client.get_connection().unwrap();
     let mut ask = |cost: u64| -> BTreeMap<String, redis::Value> {
@@ -177,7 +177,7 @@ fn redis_clients_hear_the_same() {
 }
 
 /// A server that does this with keys that no contract binds.
-fn unmatched(rule: &str) -> Server {
+fn unmatched(rule: &str) -> HttpServer {
     server(&format!("unmatched: {rule}\n{}", LARGE.trim_start()))
 }
 
@@ -260,7 +260,7 @@ fn a_file_may_not_say_what_it_likes_of_keys_that_no_contract_binds() {
 
 #[test]
 fn the_server_says_what_becomes_of_keys_where_the_file_does_not() {
-    let server = Server::with(|settings| {
+    let server = HttpServer::with(|settings| {
         settings.contracts = ContractSource::Text(LARGE.to_owned());
         settings.node.unmatched = tollgate_contract::Unmatched::Deny;
     });

@@ -9,16 +9,16 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tollgate_http::{ClientAddress, Trust};
 use tollgate_serve::settings::{
-    ContractSource, Limits, QuotaLimits, Scope, Settings, Token, Tokens,
+    ContractSource, QuotaLimits, RequestLimits, Settings, Token, TokenScope, Tokens,
 };
 use tollgate_wire::gubernator::{GetRateLimitsReq, GetRateLimitsResp, RateLimitReq};
 use tollgate_wire::rls::{Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use tonic::Code;
 
-use crate::grpc::quota::{self, Link, usage};
-use crate::grpc::server::Server as Grpc;
-use crate::http::kit::{CONTRACTS, Server};
-use crate::resp::kit::{Server as Resp, command};
+use crate::grpc::quota::{self, QuotaStream, usage};
+use crate::grpc::server::GrpcServer;
+use crate::http::kit::{CONTRACTS, HttpServer};
+use crate::resp::kit::{RespServer, command};
 
 const CHECK: &str = "a-token-to-check-with";
 const WRITE: &str = "a-token-to-write-with";
@@ -27,9 +27,9 @@ const OBSERVE: &str = "a-token-to-observe-with";
 fn guard(settings: &mut Settings) {
     let of = |text, scope| Token::new(text).scoped([scope].into_iter().collect());
     let tokens = vec![
-        of(CHECK, Scope::Check),
-        of(WRITE, Scope::Write),
-        of(OBSERVE, Scope::Observe),
+        of(CHECK, TokenScope::Check),
+        of(WRITE, TokenScope::Write),
+        of(OBSERVE, TokenScope::Observe),
     ];
     settings.tokens = tokens.into();
 }
@@ -41,7 +41,7 @@ fn request(method: &str, path: &str, lines: &str, body: &str) -> String {
     )
 }
 
-fn status(server: &Server, token: &str, method: &str, path: &str, body: &str) -> u16 {
+fn status(server: &HttpServer, token: &str, method: &str, path: &str, body: &str) -> u16 {
     let mut client = server.connect();
     let line = format!("Authorization: Bearer {token}\r\n");
     client.send(request(method, path, &line, body).as_bytes());
@@ -50,7 +50,7 @@ fn status(server: &Server, token: &str, method: &str, path: &str, body: &str) ->
 
 #[test]
 fn a_token_opens_what_it_is_for_and_nothing_else_over_http() {
-    let server = Server::with(guard);
+    let server = HttpServer::with(guard);
     let key = r#"{"key": {"user": "7"}, "cost": 1}"#;
     let asks = [
         (CHECK, "POST /v1/check"),
@@ -99,12 +99,13 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_http() {
 
 /// Callers that check, another of them with a second token, and one that may also write.
 fn callers(settings: &mut Settings) {
-    let of = |text, scopes: &[Scope]| Token::new(text).scoped(scopes.iter().copied().collect());
+    let of =
+        |text, scopes: &[TokenScope]| Token::new(text).scoped(scopes.iter().copied().collect());
     let tokens = vec![
-        of(CHECK, &[Scope::Check]).named("shop"),
-        of(ROTATED, &[Scope::Check]).named("shop"),
-        of(OTHER, &[Scope::Check]),
-        of(WRITE, &[Scope::Check, Scope::Write]),
+        of(CHECK, &[TokenScope::Check]).named("shop"),
+        of(ROTATED, &[TokenScope::Check]).named("shop"),
+        of(OTHER, &[TokenScope::Check]),
+        of(WRITE, &[TokenScope::Check, TokenScope::Write]),
     ];
     settings.tokens = tokens.into();
 }
@@ -114,7 +115,7 @@ const OTHER: &str = "a-token-of-another-caller";
 
 #[test]
 fn reservations_and_receipts_are_settled_by_their_caller_or_one_that_may_write() {
-    let server = Server::with(callers);
+    let server = HttpServer::with(callers);
     let ask = |token: &str, path: &str, body: &str| {
         let mut client = server.connect();
         let line = format!("Authorization: Bearer {token}\r\n");
@@ -154,7 +155,7 @@ fn reservations_and_receipts_are_settled_by_their_caller_or_one_that_may_write()
 
 #[test]
 fn receipts_over_resp_are_settled_by_their_caller() {
-    let server = Resp::with(|settings| {
+    let server = RespServer::with(|settings| {
         callers(settings);
         settings.contracts = ContractSource::Text(CONTRACTS.to_owned());
     });
@@ -177,7 +178,7 @@ fn receipts_over_resp_are_settled_by_their_caller() {
 
 #[test]
 fn what_a_check_gives_back_or_forgets_is_a_write() {
-    let server = Server::with(guard);
+    let server = HttpServer::with(guard);
     let limit = |more: &str| {
         format!(
             r#"{{"requests": [{{"name": "n", "unique_key": "k", "hits": 1, "limit": 9, "duration": 1000{more}}}]}}"#
@@ -203,7 +204,7 @@ fn what_a_check_gives_back_or_forgets_is_a_write() {
 async fn a_token_opens_what_it_is_for_and_nothing_else_over_grpc() {
     let mut settings = Settings::default();
     guard(&mut settings);
-    let server = Grpc::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     let envoy = |is_negative_hits| RateLimitRequest {
         domain: "any".into(),
         descriptors: vec![RateLimitDescriptor {
@@ -258,7 +259,7 @@ async fn a_token_opens_what_it_is_for_and_nothing_else_over_grpc() {
 
 #[test]
 fn a_token_opens_what_it_is_for_and_nothing_else_over_resp() {
-    let server = Resp::with(guard);
+    let server = RespServer::with(guard);
     for token in [CHECK, WRITE, OBSERVE] {
         let mut wire = server.connect();
         wire.exchange(command(&["AUTH", token]), "+OK\r\n");
@@ -299,7 +300,7 @@ fn a_token_opens_what_it_is_for_and_nothing_else_over_resp() {
 
 #[test]
 fn guesses_are_limited_by_where_they_come_from_and_right_tokens_pass() {
-    let server = Server::with(|settings| {
+    let server = HttpServer::with(|settings| {
         guard(settings);
         settings.client_address = ClientAddress {
             trust: Trust::Hops(1),
@@ -325,7 +326,7 @@ fn guesses_are_limited_by_where_they_come_from_and_right_tokens_pass() {
 
 #[test]
 fn guesses_over_resp_are_limited_over_all_connections() {
-    let server = Resp::with(guard);
+    let server = RespServer::with(guard);
     let guess = || {
         let mut wire = server.connect();
         wire.send(command(&["AUTH", "a-guess-of-many"]));
@@ -358,15 +359,15 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
         ..QuotaLimits::default()
     };
     let settings = Settings {
-        limits: Limits {
+        limits: RequestLimits {
             quota: assigned,
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         tokens: Tokens::of_file(&path).expect("tokens"),
         ..Settings::default()
     };
-    let server = Grpc::with(quota::CONTRACTS, settings);
-    let open = async |token| Link::by(server.channel().await, Some(token)).await;
+    let server = GrpcServer::with(quota::CONTRACTS, settings);
+    let open = async |token| QuotaStream::by(server.channel().await, Some(token)).await;
     let mut link = open("first-token-of-two").await.expect("a stream");
     link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     link.hear().await.expect("an assignment");

@@ -7,7 +7,7 @@ use std::io::Write;
 use tollgate_serve::settings::{ContractSource, Settings};
 
 use crate::lease::{eventually, pair};
-use crate::pipelines::{Client, MODES, Value, settings};
+use crate::pipelines::{MODES, RespClient, RespReply, settings};
 
 fn contracts() -> String {
     let each = MODES.iter().map(|(name, how, _)| {
@@ -29,8 +29,8 @@ fn is_shared(mode: &str) -> bool {
     matches!(mode, "supply" | "split")
 }
 
-impl Client {
-    fn ask(&mut self, line: &str) -> Value {
+impl RespClient {
+    fn ask(&mut self, line: &str) -> RespReply {
         let line = format!("{line}\r\n");
         self.0.get_mut().write_all(line.as_bytes()).unwrap();
         self.next().unwrap()
@@ -38,7 +38,7 @@ impl Client {
 }
 
 /// Waits until both nodes know who owns which keys: until then each may take itself for the owner of all.
-fn agree_on_owners(sides: &mut [Client; 2]) {
+fn agree_on_owners(sides: &mut [RespClient; 2]) {
     let mut users = 0_u32..;
     eventually("both nodes know the owners", || {
         users.by_ref().take(16).all(|user| {
@@ -46,7 +46,7 @@ fn agree_on_owners(sides: &mut [Client; 2]) {
             let done = sides[0].ask(&format!("TOLLGATE.CHARGE COST 1 {key}"));
             let said = sides[1].ask(&format!("TOLLGATE.CHECK COST 0 {key}"));
             let remaining = said.field("remaining");
-            done == Value::Number(1) && remaining == Some(&Value::Number(999))
+            done == RespReply::Number(1) && remaining == Some(&RespReply::Number(999))
         })
     });
 }
@@ -61,7 +61,7 @@ fn a_cost_of_responses_is_enforced_by_every_coordination() {
     let servers = pair(&settings, folder.path());
     let mut sides = servers
         .each_ref()
-        .map(|server| Client::of(server.resp().unwrap()));
+        .map(|server| RespClient::of(server.resp().unwrap()));
     agree_on_owners(&mut sides);
     for (mode, _, _) in MODES {
         // A share of a limit is enforced by itself.
@@ -74,10 +74,10 @@ fn a_cost_of_responses_is_enforced_by_every_coordination() {
             _ => (1_000, 4),
         };
         let key = format!("KEY mode {mode} user ada");
-        let figure = |side: &mut Client, name: &str| {
+        let figure = |side: &mut RespClient, name: &str| {
             let said = side.ask(&format!("TOLLGATE.CHECK COST 0 {key}"));
             match said.field(name) {
-                Some(Value::Number(number)) => *number,
+                Some(RespReply::Number(number)) => *number,
                 other => panic!("{mode}: {name} is {other:?}"),
             }
         };
@@ -97,7 +97,7 @@ fn a_cost_of_responses_is_enforced_by_every_coordination() {
                     passed += 1;
                     assert!(passed <= most, "{mode}: {passed} passed");
                     let done = side.ask(&format!("TOLLGATE.CHARGE COST 300 {key}"));
-                    assert_eq!(done, Value::Number(1), "{mode}");
+                    assert_eq!(done, RespReply::Number(1), "{mode}");
                 }
             }
             are_refused

@@ -94,14 +94,14 @@ pub(crate) fn node(
 }
 
 /// A client that asks for one key all the time, and writes down what it admits by itself.
-pub(crate) struct Load {
+pub(crate) struct LeaseLoad {
     pub(crate) client: Arc<Client>,
     pub(crate) admitted: Arc<Mutex<Vec<(u64, u64)>>>,
     stop: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,
 }
 
-impl Load {
+impl LeaseLoad {
     pub(crate) fn new(nodes: &[SocketAddr]) -> Self {
         let admitted: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
         let log = Arc::clone(&admitted);
@@ -204,13 +204,13 @@ fn three_clients_and_two_nodes_admit_what_one_bucket_would_and_nothing_more() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = pair(&settings(), folder.path());
     let at = [first.resp().unwrap(), second.resp().unwrap()];
-    let loads: Vec<Load> = (0..3)
-        .map(|place| Load::new(&[at[place % 2], at[(place + 1) % 2]]))
+    let loads: Vec<LeaseLoad> = (0..3)
+        .map(|place| LeaseLoad::new(&[at[place % 2], at[(place + 1) % 2]]))
         .collect();
     let servers = vec![first, second];
     let admitted = || -> usize { loads.iter().map(|load| load.admitted.lock().len()).sum() };
     eventually("all have leases", || {
-        let held = |load: &Load| {
+        let held = |load: &LeaseLoad| {
             load.client
                 .inspect("ada")
                 .is_some_and(|held| held.depth > 0)
@@ -226,7 +226,7 @@ fn three_clients_and_two_nodes_admit_what_one_bucket_would_and_nothing_more() {
         lender(&servers).is_some() && admitted() > before + 4_000
     });
     let counts: Vec<_> = loads.iter().map(|load| load.client.counts()).collect();
-    let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(Load::end).collect();
+    let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(LeaseLoad::end).collect();
     all.extend(of_nodes(folder.path()));
     assert!(counts.iter().all(|counts| counts.local > 500), "{counts:?}");
     assert_eq!(too_many(all), 0, "{counts:?}");
@@ -297,14 +297,14 @@ fn two_clients_admit_what_one_window_would_and_nothing_more() {
         ring.create(&folder.path().join("key")).unwrap();
         let server = node(settings_of(&contracts), folder.path(), "a", None);
         let at = server.resp().unwrap();
-        let loads = [Load::new(&[at]), Load::new(&[at])];
+        let loads = [LeaseLoad::new(&[at]), LeaseLoad::new(&[at])];
         let admitted = || -> usize { loads.iter().map(|load| load.admitted.lock().len()).sum() };
-        let of_leases = |load: &Load| load.client.counts().local;
+        let of_leases = |load: &LeaseLoad| load.client.counts().local;
         eventually("leases of windows", || {
             admitted() > 3_000 && loads.iter().all(|load| of_leases(load) > 500)
         });
         let counts = [loads[0].client.counts(), loads[1].client.counts()];
-        let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(Load::end).collect();
+        let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(LeaseLoad::end).collect();
         let held = all.len();
         all.extend(of_nodes(folder.path()));
         all.sort_unstable();

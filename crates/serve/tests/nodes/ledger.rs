@@ -14,7 +14,7 @@ use tollgate_serve::settings::{
 };
 use tollgate_serve::supply::steady_now;
 
-use crate::lease::{LIMIT, Load, ask, eventually, of_nodes, pair, too_many};
+use crate::lease::{LIMIT, LeaseLoad, ask, eventually, of_nodes, pair, too_many};
 
 const CONTRACTS: &str = "contracts:
   - id: api
@@ -73,13 +73,13 @@ fn the_other_server_goes_on_at_once_and_nothing_is_admitted_twice() {
     let [first, second] = pair(&settings(Some(&redis.url())), folder.path());
     let at = [first.resp().unwrap(), second.resp().unwrap()];
     // All talk to the first as long as it is there, but for one.
-    let loads: Vec<Load> = [[0, 1], [0, 1], [1, 0]]
-        .map(|[one, other]| Load::new(&[at[one], at[other]]))
+    let loads: Vec<LeaseLoad> = [[0, 1], [0, 1], [1, 0]]
+        .map(|[one, other]| LeaseLoad::new(&[at[one], at[other]]))
         .into_iter()
         .collect();
     let admitted = || -> usize { loads.iter().map(|load| load.admitted.lock().len()).sum() };
     eventually("all have leases", || {
-        let held = |load: &Load| {
+        let held = |load: &LeaseLoad| {
             let held = load.client.inspect("ada");
             held.is_some_and(|held| held.depth > 0)
         };
@@ -95,7 +95,7 @@ fn the_other_server_goes_on_at_once_and_nothing_is_admitted_twice() {
     eventually("the other lends", || admitted() > before + enough);
     let end = steady_now().as_nanos();
     let counts: Vec<_> = loads.iter().map(|load| load.client.counts()).collect();
-    let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(Load::end).collect();
+    let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(LeaseLoad::end).collect();
     drop(second);
     all.extend(of_nodes(folder.path()));
     let rate = |from: u64, to: u64| {

@@ -6,27 +6,27 @@
 use tempfile::TempDir;
 use tollgate_serve::settings::{ContractSource, Listener, Settings};
 
-use crate::cluster::kit::{Node, until};
+use crate::cluster::kit::{NodeServer, until};
 use crate::lease::pair;
 use crate::pipelines;
 
-pub(crate) fn nodes() -> (TempDir, [Node; 2]) {
+pub(crate) fn nodes() -> (TempDir, [NodeServer; 2]) {
     nodes_of(|_| {})
 }
 
-pub(crate) fn nodes_of(change: impl FnOnce(&mut Settings)) -> (TempDir, [Node; 2]) {
+pub(crate) fn nodes_of(change: impl FnOnce(&mut Settings)) -> (TempDir, [NodeServer; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = Settings {
         http: vec![Listener::loopback()],
         ..pipelines::settings(folder.path())
     };
     change(&mut settings);
-    let nodes = pair(&settings, folder.path()).map(Node::of);
-    until("ready", || nodes.iter().all(Node::is_ready));
+    let nodes = pair(&settings, folder.path()).map(NodeServer::of);
+    until("ready", || nodes.iter().all(NodeServer::is_ready));
     (folder, nodes)
 }
 
-fn checked(node: &mut Node, mode: &str, cost: u64) -> bool {
+fn checked(node: &mut NodeServer, mode: &str, cost: u64) -> bool {
     let body = format!(r#"{{"key":{{"mode":"{mode}","user":"1"}},"cost":{cost}}}"#);
     let (status, body) = node.post("/v1/check", &body);
     assert_eq!(status, 200, "{body}");
@@ -34,7 +34,7 @@ fn checked(node: &mut Node, mode: &str, cost: u64) -> bool {
 }
 
 /// The sum of the samples of a family that have a contract.
-fn sum(node: &mut Node, family: &str, contract: &str) -> f64 {
+fn sum(node: &mut NodeServer, family: &str, contract: &str) -> f64 {
     let text = node.get("/metrics").1;
     let is_it = |line: &&str| {
         line.starts_with(&format!("{family}{{"))

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate_parts::{Wire, until as eventually};
 use tollgate_serve::cluster::keys::KeyRing;
-use tollgate_serve::owner::{Count, Counts, OwnerSettings};
+use tollgate_serve::owner::{Count, OwnerCounts, OwnerSettings};
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
     ClusterSettings, ContractSource, Join, Listener, Runtime, Settings,
@@ -71,7 +71,7 @@ pub(crate) fn everybody_sees(servers: &[Running], count: usize) {
     });
 }
 
-fn counts(server: &Running) -> &Counts {
+fn counts(server: &Running) -> &OwnerCounts {
     server.shared().owner.get().unwrap().counts()
 }
 

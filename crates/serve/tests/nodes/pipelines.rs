@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
-use tollgate_cluster::Pace;
+use tollgate_cluster::FailureTiming;
 use tollgate_limit::Span;
 use tollgate_serve::owner::OwnerSettings;
 use tollgate_serve::settings::{ClusterSettings, Keeping, Settings, StoreSettings, roster};
@@ -65,9 +65,9 @@ pub(crate) fn settings(folder: &Path) -> Settings {
             owner: OwnerSettings {
                 deadline: Duration::from_secs(10),
             },
-            pace: Pace {
+            pace: FailureTiming {
                 suspect: Span::from_nanos(3_600_000_000_000),
-                ..Pace::default()
+                ..FailureTiming::default()
             },
             ..ClusterSettings::default()
         }),
@@ -89,7 +89,7 @@ struct Said {
 enum Want {
     /// Nothing was asked.
     Nothing,
-    Is(Value),
+    Is(RespReply),
     /// An error with this in it.
     Error(String),
     /// A decision by the contract with this limit.
@@ -108,12 +108,12 @@ enum Want {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum RespReply {
     Nothing,
     Text(String),
     Error(String),
     Number(i64),
-    List(Vec<Value>),
+    List(Vec<RespReply>),
 }
 
 fn said() -> impl Strategy<Value = Said> {
@@ -149,7 +149,7 @@ impl Said {
                     "MULTI", "MULTI", "MULTI", "EXEC", "EXEC", "EXEC", "DISCARD", "UNWATCH",
                 ];
                 let word = words[usize::from(verb - ASKS - TALKS - WRONGS)];
-                (word.to_owned(), Want::Is(Value::Text("OK".to_owned())))
+                (word.to_owned(), Want::Is(RespReply::Text("OK".to_owned())))
             }
         }
     }
@@ -189,7 +189,7 @@ impl Said {
             want
         } else {
             wants.push(want);
-            return Want::Is(Value::Text("QUEUED".to_owned()));
+            return Want::Is(RespReply::Text("QUEUED".to_owned()));
         };
         *is_spoilt = true;
         refused
@@ -209,7 +209,7 @@ impl Said {
         let Self { user, number, .. } = self;
         let (contract, _, limit) = MODES[self.mode];
         let key = self.key();
-        let one = Want::Is(Value::Number(1));
+        let one = Want::Is(RespReply::Number(1));
         match verb {
             0..=2 => (format!("TOLLGATE.LEASE ! {key}"), Want::Bytes),
             // A bare key is bound by none of the contracts.
@@ -246,7 +246,7 @@ impl Said {
 
     fn talks(self, verb: u8) -> (String, Want) {
         let number = self.number;
-        let text = |text: &str| Want::Is(Value::Text(text.to_owned()));
+        let text = |text: &str| Want::Is(RespReply::Text(text.to_owned()));
         match verb {
             0..=2 => (format!("ECHO e{number}"), text(&format!("e{number}"))),
             3 => ("PING".to_owned(), text("PONG")),
@@ -256,7 +256,7 @@ impl Said {
             7 => ("HELLO 3".to_owned(), Want::Items(14)),
             8 => ("RESET".to_owned(), text("RESET")),
             9 => ("SELECT 0".to_owned(), text("OK")),
-            10 => ("COMMAND COUNT".to_owned(), Want::Is(Value::Number(24))),
+            10 => ("COMMAND COUNT".to_owned(), Want::Is(RespReply::Number(24))),
             11 => ("COMMAND INFO ping no".to_owned(), Want::Items(2)),
             12 => ("INFO server".to_owned(), Want::Bytes),
             13 => ("CLIENT ID".to_owned(), Want::Number),
@@ -313,9 +313,9 @@ impl Said {
 }
 
 /// A client that reads replies of either version, and drops what is pushed.
-pub(crate) struct Client(pub(crate) BufReader<TcpStream>);
+pub(crate) struct RespClient(pub(crate) BufReader<TcpStream>);
 
-impl Client {
+impl RespClient {
     pub(crate) fn of(at: SocketAddr) -> Self {
         let stream = TcpStream::connect(at).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -323,23 +323,23 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
-    pub(crate) fn next(&mut self) -> std::io::Result<Value> {
+    pub(crate) fn next(&mut self) -> std::io::Result<RespReply> {
         let mut line = String::new();
         self.0.read_line(&mut line)?;
         let line = line.trim_end();
         let rest = line.get(1..).unwrap_or_default();
         let count = || rest.parse::<usize>();
         Ok(match line.bytes().next() {
-            Some(b'+') => Value::Text(rest.to_owned()),
-            Some(b'-') => Value::Error(rest.to_owned()),
-            Some(b':') => Value::Number(rest.parse().unwrap()),
-            Some(b'_') => Value::Nothing,
-            Some(b'$') if rest == "-1" => Value::Nothing,
+            Some(b'+') => RespReply::Text(rest.to_owned()),
+            Some(b'-') => RespReply::Error(rest.to_owned()),
+            Some(b':') => RespReply::Number(rest.parse().unwrap()),
+            Some(b'_') => RespReply::Nothing,
+            Some(b'$') if rest == "-1" => RespReply::Nothing,
             Some(b'$') => {
                 let mut bytes = vec![0; count().unwrap() + 2];
                 self.0.read_exact(&mut bytes)?;
                 bytes.truncate(bytes.len() - 2);
-                Value::Text(String::from_utf8_lossy(&bytes).into_owned())
+                RespReply::Text(String::from_utf8_lossy(&bytes).into_owned())
             }
             Some(kind @ (b'*' | b'%' | b'>')) => {
                 let items = count().unwrap() * if kind == b'%' { 2 } else { 1 };
@@ -348,14 +348,14 @@ impl Client {
                 if kind == b'>' {
                     return self.next();
                 }
-                Value::List(items)
+                RespReply::List(items)
             }
             _ => return Err(std::io::Error::other(format!("no reply: {line:?}"))),
         })
     }
 }
 
-impl Value {
+impl RespReply {
     pub(crate) fn field(&self, name: &str) -> Option<&Self> {
         let Self::List(items) = self else {
             return None;
@@ -367,20 +367,20 @@ impl Value {
 }
 
 impl Want {
-    fn is_met(&self, reply: &Value) -> bool {
+    fn is_met(&self, reply: &RespReply) -> bool {
         match (self, reply) {
             (Self::Is(value), reply) => value == reply,
-            (Self::Error(why), Value::Error(said)) => said.contains(&**why),
-            (Self::Limit(limit), reply) => reply.field("limit") == Some(&Value::Number(*limit)),
-            (Self::Stands(limit), Value::List(each)) => {
-                each.len() == 1 && each[0].field("limit") == Some(&Value::Number(*limit))
+            (Self::Error(why), RespReply::Error(said)) => said.contains(&**why),
+            (Self::Limit(limit), reply) => reply.field("limit") == Some(&RespReply::Number(*limit)),
+            (Self::Stands(limit), RespReply::List(each)) => {
+                each.len() == 1 && each[0].field("limit") == Some(&RespReply::Number(*limit))
             }
-            (Self::Throttled(limit), Value::List(five)) => {
-                five.len() == 5 && five[1] == Value::Number(*limit)
+            (Self::Throttled(limit), RespReply::List(five)) => {
+                five.len() == 5 && five[1] == RespReply::Number(*limit)
             }
-            (Self::Bytes, Value::Text(_)) | (Self::Number, Value::Number(_)) => true,
-            (Self::Items(count), Value::List(items)) => items.len() == *count,
-            (Self::All(wants), Value::List(items)) => {
+            (Self::Bytes, RespReply::Text(_)) | (Self::Number, RespReply::Number(_)) => true,
+            (Self::Items(count), RespReply::List(items)) => items.len() == *count,
+            (Self::All(wants), RespReply::List(items)) => {
                 let mut pairs = wants.iter().zip(items);
                 wants.len() == items.len() && pairs.all(|(want, item)| want.is_met(item))
             }
@@ -391,14 +391,14 @@ impl Want {
 
 /// Receipts of a server, one for each user and contract.
 fn receipts(at: SocketAddr) -> Vec<String> {
-    let mut client = Client::of(at);
+    let mut client = RespClient::of(at);
     let mut receipts = Vec::new();
     for (mode, _, _) in MODES {
         for user in 0..USERS {
             let line = format!("TOLLGATE.CHECK KEY mode {mode} user u{user}\r\n");
             client.0.get_mut().write_all(line.as_bytes()).unwrap();
             let reply = client.next().unwrap();
-            if let Some(Value::Text(receipt)) = reply.field("receipt") {
+            if let Some(RespReply::Text(receipt)) = reply.field("receipt") {
                 receipts.push(receipt.clone());
             }
         }
@@ -426,7 +426,7 @@ fn converse(
     portions: &[usize],
     receipts: &[String],
 ) -> Result<(), TestCaseError> {
-    let mut client = Client::of(at);
+    let mut client = RespClient::of(at);
     let (mut bytes, mut wants) = (Vec::new(), Vec::new());
     let mut open = None;
     for one in said {
@@ -438,7 +438,10 @@ fn converse(
         }
     }
     bytes.extend(b"QUIT\r\n");
-    wants.push(("QUIT".to_owned(), Want::Is(Value::Text("OK".to_owned()))));
+    wants.push((
+        "QUIT".to_owned(),
+        Want::Is(RespReply::Text("OK".to_owned())),
+    ));
     let stream = client.0.get_ref().try_clone().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| send(stream, &bytes, portions));

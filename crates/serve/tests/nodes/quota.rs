@@ -25,7 +25,7 @@ use tollgate_serve::engine::{Elsewhere, Scope};
 use tollgate_serve::owner::OwnerSettings;
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
-    ClusterSettings, ContractSource, Join, Limits, Listener, QuotaLimits, Runtime, Settings,
+    ClusterSettings, ContractSource, Join, Listener, QuotaLimits, RequestLimits, Runtime, Settings,
 };
 use tollgate_wire::native::{CheckRequest, CheckResponse, Entry};
 use tonic::Streaming;
@@ -69,9 +69,9 @@ fn server(key_file: &Path, join: Option<SocketAddr>) -> Running {
             threads: Some(1),
             ..Runtime::default()
         },
-        limits: Limits {
+        limits: RequestLimits {
             quota: QUOTA,
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         cluster: Some(cluster),
         ..Settings::default()

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tollgate_serve::settings::ContractSource;
 
-use crate::cluster::kit::Node;
+use crate::cluster::kit::NodeServer;
 use crate::modes::nodes_of;
 
 /// Under each: one policy that refuses, one that does not, and one that refuses longer. Each is of another key.
@@ -34,7 +34,7 @@ fn contracts() -> String {
     text
 }
 
-fn asked(node: &mut Node, path: &str, body: &Value) -> Value {
+fn asked(node: &mut NodeServer, path: &str, body: &Value) -> Value {
     let (_, text) = node.post(path, &body.to_string());
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
 }

@@ -15,7 +15,7 @@ use tollgate_client::{Client, ClientConfig, ClientError, ClientTls, DecisionPath
 use tollgate_parts::{Wire, until as eventually};
 use tollgate_serve::run::{Running, start};
 use tollgate_serve::settings::{
-    Address, ContractSource, Keeping, Listener, Runtime, Settings, Tls, UpstreamSettings,
+    ContractSource, Keeping, ListenAddress, Listener, Runtime, Settings, Tls, UpstreamSettings,
 };
 use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, Entry};
 use tonic::client::Grpc;
@@ -71,7 +71,7 @@ fn sidecar_of(nodes: Vec<String>, folder: &std::path::Path) -> Sidecar {
     let (http, resp) = (folder.join("http.sock"), folder.join("resp.sock"));
     let at = |path: &PathBuf| {
         let at = format!("unix:{}", path.display());
-        vec![Listener::plain(at.parse::<Address>().unwrap())]
+        vec![Listener::plain(at.parse::<ListenAddress>().unwrap())]
     };
     let settings = Settings {
         http: at(&http),

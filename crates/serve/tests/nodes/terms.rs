@@ -11,7 +11,7 @@ use tollgate_contract::{Contracts, Terms};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig};
 use tollgate_serve::engine::{
-    Act, Ask, Engine, Learning, Op, Outcome, Registrar, Secrets, Started, Unknown,
+    Act, Engine, EngineRequest, Learning, Op, OpOutcome, Registrar, Secrets, Started, Unknown,
 };
 
 const CONTRACTS: &str = "
@@ -83,9 +83,9 @@ async fn admitted(engine: &Engine, tenant: &str, requests: usize) -> usize {
     let mut admitted = 0;
     for _ in 0..requests {
         let entries = [("tenant", tenant), ("user", "ann")];
-        let check = Op::check(Ask::new(Key::from(&entries), Cost::from_u32(1)));
+        let check = Op::check(EngineRequest::new(Key::from(&entries), Cost::from_u32(1)));
         let (_, outcome) = engine.turn().decide(&check).await;
-        let answer = outcome.and_then(Outcome::answer).expect("an answer");
+        let answer = outcome.and_then(OpOutcome::answer).expect("an answer");
         admitted += usize::from(answer.is_allowed());
     }
     admitted
@@ -110,10 +110,13 @@ async fn requests_that_come_together_ask_together() {
     let turn = engine.turn();
     let steps = keys.map(|[tenant, user]| {
         let entries = [("tenant", tenant), ("user", user)];
-        turn.start(&Op::check(Ask::new(Key::from(&entries), Cost::from_u32(6))))
+        turn.start(&Op::check(EngineRequest::new(
+            Key::from(&entries),
+            Cost::from_u32(6),
+        )))
     });
     let started = Started::several(&turn, steps.into(), |_, steps| {
-        let answers = steps.map(|step| step.outcome().and_then(Outcome::answer));
+        let answers = steps.map(|step| step.outcome().and_then(OpOutcome::answer));
         let allowed = answers.map(|answer| answer.expect("an answer").is_allowed());
         allowed.collect::<Vec<_>>()
     });
@@ -139,14 +142,16 @@ async fn charges_refunds_and_standings_are_by_the_terms_too() {
     let knows = Arc::new(Knows::default());
     let engine = engine(&knows);
     let entries = [("tenant", "acme"), ("user", "ann")];
-    let ask = Ask::new(Key::from(&entries), Cost::from_u32(4));
+    let ask = EngineRequest::new(Key::from(&entries), Cost::from_u32(4));
     let charge = Op::Key(Act::Charge, ask);
     let (_, charged) = engine.turn().decide(&charge).await;
     assert!(charged.expect("done").is_done());
     let status = Op::Key(Act::Status, ask);
     let (turn, outcome) = engine.turn().decide(&status).await;
     let standings = turn.standings(&ask, outcome.expect("read").read());
-    let of = |s: &tollgate_serve::engine::Standing<'_>| (s.policy.name.clone(), s.status.remaining);
+    let of = |s: &tollgate_serve::engine::PolicyStanding<'_>| {
+        (s.policy.name.clone(), s.status.remaining)
+    };
     let left: Vec<_> = standings.expect("known").iter().map(of).collect();
     let expected = [("hour".to_owned(), 6), ("ceiling".to_owned(), 996)];
     assert_eq!(left, expected);

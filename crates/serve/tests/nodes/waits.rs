@@ -13,7 +13,7 @@ use tollgate_parts::Wire;
 use tollgate_serve::run::start;
 use tollgate_serve::settings::{Listener, Settings};
 
-use super::lease::{Load, eventually, lender, of_nodes, pair, settings_of, too_many_of};
+use super::lease::{LeaseLoad, eventually, lender, of_nodes, pair, settings_of, too_many_of};
 
 const LIMIT: i128 = 1_000;
 const BURST: i128 = 200;
@@ -74,10 +74,10 @@ fn requests_that_wait_pass_when_one_bucket_would_let_them() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = pair(&settings_of(CONTRACTS), folder.path());
     let at = [first.resp().unwrap(), second.resp().unwrap()];
-    let loads = [Load::new(&at), Load::new(&[at[1], at[0]])];
+    let loads = [LeaseLoad::new(&at), LeaseLoad::new(&[at[1], at[0]])];
     let (stop, waited) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut servers = vec![first, second];
-    let promised = |load: &Load| load.client.counts().promised;
+    let promised = |load: &LeaseLoad| load.client.counts().promised;
     thread::scope(|scope| {
         scope.spawn(|| ask_always(at[0], &stop, &waited));
         eventually("clients and nodes make requests wait", || {
@@ -94,7 +94,7 @@ fn requests_that_wait_pass_when_one_bucket_would_let_them() {
         });
         stop.store(true, Relaxed);
     });
-    let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(Load::end).collect();
+    let mut all: Vec<(u64, u64)> = loads.into_iter().flat_map(LeaseLoad::end).collect();
     all.extend(of_nodes(folder.path()));
     let (first, last) = all.iter().fold((u64::MAX, 0), |(first, last), (at, _)| {
         (first.min(*at), last.max(*at))

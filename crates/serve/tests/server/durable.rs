@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tollgate_contract::Contracts;
 use tollgate_limit::Cost;
 use tollgate_node::{Key, NodeConfig};
-use tollgate_serve::durable::{self, Flusher, Loaded, Store, StoreError};
+use tollgate_serve::durable::{self, Flusher, LoadSummary, Store, StoreError};
 use tollgate_serve::engine::{Engine, Secrets};
 use tollgate_serve::settings::{Keeping, Settings};
 use tollgate_serve::shared::Shared;
@@ -37,13 +37,13 @@ contracts:
 ";
 
 /// A server without doors.
-pub(crate) struct Server {
+pub(crate) struct DurableServer {
     pub(crate) shared: Arc<Shared>,
     flusher: Option<Flusher>,
-    pub(crate) loaded: Loaded,
+    pub(crate) loaded: LoadSummary,
 }
 
-impl Server {
+impl DurableServer {
     fn start(folder: &Path, contracts: &str) -> Self {
         Self::try_start(folder, contracts).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -135,13 +135,13 @@ pub(crate) fn on_database(folder: &Path, statement: &'static str) {
 #[test]
 fn charges_are_found_again_and_those_of_other_policies_are_not() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.charge("user", "bob", 150);
     server.charge("ip", "10.0.0.1", 1);
     server.stop();
 
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!(server.loaded.cells, 3);
     assert_eq!(server.left("user", "ann"), [93, 93, 100]);
     assert_eq!(server.left("user", "bob"), [0, 0, 100]);
@@ -150,19 +150,19 @@ fn charges_are_found_again_and_those_of_other_policies_are_not() {
     server.charge("user", "ann", 3);
     server.stop();
 
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!(server.left("user", "ann"), [90, 90, 100]);
 }
 
 #[test]
 fn a_key_that_was_reset_stays_reset() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.flush().unwrap();
     server.reset("user", "ann");
     server.stop();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!((server.loaded.cells, server.loaded.fresh), (0, 0));
 }
 
@@ -188,8 +188,8 @@ fn secrets_stay_and_nobody_else_can_read_them() {
 #[test]
 fn a_second_server_is_refused_and_told_who_was_first() {
     let folder = folder();
-    let _server = Server::start(folder.path(), FILE);
-    let error = Server::try_start(folder.path(), FILE).err().unwrap();
+    let _server = DurableServer::start(folder.path(), FILE);
+    let error = DurableServer::try_start(folder.path(), FILE).err().unwrap();
     assert!(matches!(error, StoreError::Taken { .. }));
     let text = error.to_string();
     assert!(
@@ -201,13 +201,13 @@ fn a_second_server_is_refused_and_told_who_was_first() {
 #[test]
 fn a_changed_policy_inherits_and_a_changed_key_does_not() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 60);
     server.charge("ip", "10.0.0.1", 400);
     server.stop();
 
     let doubled = FILE.replace("name: hourly, limit: 100", "name: hourly, limit: 200");
-    let server = Server::start(folder.path(), &doubled);
+    let server = DurableServer::start(folder.path(), &doubled);
     assert_eq!(server.left("user", "ann"), [140, 40, 100]);
     // Another order of policies is another shape, too; names say which is which.
     server.charge("user", "ann", 1);
@@ -216,13 +216,13 @@ fn a_changed_policy_inherits_and_a_changed_key_does_not() {
         "name: bucket, limit: 1000, per: 1h, durable: true }",
         "name: new, limit: 5, per: 1h, durable: true }\n      - { name: bucket, limit: 1000, per: 1h, durable: true }",
     );
-    let server = Server::start(folder.path(), &swapped);
+    let server = DurableServer::start(folder.path(), &swapped);
     assert_eq!(server.left("user", "ann"), [39, 39, 100]);
     assert_eq!(server.left("ip", "10.0.0.1")[0], 5);
     assert!((600..605).contains(&server.left("ip", "10.0.0.1")[1]));
     server.stop();
 
-    let server = Server::start(folder.path(), &FILE.replace("[user]", "[account]"));
+    let server = DurableServer::start(folder.path(), &FILE.replace("[user]", "[account]"));
     assert_eq!(server.loaded.changed, 1);
     assert_eq!(server.left("account", "ann"), [100, 100, 100]);
 }
@@ -230,15 +230,15 @@ fn a_changed_policy_inherits_and_a_changed_key_does_not() {
 #[test]
 fn contracts_that_are_gone_for_a_while_find_their_counts_again() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.charge("ip", "10.0.0.1", 400);
     server.stop();
     let without = FILE.split("  - id: fast").next().unwrap();
-    let server = Server::start(folder.path(), without);
+    let server = DurableServer::start(folder.path(), without);
     assert_eq!((server.loaded.cells, server.loaded.unknown), (1, 1));
     server.stop();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!((server.loaded.cells, server.loaded.unknown), (2, 0));
     server.stop();
     // Thirty-one days later nobody remembers.
@@ -246,14 +246,14 @@ fn contracts_that_are_gone_for_a_while_find_their_counts_again() {
         folder.path(),
         "UPDATE contract SET seen_ms = seen_ms - 31 * 86400000 WHERE id = 'fast'",
     );
-    let server = Server::start(folder.path(), without);
+    let server = DurableServer::start(folder.path(), without);
     assert_eq!((server.loaded.cells, server.loaded.unknown), (1, 0));
 }
 
 #[test]
 fn a_contract_that_comes_back_while_the_server_runs_finds_its_counts() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.charge("ip", "10.0.0.1", 400);
     server.flush().unwrap();
@@ -267,7 +267,7 @@ fn a_contract_that_comes_back_while_the_server_runs_finds_its_counts() {
     server.flush().unwrap();
     assert!((600..605).contains(&server.left("ip", "10.0.0.1")[0]));
     server.stop();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!(server.left("user", "ann"), [92, 92, 100]);
     assert!((600..605).contains(&server.left("ip", "10.0.0.1")[0]));
 }
@@ -275,19 +275,19 @@ fn a_contract_that_comes_back_while_the_server_runs_finds_its_counts() {
 #[test]
 fn rows_that_say_nothing_any_more_are_dropped() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.charge("user", "bob", 7);
     server.stop();
     on_database(folder.path(), "UPDATE cell SET fresh_ns = 5");
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!((server.loaded.cells, server.loaded.fresh), (0, 2));
 }
 
 #[test]
 fn broken_rows_are_counted_and_the_rest_is_loaded() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     for user in 0..100 {
         server.charge("user", &user.to_string(), 1);
     }
@@ -297,8 +297,8 @@ fn broken_rows_are_counted_and_the_rest_is_loaded() {
         "UPDATE cell SET state = x'ff00' WHERE print IN (SELECT print FROM cell ORDER BY print LIMIT 40);
          UPDATE cell SET shape = 999 WHERE print IN (SELECT print FROM cell ORDER BY print DESC LIMIT 10)",
     );
-    let server = Server::start(folder.path(), FILE);
-    let Loaded {
+    let server = DurableServer::start(folder.path(), FILE);
+    let LoadSummary {
         cells,
         broken,
         changed,
@@ -347,7 +347,7 @@ fn a_database_of_a_later_version_is_refused() {
 #[test]
 fn a_damaged_database_is_an_error_and_no_panic() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     for user in 0..5_000 {
         server.charge("user", &user.to_string(), 1);
     }
@@ -359,7 +359,7 @@ fn a_damaged_database_is_an_error_and_no_panic() {
         let mut bad = good.clone();
         bad[page * 4_096..page * 4_096 + 64].fill(0xA5);
         std::fs::write(&path, &bad).unwrap();
-        match Server::try_start(folder.path(), FILE) {
+        match DurableServer::try_start(folder.path(), FILE) {
             Ok(server) => drop(server),
             Err(StoreError::Damaged(_)) => refused += 1,
             Err(error) => panic!("page {page}: {error:?}"),
@@ -368,7 +368,7 @@ fn a_damaged_database_is_an_error_and_no_panic() {
     assert!(refused > 10, "{refused} of {}", good.len() / 4_096);
     std::fs::write(&path, &good[..good.len() / 2]).unwrap();
     assert!(matches!(
-        Server::try_start(folder.path(), FILE),
+        DurableServer::try_start(folder.path(), FILE),
         Err(StoreError::Damaged(_))
     ));
 }
@@ -376,7 +376,7 @@ fn a_damaged_database_is_an_error_and_no_panic() {
 #[test]
 fn a_flush_that_fails_is_told_and_made_up_for() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.flush().unwrap();
     on_database(folder.path(), "ALTER TABLE cell RENAME TO elsewhere");
@@ -391,7 +391,7 @@ fn a_flush_that_fails_is_told_and_made_up_for() {
     server.flush().unwrap();
     assert!(state.store_error().is_none());
     server.stop();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!(server.left("user", "ann"), [92, 92, 100]);
     assert_eq!(server.left("user", "bob"), [98, 98, 100]);
 }
@@ -400,7 +400,7 @@ fn a_flush_that_fails_is_told_and_made_up_for() {
 fn a_file_that_is_lost_is_written_again_by_the_next_flush_also_where_nothing_changed() {
     for lost in ["tollgate.db", "tollgate.db-wal", "lock"] {
         let folder = folder();
-        let server = Server::start(folder.path(), FILE);
+        let server = DurableServer::start(folder.path(), FILE);
         server.charge("user", "ann", 7);
         server.flush().unwrap();
         std::fs::remove_file(folder.path().join(lost)).unwrap();
@@ -409,14 +409,14 @@ fn a_file_that_is_lost_is_written_again_by_the_next_flush_also_where_nothing_cha
             let mode = folder.path().join(file).metadata().unwrap().permissions();
             assert_eq!(mode.mode() & 0o777, 0o600, "{file} after {lost}");
         }
-        let error = Server::try_start(folder.path(), FILE).err().unwrap();
+        let error = DurableServer::try_start(folder.path(), FILE).err().unwrap();
         assert!(matches!(error, StoreError::Taken { .. }), "{error}");
         // As it is without another write: a copy has all of it.
         let copy = tempfile::tempdir().unwrap();
         for file in ["tollgate.db", "tollgate.db-wal"] {
             std::fs::copy(folder.path().join(file), copy.path().join(file)).unwrap();
         }
-        let found = Server::start(copy.path(), FILE);
+        let found = DurableServer::start(copy.path(), FILE);
         assert_eq!(found.left("user", "ann"), [93, 93, 100], "{lost}");
         server.stop();
     }
@@ -425,7 +425,7 @@ fn a_file_that_is_lost_is_written_again_by_the_next_flush_also_where_nothing_cha
 #[test]
 fn a_database_of_a_wider_mode_is_made_private_with_its_log() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     server.charge("user", "ann", 7);
     server.flush().unwrap();
     let copy = tempfile::tempdir().unwrap();
@@ -434,7 +434,7 @@ fn a_database_of_a_wider_mode_is_made_private_with_its_log() {
         std::fs::copy(folder.path().join(file), &to).unwrap();
         std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o644)).unwrap();
     }
-    let found = Server::start(copy.path(), FILE);
+    let found = DurableServer::start(copy.path(), FILE);
     assert_eq!(found.loaded.cells, 1);
     for file in ["tollgate.db", "tollgate.db-wal", "tollgate.db-shm"] {
         let mode = copy.path().join(file).metadata().unwrap().permissions();
@@ -446,7 +446,7 @@ fn a_database_of_a_wider_mode_is_made_private_with_its_log() {
 #[test]
 fn a_hundred_thousand_keys_are_written_and_read() {
     let folder = folder();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     for ip in 0..100_000 {
         server.charge("ip", &ip.to_string(), 500);
     }
@@ -456,7 +456,7 @@ fn a_hundred_thousand_keys_are_written_and_read() {
     let wrote = Duration::from_nanos(figures.took_ns);
     server.stop();
     let begun = std::time::Instant::now();
-    let server = Server::start(folder.path(), FILE);
+    let server = DurableServer::start(folder.path(), FILE);
     assert_eq!(server.loaded.cells, 100_000);
     println!(
         "100,000 cells: written in {wrote:?}, read in {:?}",

@@ -14,11 +14,13 @@ use tollgate_limit::Cost;
 use tollgate_node::{Answer, Key, NodeConfig, RefusedBy};
 use tollgate_parts::Postgres;
 use tollgate_serve::durable::{self, Store};
-use tollgate_serve::engine::{Act, Ask, Engine, EngineError, Op, Outcome, Secrets, Settle, Turn};
+use tollgate_serve::engine::{
+    Act, Engine, EngineError, EngineRequest, Op, OpOutcome, Secrets, Settle, Turn,
+};
 use tollgate_serve::settings::DatabaseSettings;
 use tollgate_table::WhenFull;
 
-use crate::durable::{Server, on_database};
+use crate::durable::{DurableServer, on_database};
 
 const FREE: &str = "
 contracts:
@@ -36,7 +38,7 @@ const USERS: usize = 1_000;
 
 /// A server with little memory, which evicts.
 struct Small {
-    server: Server,
+    server: DurableServer,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -61,7 +63,7 @@ impl Small {
         };
         let runtime = tokio::runtime::Builder::new_current_thread();
         Self {
-            server: Server::of(store, secrets, contracts, config).unwrap(),
+            server: DurableServer::of(store, secrets, contracts, config).unwrap(),
             runtime: { runtime }.enable_all().build().unwrap(),
         }
     }
@@ -71,7 +73,7 @@ impl Small {
     }
 
     /// Asks as a listener does.
-    fn ask(&self, op: &Op<'_>) -> (Turn<'_>, Result<Outcome, EngineError>) {
+    fn ask(&self, op: &Op<'_>) -> (Turn<'_>, Result<OpOutcome, EngineError>) {
         let turn = self.engine().turn();
         self.runtime.block_on(turn.decide(op))
     }
@@ -82,7 +84,7 @@ impl Small {
 
     fn take(&self, name: &str, value: &str, cost: Cost) -> Answer {
         let entries = [(name, value)];
-        let ask = Ask::new(Key::Entries(&entries), cost);
+        let ask = EngineRequest::new(Key::Entries(&entries), cost);
         self.ask(&Op::check(ask)).1.unwrap().answer().unwrap()
     }
 
@@ -255,9 +257,9 @@ fn what_is_given_back_and_reset_reaches_keys_that_left_memory() {
     server.use_up();
     let ask = |id| {
         let entries = [("user", id)];
-        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        let ask = EngineRequest::new(Key::Entries(&entries), Cost::ONE);
         let (turn, outcome) = server.ask(&Op::check(ask));
-        let answer = outcome.and_then(Outcome::answer);
+        let answer = outcome.and_then(OpOutcome::answer);
         answer.map(|answer| turn.receipt(&answer))
     };
     let receipt = ask("carl").unwrap().unwrap();
@@ -272,7 +274,7 @@ fn what_is_given_back_and_reset_reaches_keys_that_left_memory() {
     assert!(server.check("user", "carl").is_allowed(), "one came back");
     assert!(!server.check("user", "carl").is_allowed());
     let entries = [("user", "user 7")];
-    let reset = Ask::new(Key::Entries(&entries), Cost::PEEK);
+    let reset = EngineRequest::new(Key::Entries(&entries), Cost::PEEK);
     server.ask(&Op::Key(Act::Reset, reset)).1.unwrap();
     let again = (0..9).filter(|_| server.check("user", "user 7").is_allowed());
     assert_eq!(again.count(), 3);

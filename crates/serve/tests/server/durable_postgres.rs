@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use tollgate_node::NodeConfig;
 use tollgate_parts::{Papers, Postgres, until};
-use tollgate_serve::durable::{self, Loaded, StoreError};
+use tollgate_serve::durable::{self, LoadSummary, StoreError};
 use tollgate_serve::settings::DatabaseSettings;
 
-use crate::durable::Server;
+use crate::durable::DurableServer;
 
 const FILE: &str = "
 contracts:
@@ -28,7 +28,7 @@ fn settings(url: &str) -> DatabaseSettings {
     DatabaseSettings::new(url.parse().unwrap())
 }
 
-impl Server {
+impl DurableServer {
     fn seated(database: &Postgres, seat: &str) -> Self {
         Self::try_seated(&database.url(), seat, None).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -60,11 +60,11 @@ impl Server {
 #[test]
 fn charges_are_found_again_by_whoever_takes_the_seat() {
     let database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 7);
     server.charge("user", "bob", 9);
     server.stop();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     assert_eq!(server.loaded.cells, 2);
     assert_eq!(server.used("ann"), [7, 0]);
     assert_eq!(server.used("bob"), [9, 0]);
@@ -73,22 +73,25 @@ fn charges_are_found_again_by_whoever_takes_the_seat() {
     // Never written: lost with the process.
     server.charge("user", "ann", 100);
     drop(server);
-    assert_eq!(Server::seated(&database, "n1").used("ann"), [8, 0]);
-    assert_eq!(Server::seated(&database, "n2").loaded, Loaded::default());
+    assert_eq!(DurableServer::seated(&database, "n1").used("ann"), [8, 0]);
+    assert_eq!(
+        DurableServer::seated(&database, "n2").loaded,
+        LoadSummary::default()
+    );
     assert_eq!(database.sql("SELECT count(*) FROM tollgate.cell"), "2");
 }
 
 #[test]
 fn a_database_whose_tables_are_dropped_is_written_again_with_its_secrets() {
     let database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 7);
     server.flush().unwrap();
     database.sql("DROP SCHEMA tollgate CASCADE");
     server.charge("user", "bob", 9);
     until("it is written again", || server.flush().is_ok());
     drop(server);
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     assert_eq!(server.used("ann"), [7, 0]);
     assert_eq!(server.used("bob"), [9, 0]);
 }
@@ -96,24 +99,24 @@ fn a_database_whose_tables_are_dropped_is_written_again_with_its_secrets() {
 #[test]
 fn a_database_that_went_back_in_time_is_given_every_key_again() {
     let database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 7);
     server.flush().unwrap();
     // As a standby that missed the last changes: an older fence, and rows that are not there.
     database.sql("UPDATE tollgate.seat SET fence = fence - 1; DELETE FROM tollgate.cell");
     until("it is written again", || server.flush().is_ok());
     drop(server);
-    assert_eq!(Server::seated(&database, "n1").used("ann"), [7, 0]);
+    assert_eq!(DurableServer::seated(&database, "n1").used("ann"), [7, 0]);
 }
 
 #[test]
 fn an_older_process_is_refused_and_goes_on_deciding() {
     let database = Postgres::start();
-    let old = Server::seated(&database, "n1");
+    let old = DurableServer::seated(&database, "n1");
     old.charge("user", "ann", 5);
     old.flush().unwrap();
     old.charge("user", "ann", 100);
-    let new = Server::seated(&database, "n1");
+    let new = DurableServer::seated(&database, "n1");
     assert_eq!(new.used("ann"), [5, 0]);
     new.charge("user", "ann", 1);
     new.flush().unwrap();
@@ -133,13 +136,13 @@ fn an_older_process_is_refused_and_goes_on_deciding() {
     new.flush().unwrap();
     assert_eq!((new.refused(), new.used("ann")), (0, vec![7, 2]));
     drop(new);
-    assert_eq!(Server::seated(&database, "n1").used("ann"), [7, 0]);
+    assert_eq!(DurableServer::seated(&database, "n1").used("ann"), [7, 0]);
 }
 
 #[test]
 fn a_seat_that_was_taken_for_left_is_taken_again() {
     let database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 5);
     server.flush().unwrap();
     database.sql("UPDATE tollgate.seat SET fence = fence + 1, holder = NULL");
@@ -150,13 +153,13 @@ fn a_seat_that_was_taken_for_left_is_taken_again() {
     server.charge("user", "ann", 1);
     until("it is written", || server.flush().is_ok());
     drop(server);
-    assert_eq!(Server::seated(&database, "n1").used("ann"), [7, 0]);
+    assert_eq!(DurableServer::seated(&database, "n1").used("ann"), [7, 0]);
 }
 
 #[test]
 fn charges_wait_while_the_database_is_away() {
     let mut database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 5);
     server.flush().unwrap();
     database.stop();
@@ -170,7 +173,7 @@ fn charges_wait_while_the_database_is_away() {
     database.run(&[]);
     until("it is written", || server.flush().is_ok());
     drop(server);
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     assert_eq!(
         (server.used("ann"), server.used("bob")),
         (vec![7, 0], vec![1, 0])
@@ -180,7 +183,7 @@ fn charges_wait_while_the_database_is_away() {
 #[test]
 fn what_a_connection_asked_before_it_was_given_up_never_comes_after_what_is_asked_next() {
     let database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 1);
     server.flush().unwrap();
     // The statement is in the socket; the database reads it when it goes on.
@@ -198,13 +201,13 @@ fn what_a_connection_asked_before_it_was_given_up_never_comes_after_what_is_aske
     });
     assert_eq!(kept(), newest);
     drop(server);
-    assert_eq!(Server::seated(&database, "n1").used("ann"), [3, 0]);
+    assert_eq!(DurableServer::seated(&database, "n1").used("ann"), [3, 0]);
 }
 
 #[test]
 fn rows_that_make_no_sense_are_counted_and_left_out() {
     let database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     for user in ["ann", "bob", "cid"] {
         server.charge("user", user, 5);
     }
@@ -215,8 +218,8 @@ fn rows_that_make_no_sense_are_counted_and_left_out() {
     database.sql(
         "UPDATE tollgate.cell SET shape = -5 WHERE print = (SELECT max(print) FROM tollgate.cell)",
     );
-    let server = Server::seated(&database, "n1");
-    let Loaded {
+    let server = DurableServer::seated(&database, "n1");
+    let LoadSummary {
         cells,
         broken,
         changed,
@@ -228,7 +231,7 @@ fn rows_that_make_no_sense_are_counted_and_left_out() {
 #[test]
 fn tables_come_whole_or_not_at_all() {
     let database = Postgres::start();
-    let open = || Server::try_seated(&database.url(), "n1", None);
+    let open = || DurableServer::try_seated(&database.url(), "n1", None);
     // Stops the migration half way.
     database.sql("CREATE SCHEMA tollgate; CREATE TABLE tollgate.gossip (x INT)");
     let error = open().err().unwrap();
@@ -241,7 +244,7 @@ fn tables_come_whole_or_not_at_all() {
     let servers: Vec<_> = ["a", "b", "c"]
         .map(|seat| {
             let url = database.url();
-            std::thread::spawn(move || Server::try_seated(&url, seat, None).is_ok())
+            std::thread::spawn(move || DurableServer::try_seated(&url, seat, None).is_ok())
         })
         .into_iter()
         .map(|thread| thread.join().unwrap())
@@ -260,7 +263,7 @@ fn a_database_that_cannot_be_used_keeps_a_server_from_starting_and_says_why() {
     let database = Postgres::start();
     let begun = Instant::now();
     let wrong = database.url_as("tollgate:wr0ng");
-    let error = Server::try_seated(&wrong, "n1", None).err().unwrap();
+    let error = DurableServer::try_seated(&wrong, "n1", None).err().unwrap();
     let said = error.to_string();
     assert!(matches!(error, StoreError::NotThere { .. }), "{said}");
     assert!(
@@ -272,13 +275,15 @@ fn a_database_that_cannot_be_used_keeps_a_server_from_starting_and_says_why() {
         "not worth waiting for"
     );
     let nowhere = "postgres://tollgate@localhost/postgres?host=/nowhere";
-    let error = Server::try_seated(nowhere, "n1", None).err().unwrap();
+    let error = DurableServer::try_seated(nowhere, "n1", None)
+        .err()
+        .unwrap();
     assert!(matches!(error, StoreError::NotThere { .. }), "{error}");
     // Another cluster's node takes nobody's seat.
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 1);
     server.flush().unwrap();
-    let error = Server::try_seated(&database.url(), "n1", Some([9; 16]))
+    let error = DurableServer::try_seated(&database.url(), "n1", Some([9; 16]))
         .err()
         .unwrap();
     assert!(matches!(error, StoreError::OtherSecretOfSeat(_)), "{error}");
@@ -294,15 +299,17 @@ fn counts_are_told_only_to_the_database_that_was_meant() {
         ca_file: Some(authority.ca()),
         ..settings(&database.url())
     };
-    let first = Server::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
+    let first =
+        DurableServer::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
     first.charge("user", "u", 3);
     first.stop();
-    let again = Server::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
+    let again =
+        DurableServer::at(&by(&papers), "n1", None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again.used("u"), [3, 0], "found again");
     again.stop();
 
     let others = Papers::of(&["localhost"]);
-    let error = Server::at(&by(&others), "n1", None).err().unwrap();
+    let error = DurableServer::at(&by(&others), "n1", None).err().unwrap();
     assert!(error.to_string().contains("certificate"), "{error}");
     assert!(!error.to_string().contains("secret"), "{error}");
 }
@@ -310,7 +317,7 @@ fn counts_are_told_only_to_the_database_that_was_meant() {
 #[test]
 fn a_server_that_stops_writes_all_although_its_database_was_started_anew() {
     let mut database = Postgres::start();
-    let server = Server::seated(&database, "n1");
+    let server = DurableServer::seated(&database, "n1");
     server.charge("user", "ann", 1);
     server.flush().unwrap();
     database.stop();
@@ -320,6 +327,6 @@ fn a_server_that_stops_writes_all_although_its_database_was_started_anew() {
     database.run(&[]);
     server.charge("user", "ann", 2);
     server.stop();
-    let again = Server::seated(&database, "n1");
+    let again = DurableServer::seated(&database, "n1");
     assert_eq!(again.used("ann"), [3, 0]);
 }

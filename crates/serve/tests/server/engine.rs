@@ -6,7 +6,7 @@ use tollgate_contract::Contracts;
 use tollgate_limit::Cost;
 use tollgate_node::{IdError, Key, NodeConfig};
 use tollgate_serve::engine::{
-    Act, Ask, Engine, EngineError, Op, Scope, SealError, Secrets, Settle, Step,
+    Act, Engine, EngineError, EngineRequest, Op, Scope, SealError, Secrets, Settle, StartedOp,
 };
 
 fn contracts(text: &str) -> Contracts {
@@ -25,8 +25,8 @@ contracts:
     policies: [{ name: daily, limit: 10, per: 24h, algorithm: fixed-window }]
 ";
 
-fn ask(cost: u32) -> Ask<'static> {
-    Ask::new(Key::Text(b"ann"), Cost::from_u32(cost))
+fn ask(cost: u32) -> EngineRequest<'static> {
+    EngineRequest::new(Key::Text(b"ann"), Cost::from_u32(cost))
 }
 
 fn left(engine: &Engine) -> u64 {
@@ -38,8 +38,8 @@ fn left(engine: &Engine) -> u64 {
 /// Whether an operation is done, where nothing has to be waited for.
 fn run(engine: &Engine, op: &Op<'_>) -> Done {
     match engine.turn().start(op) {
-        Step::Done(outcome) => outcome.map(|outcome| outcome.is_done()),
-        Step::Later(ticket) => panic!("it waits: {ticket:?}"),
+        StartedOp::Done(outcome) => outcome.map(|outcome| outcome.is_done()),
+        StartedOp::Later(ticket) => panic!("it waits: {ticket:?}"),
     }
 }
 
@@ -58,7 +58,7 @@ type Done = Result<bool, EngineError>;
 #[test]
 fn a_scope_without_its_contract_is_refused() {
     let engine = engine(TEN);
-    let asked = Ask {
+    let asked = EngineRequest {
         scope: Scope::Contract("nobody"),
         ..ask(1)
     };
@@ -101,7 +101,7 @@ fn a_sealed_receipt_is_settled_once_and_through_a_reload() {
 #[test]
 fn copies_of_one_answer_are_one_receipt() {
     let engine = engine(TEN);
-    let asked = Ask {
+    let asked = EngineRequest {
         id: Some("r1"),
         ..ask(6)
     };
@@ -164,10 +164,10 @@ contracts:
                 Scope::Contract("none"),
             ][n % 5];
             let id = (n % 11 == 0).then_some(&*names[n]);
-            Ask {
+            EngineRequest {
                 scope,
                 id,
-                ..Ask::new(key, Cost::ONE)
+                ..EngineRequest::new(key, Cost::ONE)
             }
         })
         .collect();
@@ -206,7 +206,7 @@ contracts:
 ");
     let turn = engine.turn();
     let entries = [("plan", "free"), ("user", "ann")];
-    let ask = Ask::new(Key::from(&entries), Cost::ONE);
+    let ask = EngineRequest::new(Key::from(&entries), Cost::ONE);
     let passes = turn.explain(&ask, None).expect("known");
     assert_eq!(
         passes.sentence,
@@ -232,7 +232,7 @@ contracts:
         denied.misses[0].lacks,
         ["`plan: pro` (it is `free`)", "an entry named `region`"]
     );
-    let ask = Ask {
+    let ask = EngineRequest {
         cost: Cost::from_u32(7),
         ..ask
     };
@@ -242,7 +242,7 @@ contracts:
         "denied by `hourly` of `free-users` for ever: it holds 6 at most, and the cost is 7"
     );
     let nobody = turn
-        .explain(&Ask::new(Key::from("ann"), Cost::ONE), None)
+        .explain(&EngineRequest::new(Key::from("ann"), Cost::ONE), None)
         .expect("known")
         .sentence;
     assert!(

@@ -22,7 +22,7 @@ use tollgate_contract::Contracts;
 use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, NodeConfig};
-use tollgate_serve::engine::{Ask, Engine, Secrets};
+use tollgate_serve::engine::{Engine, EngineRequest, Secrets};
 use tollgate_serve::meter::{Decided, Door, Event, Judgement, Meter};
 
 const FILE: &str = "
@@ -39,7 +39,7 @@ fn engine() -> Engine {
 
 fn check(engine: &Engine, door: Door, name: &str, value: &str) {
     let entries = [(name, value)];
-    let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+    let ask = EngineRequest::new(Key::Entries(&entries), Cost::ONE);
     let _ = engine.turn().by(door).check(&ask).unwrap();
 }
 

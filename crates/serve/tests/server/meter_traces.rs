@@ -27,22 +27,22 @@ mod otlp {
     use prost::Message;
 
     #[derive(Clone, PartialEq, Message)]
-    pub(super) struct Request {
+    pub(super) struct ExportRequest {
         #[prost(message, repeated, tag = "1")]
         pub(super) resources: Vec<Resource>,
     }
     #[derive(Clone, PartialEq, Message)]
     pub(super) struct Resource {
         #[prost(message, repeated, tag = "2")]
-        pub(super) scopes: Vec<Scope>,
+        pub(super) scopes: Vec<ExportedScope>,
     }
     #[derive(Clone, PartialEq, Message)]
-    pub(super) struct Scope {
+    pub(super) struct ExportedScope {
         #[prost(message, repeated, tag = "2")]
-        pub(super) spans: Vec<Span>,
+        pub(super) spans: Vec<ExportedSpan>,
     }
     #[derive(Clone, PartialEq, Message)]
-    pub(super) struct Span {
+    pub(super) struct ExportedSpan {
         #[prost(bytes = "vec", tag = "1")]
         pub(super) trace: Vec<u8>,
         #[prost(bytes = "vec", tag = "2")]
@@ -90,8 +90,8 @@ fn wait_for(http: SocketAddr, line: &str) {
     }
 }
 
-fn spans(message: &[u8]) -> Vec<otlp::Span> {
-    let request = otlp::Request::decode(message).unwrap();
+fn spans(message: &[u8]) -> Vec<otlp::ExportedSpan> {
+    let request = otlp::ExportRequest::decode(message).unwrap();
     let scopes = request
         .resources
         .into_iter()
@@ -114,7 +114,8 @@ fn trace(running: &Running, messages: &mpsc::Receiver<Vec<u8>>) {
         .replace(TRACE, &"1".repeat(32));
     Wire::to(http).ask(&unsampled);
     let mut got = Vec::new();
-    let names = |got: &[otlp::Span], name| got.iter().filter(|span| span.name == name).count();
+    let names =
+        |got: &[otlp::ExportedSpan], name| got.iter().filter(|span| span.name == name).count();
     while names(&got, "decide") < 3 || names(&got, "HTTP GET") < 1 {
         let message = messages.recv_timeout(Duration::from_secs(20)).unwrap();
         got.extend(spans(&message));

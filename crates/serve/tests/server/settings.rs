@@ -9,8 +9,8 @@ use tollgate_contract::{Coordination, Dialect};
 use tollgate_http::{ForwardingHeader, Trust};
 use tollgate_serve::run;
 use tollgate_serve::settings::{
-    Address, ContractSource, EntrySource, LogFormat, RuntimeKind, Scope, Settings, Token,
-    TraceProtocol, is_server_file, json_schema,
+    ContractSource, EntrySource, ListenAddress, LogFormat, RuntimeKind, Settings, Token,
+    TokenScope, TraceProtocol, is_server_file, json_schema,
 };
 use tollgate_table::WhenFull;
 
@@ -68,7 +68,7 @@ fn files_of_a_store_are_looked_at() {
 fn listeners_and_files_can_be_said() {
     let settings = parse(EVERYTHING).unwrap();
     assert_eq!(settings.http[0].at.to_string(), "0.0.0.0:80");
-    let Address::Unix { path, mode } = &settings.http[1].at else {
+    let ListenAddress::Unix { path, mode } = &settings.http[1].at else {
         panic!("{}", settings.http[1].at);
     };
     assert_eq!(
@@ -89,7 +89,7 @@ fn listeners_and_files_can_be_said() {
     );
     let contracts = Path::new("/etc/tollgate/contracts.yaml");
     assert_eq!(settings.contracts.file(), Some(contracts));
-    let look = [Scope::Observe].into_iter().collect();
+    let look = [TokenScope::Observe].into_iter().collect();
     let tokens = [
         Token::new("first-of-two-tokens"),
         Token::new("1234567890123456").scoped(look).until(0),

@@ -7,12 +7,12 @@
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
-use super::Machine;
+use super::SplitMachine;
 use crate::config::Borrow;
 use crate::holds::Gift;
-use crate::wire::{Message, Standing};
+use crate::wire::{Message, SplitStanding};
 
-impl Machine {
+impl SplitMachine {
     fn may_borrow(&self) -> bool {
         self.config.borrow != Borrow::Off
     }
@@ -52,7 +52,13 @@ impl Machine {
         self.limits.message() / 1000 * u128::from(self.config.low_milli)
     }
 
-    pub(super) fn handle_ask(&mut self, gift: Gift, want: u128, asker: Standing, now: Instant) {
+    pub(super) fn handle_ask(
+        &mut self,
+        gift: Gift,
+        want: u128,
+        asker: SplitStanding,
+        now: Instant,
+    ) {
         self.peers.see(gift.to, asker, now);
         if !self.peers.is_later(gift.to, gift.ticket) {
             return;
@@ -77,7 +83,7 @@ impl Machine {
     }
 
     /// Half of the difference, and nothing while somebody waits here, or if it is next to nothing.
-    fn to_give(&self, want: u128, asker: Standing) -> u128 {
+    fn to_give(&self, want: u128, asker: SplitStanding) -> u128 {
         let waits = self.queued() > 0;
         if !self.may_borrow() || waits || self.holds.len() >= HOLDS_MAX {
             return 0;

@@ -5,9 +5,9 @@
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
-use super::Machine;
-use crate::limits::{Limits, Share};
-use crate::wire::{Message, Report};
+use super::SplitMachine;
+use crate::limits::{Share, TopicLimits};
+use crate::wire::{Message, SplitReport};
 
 /// What a node knows of its adaptor.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Follow {
     }
 }
 
-impl Machine {
+impl SplitMachine {
     /// Somebody wants to know; from now on no earlier boot of the adaptor is heard.
     pub(super) fn handle_where(&mut self, from: NodeId, boot: u64, now: Instant) {
         if Some(from) != self.follow.adaptor || now < self.follow.clear_at {
@@ -93,13 +93,13 @@ impl Machine {
             return;
         };
         self.run(now);
-        let report = Report {
+        let report = SplitReport {
             yours: self.follow.boot,
             epoch: self.follow.epoch,
             share: self.bucket.share(),
             arrived: self.counts.arrived,
-            queued: self.queue.cost().min(Limits::GRAINS_MAX),
-            peak: std::mem::take(&mut self.follow.peak).min(Limits::GRAINS_MAX),
+            queued: self.queue.cost().min(TopicLimits::GRAINS_MAX),
+            peak: std::mem::take(&mut self.follow.peak).min(TopicLimits::GRAINS_MAX),
         };
         self.send(adaptor, &Message::Report(report));
     }

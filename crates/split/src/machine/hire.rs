@@ -8,13 +8,13 @@
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
-use super::Machine;
+use super::SplitMachine;
 use crate::config::AdaptorConfig;
-use crate::hires::{Asked, Question};
-use crate::limits::{Limits, Share};
+use crate::hires::{OpenQuestion, QuestionId};
+use crate::limits::{Share, TopicLimits};
 use crate::wire::{LeaseGrant, LeaseRequest, Message};
 
-impl Machine {
+impl SplitMachine {
     fn hiring(&self) -> Option<&AdaptorConfig> {
         self.config.hire.as_ref().filter(|_| !self.follow.is_on())
     }
@@ -56,7 +56,7 @@ impl Machine {
 
     pub(super) fn hire_if_due(&mut self) {
         let now = self.now;
-        let is_over = |question: &mut Question| question.deadline <= now;
+        let is_over = |question: &mut OpenQuestion| question.deadline <= now;
         if self.hires.open.take_if(is_over).is_some() {
             self.ask_next();
         }
@@ -118,7 +118,7 @@ impl Machine {
             let since = self.heard_since();
             let others = self.hires.demand_of_others(Some(to), since);
             let ticket = self.hires.next_ticket();
-            self.hires.open = Some(Question {
+            self.hires.open = Some(OpenQuestion {
                 to,
                 ticket,
                 at: self.now,
@@ -146,7 +146,7 @@ impl Machine {
         now: Instant,
     ) {
         let ticket = request.ticket;
-        let asked = Asked { boot, ticket };
+        let asked = QuestionId { boot, ticket };
         self.run(now);
         self.bucket.pass(now);
         let is_clear = self.hiring().is_some() && now >= self.hires.clear_at;
@@ -189,7 +189,7 @@ impl Machine {
         let depth = rate.saturating_mul(u128::from(self.limits.lasts_ns()));
         Share {
             rate,
-            depth: depth.min(before.depth + free).min(Limits::GRAINS_MAX),
+            depth: depth.min(before.depth + free).min(TopicLimits::GRAINS_MAX),
         }
     }
 
@@ -197,7 +197,7 @@ impl Machine {
     pub(super) fn handle_let(&mut self, from: NodeId, grant: LeaseGrant, now: Instant) {
         self.run(now);
         self.bucket.pass(now);
-        let answers = |open: &mut Question| open.to == from && open.ticket == grant.ticket;
+        let answers = |open: &mut OpenQuestion| open.to == from && open.ticket == grant.ticket;
         let Some(question) = self.hires.open.take_if(answers) else {
             return;
         };

@@ -12,16 +12,16 @@ use std::collections::VecDeque;
 use tollgate_gossip::{Malformed, NodeId, Send};
 use tollgate_limit::{Instant, Span};
 
-use crate::asks::Asks;
+use crate::asks::SplitAsks;
 use crate::bucket::SubBucket;
 use crate::config::SplitConfig;
 use crate::hires::Hires;
 use crate::holds::{Gift, Holds};
-use crate::limits::{Limits, Share};
-use crate::peers::Peers;
-use crate::setup::{BadSetup, Begin, Counts, Departure, Inspection, Refused, Setup};
-use crate::waiting::{Queue, Waiting};
-use crate::wire::{self, Message, Standing};
+use crate::limits::{Share, TopicLimits};
+use crate::peers::SplitPeers;
+use crate::setup::{ArrivalError, BadSetup, Begin, Departure, Inspection, SplitCounts, SplitSetup};
+use crate::waiting::{SubBucketQueue, WaitingMessage};
+use crate::wire::{self, Message, SplitStanding};
 use follow::Follow;
 
 /// One node's part in one topic.
@@ -33,28 +33,28 @@ use follow::Follow;
 /// whatever is lost, doubled, late or out of order, and whoever crashes, while clocks run no more wrong than the
 /// configuration says.
 #[derive(Debug)]
-pub struct Machine {
+pub struct SplitMachine {
     me: NodeId,
     boot: u64,
-    limits: Limits,
+    limits: TopicLimits,
     config: SplitConfig,
     bucket: SubBucket,
-    queue: Queue,
+    queue: SubBucketQueue,
     holds: Holds,
-    peers: Peers,
-    asks: Asks,
+    peers: SplitPeers,
+    asks: SplitAsks,
     follow: Follow,
     hires: Hires,
     now: Instant,
     departures: VecDeque<Departure>,
     sends: VecDeque<Send>,
-    counts: Counts,
+    counts: SplitCounts,
 }
 
-impl Machine {
+impl SplitMachine {
     /// A machine at its start.
-    pub fn new(setup: Setup) -> Result<Self, BadSetup> {
-        let Setup {
+    pub fn new(setup: SplitSetup) -> Result<Self, BadSetup> {
+        let SplitSetup {
             limits,
             share,
             me,
@@ -79,22 +79,22 @@ impl Machine {
             start.saturating_add(config.hold())
         };
         let dearest = limits.messages(u64::from(config.cost_max));
-        let mut peers = Peers::new(me, limits.lasts_ns());
+        let mut peers = SplitPeers::new(me, limits.lasts_ns());
         peers.tell(&members);
         let mut machine = Self {
             me,
             boot,
             bucket: SubBucket::new(share, config.drift_ppm, dearest, start),
-            queue: Queue::default(),
+            queue: SubBucketQueue::default(),
             holds: Holds::default(),
             peers,
-            asks: Asks::default(),
+            asks: SplitAsks::default(),
             follow: Follow::new(adaptor, clear_at),
             hires: Hires::new(share, clear_at),
             now: start,
             departures: VecDeque::new(),
             sends: VecDeque::new(),
-            counts: Counts::default(),
+            counts: SplitCounts::default(),
             limits,
             config,
         };
@@ -133,19 +133,19 @@ impl Machine {
         cost: u32,
         arrived: Instant,
         now: Instant,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ArrivalError> {
         let now = self.clock(now);
         let is_dear = cost == 0 || cost > self.config.cost_max;
         if is_dear || self.queue.len() >= self.config.queue_max {
             self.counts.refused += 1;
             return Err(if is_dear {
-                Refused::Cost
+                ArrivalError::Cost
             } else {
-                Refused::Full
+                ArrivalError::Full
             });
         }
         let arrived = arrived.min(now);
-        let message = Waiting {
+        let message = WaitingMessage {
             id,
             cost: self.limits.messages(u64::from(cost)),
             arrived,
@@ -309,12 +309,12 @@ impl Machine {
     }
 
     /// What happened so far.
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> SplitCounts {
         self.counts
     }
 
     /// What happened since that was asked last.
-    pub(crate) fn take_counts(&mut self) -> Counts {
+    pub(crate) fn take_counts(&mut self) -> SplitCounts {
         std::mem::take(&mut self.counts)
     }
 
@@ -368,10 +368,10 @@ impl Machine {
         }
     }
 
-    fn standing(&self, now: Instant) -> Standing {
-        Standing {
+    fn standing(&self, now: Instant) -> SplitStanding {
+        SplitStanding {
             tokens: self.bucket.tokens_at(now),
-            queued: self.queued().min(Limits::GRAINS_MAX),
+            queued: self.queued().min(TopicLimits::GRAINS_MAX),
         }
     }
 
@@ -398,7 +398,7 @@ impl Machine {
     }
 }
 
-fn check_share(limits: &Limits, share: Share, config: &SplitConfig) -> Result<(), BadSetup> {
+fn check_share(limits: &TopicLimits, share: Share, config: &SplitConfig) -> Result<(), BadSetup> {
     if !share.is_within(limits.whole()) {
         return Err(BadSetup::Share);
     }

@@ -7,15 +7,15 @@
 
 use tollgate_limit::{Instant, Span};
 
-use super::Machine;
+use super::SplitMachine;
 use super::hire::MILLI_PER_NANO;
-use crate::limits::Limits;
+use crate::limits::TopicLimits;
 use crate::topics::Resumed;
 
 /// A machine that nothing happened to.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    pub(crate) limits: Limits,
+    pub(crate) limits: TopicLimits,
     pub(crate) cost_max: u64,
     pub(crate) depth: u128,
     pub(crate) refill: u128,
@@ -25,7 +25,7 @@ pub(crate) struct Rest {
     pub(crate) from: Instant,
 }
 
-impl Machine {
+impl SplitMachine {
     /// When a message of that cost that comes now may go; `None` where it never may.
     pub fn foresee(&mut self, cost: u64, now: Instant) -> Option<Instant> {
         self.catch_up(now);

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::place::{Broker, NoRoom, Place, Principles, Publisher, distribute, float, group_met};
-use super::predict::{Costs, Part, Prediction, Stream, total};
+use super::place::{
+    Broker, BrokerShare, NoRoom, Principles, Publisher, distribute, float, group_met,
+};
+use super::predict::{ArrivalStream, Costs, PartRate, Prediction, total};
 
 /// What is to be fitted.
 #[derive(Clone, Debug)]
@@ -26,20 +28,20 @@ pub struct Task {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
+pub enum FitStep {
     /// Run the topic like this, and say the percentile of every broker.
-    Measure(Vec<Place>),
+    Measure(Vec<BrokerShare>),
     /// This keeps the bound.
-    Done(Vec<Place>),
+    Done(Vec<BrokerShare>),
     /// There are too few brokers; this is how far it went.
-    OutOfBrokers(Vec<Place>),
+    OutOfBrokers(Vec<BrokerShare>),
 }
 
 /// The printed fitting: whoever is too slow finds by halving how many publishers it can carry, and the others go on to
 /// more brokers. It takes for granted that fewer publishers are never slower, which holds with slack in the bucket
 /// only.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct PrintedFitting {
     task: Task,
     sites: BTreeMap<usize, Site>,
     rounds: u32,
@@ -64,9 +66,9 @@ enum State {
     Settled,
 }
 
-impl Search {
+impl PrintedFitting {
     /// A search at its start, and what to measure first.
-    pub fn new(task: Task) -> Result<(Self, Next), NoRoom> {
+    pub fn new(task: Task) -> Result<(Self, FitStep), NoRoom> {
         let places = distribute(
             &task.publishers,
             &task.brokers,
@@ -80,7 +82,7 @@ impl Search {
             rounds: 0,
         };
         search.open(places);
-        let next = Next::Measure(search.places());
+        let next = FitStep::Measure(search.places());
         Ok((search, next))
     }
 
@@ -90,29 +92,29 @@ impl Search {
     }
 
     /// Takes the percentiles of the brokers in nanoseconds; a broker that is not named did not keep the bound.
-    pub fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+    pub fn handle_measured(&mut self, measured: &[(usize, u64)]) -> FitStep {
         self.rounds += 1;
         for (broker, site) in &mut self.sites {
             let found = measured.iter().find(|(name, _)| name == broker);
             site.judge(found.map_or(u64::MAX, |(_, ns)| *ns), self.task.bound_ns);
         }
         if self.sites.values().any(|site| site.state != State::Settled) {
-            return Next::Measure(self.places());
+            return FitStep::Measure(self.places());
         }
         let left = self.release();
         if left.is_empty() {
-            return Next::Done(self.places());
+            return FitStep::Done(self.places());
         }
         match self.go_on(&left) {
             Ok(places) => {
                 self.open(places);
-                Next::Measure(self.places())
+                FitStep::Measure(self.places())
             }
-            Err(_) => Next::OutOfBrokers(self.places()),
+            Err(_) => FitStep::OutOfBrokers(self.places()),
         }
     }
 
-    fn open(&mut self, places: Vec<Place>) {
+    fn open(&mut self, places: Vec<BrokerShare>) {
         for place in places {
             let site = Site {
                 count: place.publishers.len(),
@@ -123,14 +125,14 @@ impl Search {
         }
     }
 
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<BrokerShare> {
         let rate = |place: &usize| self.task.publishers.get(*place).map_or(0, |one| one.rate);
         let sites = self.sites.iter();
         sites
             .map(|(broker, site)| {
                 let publishers = site.publishers.iter().take(site.count);
                 let publishers: Vec<usize> = publishers.copied().collect();
-                Place {
+                BrokerShare {
                     broker: *broker,
                     quota: publishers.iter().map(rate).sum(),
                     publishers,
@@ -149,7 +151,7 @@ impl Search {
     }
 
     /// Distributes those that are left over brokers that take no part yet.
-    fn go_on(&self, left: &[usize]) -> Result<Vec<Place>, NoRoom> {
+    fn go_on(&self, left: &[usize]) -> Result<Vec<BrokerShare>, NoRoom> {
         let some: Vec<Publisher> = left
             .iter()
             .filter_map(|place| self.task.publishers.get(*place).copied())
@@ -204,7 +206,7 @@ impl Site {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Topic {
     /// Its whole bucket.
-    pub bucket: Part,
+    pub bucket: PartRate,
     /// What brokers take for messages.
     pub costs: Costs,
     /// Messages of one batch of what brokers carry already.
@@ -215,14 +217,14 @@ pub struct Topic {
 
 /// A placement, and what it is predicted to cost.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct PlacementPlan {
     /// Who goes where.
-    pub places: Vec<Place>,
+    pub places: Vec<BrokerShare>,
     /// The cost at each of them.
     pub predictions: Vec<Prediction>,
 }
 
-impl Plan {
+impl PlacementPlan {
     /// The slowest broker, in seconds.
     pub fn worst(&self) -> f64 {
         let totals = self.predictions.iter().map(|prediction| prediction.total);
@@ -232,8 +234,8 @@ impl Plan {
 
 /// The placement with the fewest brokers that is predicted to keep the bound; where none is, the one that comes
 /// closest. At least `brokers_min` brokers take part, if there are so many.
-pub fn plan(task: &Task, topic: &Topic, brokers_min: usize) -> Result<Plan, NoRoom> {
-    let mut best: Option<Plan> = None;
+pub fn plan(task: &Task, topic: &Topic, brokers_min: usize) -> Result<PlacementPlan, NoRoom> {
+    let mut best: Option<PlacementPlan> = None;
     let least = brokers_min.clamp(1, task.brokers.len().max(1));
     for count in least..=task.brokers.len().max(1) {
         let places = distribute(
@@ -247,7 +249,7 @@ pub fn plan(task: &Task, topic: &Topic, brokers_min: usize) -> Result<Plan, NoRo
             .iter()
             .map(|place| predict(task, topic, place))
             .collect();
-        let plan = Plan {
+        let plan = PlacementPlan {
             places,
             predictions,
         };
@@ -262,7 +264,7 @@ pub fn plan(task: &Task, topic: &Topic, brokers_min: usize) -> Result<Plan, NoRo
 }
 
 /// What a placement costs at one broker.
-pub fn predict(task: &Task, topic: &Topic, place: &Place) -> Prediction {
+pub fn predict(task: &Task, topic: &Topic, place: &BrokerShare) -> Prediction {
     let some = place.publishers.iter();
     let some: Vec<Publisher> = some
         .filter_map(|at| task.publishers.get(*at).copied())
@@ -274,12 +276,12 @@ pub fn predict(task: &Task, topic: &Topic, place: &Place) -> Prediction {
         .sum();
     let whole: f64 = task.publishers.iter().map(|one| float(one.rate)).sum();
     let share = if whole > 0.0 { rate / whole } else { 0.0 };
-    let stream = Stream {
+    let stream = ArrivalStream {
         rate: rate / 1e3,
         batch: if rate > 0.0 { batches / rate } else { 1.0 },
         group: group_met(&task.publishers, &place.publishers),
     };
-    let part = Part {
+    let part = PartRate {
         rate: topic.bucket.rate * share,
         depth: topic.bucket.depth * share,
     };
@@ -287,7 +289,7 @@ pub fn predict(task: &Task, topic: &Topic, place: &Place) -> Prediction {
         .brokers
         .get(place.broker)
         .map_or(0, |broker| broker.load);
-    let beside = Stream {
+    let beside = ArrivalStream {
         rate: float(load) / 1e3,
         batch: topic.beside_batch,
         group: 1.0,
@@ -301,15 +303,15 @@ pub fn predict(task: &Task, topic: &Topic, place: &Place) -> Prediction {
 pub struct ModelFirst {
     task: Task,
     topic: Topic,
-    plan: Plan,
+    plan: PlacementPlan,
     rounds: u32,
 }
 
 impl ModelFirst {
     /// A fitting at its start, and what to measure first.
-    pub fn new(task: Task, topic: Topic) -> Result<(Self, Next), NoRoom> {
+    pub fn new(task: Task, topic: Topic) -> Result<(Self, FitStep), NoRoom> {
         let plan = plan(&task, &topic, 1)?;
-        let next = Next::Measure(plan.places.clone());
+        let next = FitStep::Measure(plan.places.clone());
         let fitting = Self {
             task,
             topic,
@@ -325,32 +327,32 @@ impl ModelFirst {
     }
 
     /// The plan that is tried.
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &PlacementPlan {
         &self.plan
     }
 
     /// Takes the percentiles of the brokers in nanoseconds; a broker that is not named did not keep the bound.
-    pub fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+    pub fn handle_measured(&mut self, measured: &[(usize, u64)]) -> FitStep {
         self.rounds += 1;
-        let found = |place: &Place| {
+        let found = |place: &BrokerShare| {
             let found = measured.iter().find(|(name, _)| *name == place.broker);
             found.map_or(u64::MAX, |(_, ns)| *ns)
         };
         let worst = self.plan.places.iter().map(found).max().unwrap_or(0);
         if worst <= self.task.bound_ns {
-            return Next::Done(self.plan.places.clone());
+            return FitStep::Done(self.plan.places.clone());
         }
         let more = self.plan.places.len() + 1;
         if more > self.task.brokers.len() {
-            return Next::OutOfBrokers(self.plan.places.clone());
+            return FitStep::OutOfBrokers(self.plan.places.clone());
         }
         self.correct(float(worst) / 1e9);
         match plan(&self.task, &self.topic, more) {
             Ok(plan) => {
                 self.plan = plan;
-                Next::Measure(self.plan.places.clone())
+                FitStep::Measure(self.plan.places.clone())
             }
-            Err(_) => Next::OutOfBrokers(self.plan.places.clone()),
+            Err(_) => FitStep::OutOfBrokers(self.plan.places.clone()),
         }
     }
 
@@ -403,7 +405,7 @@ mod tests {
     }
 
     fn topic(group: u32) -> Topic {
-        let all = Stream {
+        let all = ArrivalStream {
             rate: 10_000.0,
             batch: 10.0,
             group: f64::from(group),
@@ -411,7 +413,7 @@ mod tests {
         let rate = 11_000.0;
         let depth = 1.5 * burst_for(&all, rate, 0.01).unwrap();
         Topic {
-            bucket: Part { rate, depth },
+            bucket: PartRate { rate, depth },
             costs: Costs::default(),
             beside_batch: 1.0,
             late: 0.01,
@@ -419,7 +421,7 @@ mod tests {
     }
 
     /// What would be measured if the costs were those.
-    fn measure(task: &Task, topic: &Topic, places: &[Place]) -> Vec<(usize, u64)> {
+    fn measure(task: &Task, topic: &Topic, places: &[BrokerShare]) -> Vec<(usize, u64)> {
         let found = places.iter().map(|place| {
             let seconds = predict(task, topic, place).total.min(1e3);
             #[allow(
@@ -433,7 +435,7 @@ mod tests {
         found.collect()
     }
 
-    fn is_whole(task: &Task, places: &[Place]) -> bool {
+    fn is_whole(task: &Task, places: &[BrokerShare]) -> bool {
         let mut all: Vec<_> = places
             .iter()
             .flat_map(|place| place.publishers.clone())
@@ -476,13 +478,13 @@ mod tests {
     fn a_search_ends_with_everybody_placed() {
         for group in [5, 10, 20] {
             let (task, topic) = (task(u64::from(group), Principles::ALL), topic(group));
-            let (mut search, mut next) = Search::new(task.clone()).unwrap();
-            while let Next::Measure(places) = &next {
+            let (mut search, mut next) = PrintedFitting::new(task.clone()).unwrap();
+            while let FitStep::Measure(places) = &next {
                 let measured = measure(&task, &topic, places);
                 next = search.handle_measured(&measured);
                 assert!(search.rounds() < 100);
             }
-            let Next::Done(places) = next else {
+            let FitStep::Done(places) = next else {
                 panic!("{group}: {next:?}");
             };
             assert!(is_whole(&task, &places));
@@ -500,10 +502,10 @@ mod tests {
                 told.costs.wake *= wrong;
                 told.costs.message *= wrong;
                 let (mut fitting, mut next) = ModelFirst::new(task.clone(), told).unwrap();
-                while let Next::Measure(places) = &next {
+                while let FitStep::Measure(places) = &next {
                     next = fitting.handle_measured(&measure(&task, &truth, places));
                 }
-                assert!(matches!(next, Next::Done(_)), "{group} {wrong}");
+                assert!(matches!(next, FitStep::Done(_)), "{group} {wrong}");
                 assert!(
                     fitting.rounds() <= 2,
                     "{group} {wrong}: {}",
@@ -517,16 +519,16 @@ mod tests {
     fn what_no_broker_can_carry_runs_out_of_them() {
         let mut task = task(10, Principles::ALL);
         task.bound_ns = 1;
-        let (mut search, _) = Search::new(task.clone()).unwrap();
+        let (mut search, _) = PrintedFitting::new(task.clone()).unwrap();
         let mut next = search.handle_measured(&[]);
-        while let Next::Measure(_) = next {
+        while let FitStep::Measure(_) = next {
             next = search.handle_measured(&[]);
         }
-        assert!(matches!(next, Next::OutOfBrokers(_)));
+        assert!(matches!(next, FitStep::OutOfBrokers(_)));
         task.brokers = vec![Broker {
             capacity: 1_000,
             ..BROKER
         }];
-        assert!(Search::new(task).is_err());
+        assert!(PrintedFitting::new(task).is_err());
     }
 }

@@ -57,7 +57,7 @@ impl Principles {
 
 /// What one broker gets of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BrokerShare {
     /// Which broker, by its place in the list.
     pub broker: usize,
     /// How much it should get; all quotas add up to the topic's rate.
@@ -92,7 +92,7 @@ pub fn distribute(
     principles: Principles,
     brokers_min: usize,
     seed: u64,
-) -> Result<Vec<Place>, NoRoom> {
+) -> Result<Vec<BrokerShare>, NoRoom> {
     let rate = publishers.iter().map(|publisher| publisher.rate).sum();
     let mut places = quotas(rate, brokers, principles, brokers_min)?;
     assign(publishers, &mut places, principles, seed);
@@ -105,7 +105,7 @@ pub fn quotas(
     brokers: &[Broker],
     principles: Principles,
     brokers_min: usize,
-) -> Result<Vec<Place>, NoRoom> {
+) -> Result<Vec<BrokerShare>, NoRoom> {
     let room = |broker: &Broker| broker.capacity.saturating_sub(broker.load);
     let mut order: Vec<usize> = (0..brokers.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(brokers.get(*place).map(room)));
@@ -136,7 +136,7 @@ pub fn quotas(
         level_up(rate, &of(|broker| broker.load))
     };
     let pairs = chosen.into_iter().zip(parts);
-    let places = pairs.map(|(broker, quota)| Place {
+    let places = pairs.map(|(broker, quota)| BrokerShare {
         broker,
         quota,
         publishers: Vec::new(),
@@ -146,7 +146,7 @@ pub fn quotas(
 
 /// Gives every publisher to the broker that is furthest behind its quota. Members of a group follow each other, so that
 /// they are spread over the brokers by their quotas.
-fn assign(publishers: &[Publisher], places: &mut [Place], principles: Principles, seed: u64) {
+fn assign(publishers: &[Publisher], places: &mut [BrokerShare], principles: Principles, seed: u64) {
     let mut order: Vec<usize> = (0..publishers.len()).collect();
     let publisher = |place: usize| publishers.get(place);
     if principles.correlation {

@@ -33,7 +33,7 @@ impl Default for Costs {
 
 /// What comes to one sub-bucket or broker.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stream {
+pub struct ArrivalStream {
     /// Messages per second.
     pub rate: f64,
     /// Messages of one batch.
@@ -44,7 +44,7 @@ pub struct Stream {
 
 /// One part of a bucket, in messages per second and messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct PartRate {
     /// Messages that come back each second.
     pub rate: f64,
     /// Messages that it holds.
@@ -62,7 +62,7 @@ pub struct Prediction {
     pub total: f64,
 }
 
-impl Stream {
+impl ArrivalStream {
     fn burst(&self) -> f64 {
         (self.batch * self.group).max(1.0)
     }
@@ -70,7 +70,7 @@ impl Stream {
 
 /// The percentile of the wait for tokens, in seconds; `p` is the part that may wait longer. Infinite where more comes
 /// than comes back.
-pub fn access(stream: &Stream, part: &Part, p: f64) -> f64 {
+pub fn access(stream: &ArrivalStream, part: &PartRate, p: f64) -> f64 {
     if stream.rate <= 0.0 {
         return 0.0;
     }
@@ -86,11 +86,12 @@ pub fn access(stream: &Stream, part: &Part, p: f64) -> f64 {
 }
 
 /// The percentile of the time in a broker, in seconds, beside what else it serves. Infinite where it is saturated.
-pub fn service(stream: &Stream, costs: &Costs, beside: &Stream, p: f64) -> f64 {
+pub fn service(stream: &ArrivalStream, costs: &Costs, beside: &ArrivalStream, p: f64) -> f64 {
     let servers = f64::from(costs.servers.max(1));
-    let batch_time = |stream: &Stream| costs.wake + stream.batch * costs.message;
-    let busy = |stream: &Stream| stream.rate / stream.batch.max(1.0) * batch_time(stream) / servers;
-    let job = |stream: &Stream| stream.group.max(1.0) * batch_time(stream) / servers;
+    let batch_time = |stream: &ArrivalStream| costs.wake + stream.batch * costs.message;
+    let busy =
+        |stream: &ArrivalStream| stream.rate / stream.batch.max(1.0) * batch_time(stream) / servers;
+    let job = |stream: &ArrivalStream| stream.group.max(1.0) * batch_time(stream) / servers;
     let rho = busy(stream) + busy(beside);
     let Some(queue) = Md1::new(rho) else {
         return if rho >= 1.0 {
@@ -112,7 +113,13 @@ pub fn service(stream: &Stream, costs: &Costs, beside: &Stream, p: f64) -> f64 {
 }
 
 /// Both together. Who waits for tokens meets a broker that is as usual.
-pub fn total(stream: &Stream, part: &Part, costs: &Costs, beside: &Stream, p: f64) -> Prediction {
+pub fn total(
+    stream: &ArrivalStream,
+    part: &PartRate,
+    costs: &Costs,
+    beside: &ArrivalStream,
+    p: f64,
+) -> Prediction {
     let access = access(stream, part, p);
     let late = service(stream, costs, beside, p);
     let usual = service(stream, costs, beside, 0.5);
@@ -125,7 +132,7 @@ pub fn total(stream: &Stream, part: &Part, costs: &Costs, beside: &Stream, p: f6
 }
 
 /// The burst that a topic with those streams needs so that only one in `1/p` waits: the model's way, without a trace.
-pub fn burst_for(stream: &Stream, rate: f64, p: f64) -> Option<f64> {
+pub fn burst_for(stream: &ArrivalStream, rate: f64, p: f64) -> Option<f64> {
     let queue = Md1::new(stream.rate / rate)?;
     let burst = stream.burst();
     let waits = |depth: f64| mean_over(burst, |place| queue.tail((depth - place) / burst));
@@ -177,14 +184,14 @@ const PLACES_MAX: f64 = 32.0;
 mod tests {
     use super::*;
 
-    const NOTHING: Stream = Stream {
+    const NOTHING: ArrivalStream = ArrivalStream {
         rate: 0.0,
         batch: 1.0,
         group: 1.0,
     };
 
-    fn stream(rate: f64, batch: f64, group: f64) -> Stream {
-        Stream { rate, batch, group }
+    fn stream(rate: f64, batch: f64, group: f64) -> ArrivalStream {
+        ArrivalStream { rate, batch, group }
     }
 
     #[test]
@@ -193,7 +200,7 @@ mod tests {
         let expected = [0.0, 2.22, 4.51, 6.80, 9.09, 11.38];
         for (count, expected) in (1_u32..).zip(expected) {
             let count = f64::from(count);
-            let part = Part {
+            let part = PartRate {
                 rate: 11_000.0 / count,
                 depth: 25.2 / count,
             };
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn waits_and_service_are_told_apart() {
-        let part = Part {
+        let part = PartRate {
             rate: 11_000.0 / 6.0,
             depth: 4.2,
         };

@@ -9,7 +9,7 @@ use super::place::float;
 
 /// Some messages at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct ProfileArrival {
     /// Nanoseconds since the trace began.
     pub at_ns: u64,
     /// Messages.
@@ -18,14 +18,14 @@ pub struct Arrival {
 
 /// What is wanted of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct BucketTarget {
     /// The tokens' rate, in thousandths of the messages' rate.
     pub margin_milli: u32,
     /// Messages that may wait, in millionths.
     pub waits_ppm: u32,
 }
 
-impl Default for Wish {
+impl Default for BucketTarget {
     /// A tenth more tokens than messages; one message in a hundred may wait.
     fn default() -> Self {
         Self {
@@ -79,7 +79,7 @@ struct Levels {
 }
 
 /// The profile of a trace, in order of time; `None` where there are fewer than two times, or nothing comes.
-pub fn profile(trace: &[Arrival], wish: Wish) -> Option<Profile> {
+pub fn profile(trace: &[ProfileArrival], wish: BucketTarget) -> Option<Profile> {
     let rate_milli = rate(trace, wish)?;
     let levels = Levels::of(trace, rate_milli);
     let exact = levels.least(|waits, _| waits <= allowed(levels.needs.len(), wish));
@@ -98,7 +98,7 @@ pub fn profile(trace: &[Arrival], wish: Wish) -> Option<Profile> {
 }
 
 /// The part of the messages of a trace that would wait, in millionths, in a bucket that refills at `rate_milli`.
-pub fn waits_ppm(trace: &[Arrival], rate_milli: u64, burst: u64) -> u64 {
+pub fn waits_ppm(trace: &[ProfileArrival], rate_milli: u64, burst: u64) -> u64 {
     let levels = Levels::of(trace, rate_milli);
     let depth = burst.saturating_mul(MESSAGE);
     let waits = levels
@@ -110,7 +110,7 @@ pub fn waits_ppm(trace: &[Arrival], rate_milli: u64, burst: u64) -> u64 {
 }
 
 /// The rate of a trace with the margin.
-fn rate(trace: &[Arrival], wish: Wish) -> Option<u64> {
+fn rate(trace: &[ProfileArrival], wish: BucketTarget) -> Option<u64> {
     let (first, last) = (trace.first()?, trace.last()?);
     let elapsed = u128::from(last.at_ns.checked_sub(first.at_ns).filter(|ns| *ns > 0)?);
     let count: u128 = trace.iter().map(|arrival| u128::from(arrival.count)).sum();
@@ -120,7 +120,7 @@ fn rate(trace: &[Arrival], wish: Wish) -> Option<u64> {
 
 impl Levels {
     /// With a thousandth of a message per second a nanosecond gives one grain back, and a message is 10^12.
-    fn of(trace: &[Arrival], rate_milli: u64) -> Self {
+    fn of(trace: &[ProfileArrival], rate_milli: u64) -> Self {
         let mut levels = Self {
             needs: Vec::new(),
             sizes: Vec::new(),
@@ -205,7 +205,7 @@ impl Levels {
     }
 }
 
-fn allowed(messages: usize, wish: Wish) -> u64 {
+fn allowed(messages: usize, wish: BucketTarget) -> u64 {
     let waits = messages as u128 * u128::from(wish.waits_ppm) / 1_000_000;
     u64::try_from(waits).unwrap_or(u64::MAX)
 }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     /// Random times, 10,000 messages a second, `count` at a time.
-    fn trace(seed: u64, seconds: u64, count: u32) -> Vec<Arrival> {
+    fn trace(seed: u64, seconds: u64, count: u32) -> Vec<ProfileArrival> {
         let (mut dice, mut at) = (Dice::new(seed), 0.0);
         let gap = 1e9 / (10_000.0 / f64::from(count));
         let mut trace = Vec::new();
@@ -249,14 +249,14 @@ mod tests {
             if at_ns > seconds * 1_000_000_000 {
                 return trace;
             }
-            trace.push(Arrival { at_ns, count });
+            trace.push(ProfileArrival { at_ns, count });
         }
     }
 
     #[test]
     fn random_messages_need_the_bucket_that_the_theory_says() {
         for seed in 0..3 {
-            let found = profile(&trace(seed, 20, 1), Wish::default()).unwrap();
+            let found = profile(&trace(seed, 20, 1), BucketTarget::default()).unwrap();
             assert!((21..=30).contains(&found.burst), "{found:?}");
             assert!(found.burst_low <= 26 && 25 <= found.burst_high, "{found:?}");
             assert!(found.is_long_enough());
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn batches_need_as_many_times_more_and_are_less_certain() {
-        let found = profile(&trace(1, 20, 10), Wish::default()).unwrap();
+        let found = profile(&trace(1, 20, 10), BucketTarget::default()).unwrap();
         assert!((180..=340).contains(&found.burst), "{found:?}");
         assert!(found.burst_high - found.burst_low > 10, "{found:?}");
         assert_eq!(found.with_slack(2_000), 2 * found.burst);
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn the_upper_half_of_a_trace_says_the_same_with_less_noise() {
         let all: Vec<Profile> = (0..6)
-            .filter_map(|seed| profile(&trace(seed, 20, 10), Wish::default()))
+            .filter_map(|seed| profile(&trace(seed, 20, 10), BucketTarget::default()))
             .collect();
         let spread = |pick: fn(&Profile) -> u64| {
             let values = || all.iter().map(pick);
@@ -291,22 +291,22 @@ mod tests {
     #[test]
     fn a_profile_keeps_its_wish_on_its_own_trace_and_no_smaller_one_does() {
         let trace = trace(5, 10, 1);
-        let found = profile(&trace, Wish::default()).unwrap();
+        let found = profile(&trace, BucketTarget::default()).unwrap();
         assert!(waits_ppm(&trace, found.rate_milli, found.burst) <= 10_000);
         assert!(waits_ppm(&trace, found.rate_milli, found.burst - 1) > 10_000);
     }
 
     #[test]
     fn too_little_to_tell_is_none() {
-        let at = |at_ns| Arrival { at_ns, count: 1 };
-        assert_eq!(profile(&[], Wish::default()), None);
-        assert_eq!(profile(&[at(1)], Wish::default()), None);
-        assert_eq!(profile(&[at(1), at(1)], Wish::default()), None);
-        assert!(profile(&[at(1), at(2)], Wish::default()).is_some());
-        let huge = Arrival {
+        let at = |at_ns| ProfileArrival { at_ns, count: 1 };
+        assert_eq!(profile(&[], BucketTarget::default()), None);
+        assert_eq!(profile(&[at(1)], BucketTarget::default()), None);
+        assert_eq!(profile(&[at(1), at(1)], BucketTarget::default()), None);
+        assert!(profile(&[at(1), at(2)], BucketTarget::default()).is_some());
+        let huge = ProfileArrival {
             at_ns: u64::MAX,
             count: 1,
         };
-        assert!(profile(&[at(0), huge], Wish::default()).is_none_or(|p| p.burst >= 1));
+        assert!(profile(&[at(0), huge], BucketTarget::default()).is_none_or(|p| p.burst >= 1));
     }
 }

@@ -3,12 +3,12 @@
 //! All that is to be known of such a key is its tokens. They come back as in a [`SubBucket`](crate::bucket::SubBucket)
 //! that nothing but time changes, so that it is enough to know when it is full. Not here: any other key.
 
-use tollgate_gossip::{Probe, Standing, Verdict};
+use tollgate_gossip::{ModeProbe, ModeVerdict, Standing};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Weigh;
 
-use crate::limits::Limits;
-use crate::machine::Machine;
+use crate::limits::TopicLimits;
+use crate::machine::SplitMachine;
 
 /// When a key is full if nothing comes, and what it was asked for lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Tick {
 /// A key that is full, and how calm ones fill.
 #[derive(Debug)]
 pub(super) struct Full {
-    limits: Limits,
+    limits: TopicLimits,
     cost_max: u64,
     depth: u128,
     refill: u128,
@@ -68,7 +68,7 @@ pub(super) struct Full {
 
 impl Full {
     /// As a machine that nothing happened to.
-    pub(super) fn new(mut fresh: Machine, leaks: bool) -> Self {
+    pub(super) fn new(mut fresh: SplitMachine, leaks: bool) -> Self {
         let quiet = fresh.at_rest();
         let mut full = Self {
             limits: quiet.limits,
@@ -124,15 +124,15 @@ impl Full {
     }
 
     /// What a message of that cost would be told; `None` where it takes a machine to say.
-    pub(super) fn probe(&self, calm: &Calm, cost: u64, now: Instant) -> Option<Probe> {
+    pub(super) fn probe(&self, calm: &Calm, cost: u64, now: Instant) -> Option<ModeProbe> {
         let asked = cost.max(1);
         let tokens = self.tokens(calm, now);
         if asked > self.cost_max || self.limits.messages(asked) > tokens {
             return None;
         }
         let remaining = self.messages(tokens);
-        Some(Probe {
-            verdict: Verdict::Allow {
+        Some(ModeProbe {
+            verdict: ModeVerdict::Allow {
                 remaining: remaining.saturating_sub(cost),
                 wait: Span::ZERO,
             },
@@ -190,7 +190,7 @@ impl Full {
     }
 
     /// What there is to know of a machine that has no need of others: at least half full, or it would soon be back.
-    pub(super) fn calm(&self, machine: &mut Machine, now: Instant) -> Option<Calm> {
+    pub(super) fn calm(&self, machine: &mut SplitMachine, now: Instant) -> Option<Calm> {
         let new = self.new_at(now)?;
         let enough = self.low.max(self.depth / 2);
         let tokens = machine.rests(now).filter(|tokens| *tokens >= enough)?;
@@ -223,7 +223,7 @@ const FILLS_NS_MAX: u128 = 1 << 63;
 
 #[cfg(test)]
 mod tests {
-    use tollgate_gossip::{Key, NodeId};
+    use tollgate_gossip::{ModeKey, NodeId};
     use tollgate_kit::Dice;
 
     use super::super::{Topics, TopicsSetup};
@@ -232,7 +232,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn topics(limits: Limits, has_machines: bool) -> Topics {
+    fn topics(limits: TopicLimits, has_machines: bool) -> Topics {
         let setup = TopicsSetup {
             limits,
             roster: vec![(NodeId(1), 1), (NodeId(2), 2)],
@@ -259,19 +259,19 @@ mod tests {
             let mut dice = Dice::new(seed);
             let (limit, burst) = (1 + dice.below(400), 6 + dice.below(60));
             let per = Span::from_nanos(u128::from(SECOND));
-            let limits = Limits::new(limit, per, burst).unwrap();
+            let limits = TopicLimits::new(limit, per, burst).unwrap();
             let (mut with, mut without) = (topics(limits, true), topics(limits, false));
             let mut now = 5 * SECOND + dice.below(3 * SECOND);
             for step in 0..300 {
                 now += dice.below(2 * SECOND / limit);
-                let (at, key) = (Instant::from_nanos(now), Key(u128::from(dice.below(3))));
+                let (at, key) = (Instant::from_nanos(now), ModeKey(u128::from(dice.below(3))));
                 let cost = dice.below(3);
                 let told = without.probe(key, cost, at);
                 assert_eq!(told, with.probe(key, cost, at), "seed {seed}, step {step}");
                 match (dice.below(12), told.verdict) {
                     (0, _) => [&mut with, &mut without].map(|it| it.refund(key, cost, at)),
                     (1, _) => [&mut with, &mut without].map(|it| it.charge(key, cost, None, at)),
-                    (_, Verdict::Allow { .. }) if cost > 0 => {
+                    (_, ModeVerdict::Allow { .. }) if cost > 0 => {
                         [&mut with, &mut without].map(|it| it.take(key, cost, at))
                     }
                     _ => [(), ()],
@@ -294,14 +294,14 @@ mod tests {
     #[test]
     fn a_key_far_from_its_limit_is_looked_at_without_a_machine() {
         let per = Span::from_nanos(u128::from(SECOND));
-        let mut topics = topics(Limits::new(300, per, 300).unwrap(), false);
+        let mut topics = topics(TopicLimits::new(300, per, 300).unwrap(), false);
         let at = Instant::from_nanos(20 * SECOND);
         for key in 0..100_u128 {
-            topics.take(Key(key), 1, at);
-            let standing = topics.standing(Key(key), at);
+            topics.take(ModeKey(key), 1, at);
+            let standing = topics.standing(ModeKey(key), at);
             // A hundred messages a second, and a clock may be a thousandth fast.
             assert!((10_010_000..10_011_000).contains(&standing.reset_after.as_nanos()));
-            assert!(topics.inspect(Key(key), at).is_some());
+            assert!(topics.inspect(ModeKey(key), at).is_some());
         }
         assert_eq!((topics.calm.len(), topics.busy.len()), (100, 0));
     }
@@ -309,16 +309,16 @@ mod tests {
     #[test]
     fn a_key_that_nobody_asks_for_is_forgotten_when_it_is_full() {
         let per = Span::from_nanos(u128::from(SECOND));
-        let mut topics = topics(Limits::new(30, per, 30).unwrap(), false);
+        let mut topics = topics(TopicLimits::new(30, per, 30).unwrap(), false);
         for key in 0..1_000_u128 {
             let at = Instant::from_nanos(20 * SECOND);
-            topics.take(Key(key), 1, at);
+            topics.take(ModeKey(key), 1, at);
         }
         assert_eq!(topics.keys_count(), 1_000);
         let later = Instant::from_nanos(30 * SECOND);
         for _ in 0..9_000 {
-            topics.take(Key(7), 1, later);
-            topics.refund(Key(7), 1, later);
+            topics.take(ModeKey(7), 1, later);
+            topics.refund(ModeKey(7), 1, later);
         }
         assert!(topics.keys_count() < 10, "{}", topics.keys_count());
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate_conformance::{Plan, all, ledgers};
-use tollgate_parts::{Cluster, Setup};
+use tollgate_conformance::{SuitePlan, all, ledgers};
+use tollgate_parts::{RedisCluster, RedisSetup};
 use tollgate_store::Book;
 use tollgate_store_redis::{Redis, Servers};
 
@@ -12,13 +12,13 @@ use crate::kit::{FIVE, PATIENCE, book, check, counted, lingering, one, open, unt
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
-    let cluster = Cluster::start(&Setup::default());
+    let cluster = RedisCluster::start(&RedisSetup::default());
     let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
-    let result = all(&engine, &Plan::default()).await;
+    let result = all(&engine, &SuitePlan::default()).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(engine.figures().disagreements(), 0);
 
-    let lost = ledgers(&[Arc::clone(&engine)], &Plan::default()).await;
+    let lost = ledgers(&[Arc::clone(&engine)], &SuitePlan::default()).await;
     let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
     println!("512 counts, {lost} swaps lost");
 
@@ -59,14 +59,14 @@ async fn a_cluster_passes_whole_and_five_policies_are_one_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_keep_coming_when_a_primary_is_killed() {
-    let mut cluster = Cluster::start(&Setup::default());
+    let mut cluster = RedisCluster::start(&RedisSetup::default());
     let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
     kill_one(&mut cluster, &engine).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failover_on_request_loses_nothing() {
-    let cluster = Cluster::start(&Setup::default());
+    let cluster = RedisCluster::start(&RedisSetup::default());
     let engine = open(&lingering(Servers::Cluster(cluster.addresses()))).await;
     let book = much();
     let owner = owner(&cluster, &book, 8);
@@ -87,7 +87,7 @@ async fn a_failover_on_request_loses_nothing() {
 }
 
 /// Kills the primary of a key under load.
-pub(crate) async fn kill_one(cluster: &mut Cluster, engine: &Arc<Redis>) {
+pub(crate) async fn kill_one(cluster: &mut RedisCluster, engine: &Arc<Redis>) {
     let owner = owner(cluster, &much(), 7);
     let (primaries, replicas) = cluster.nodes.split_at_mut(3);
     let kill = || primaries[owner].kill();
@@ -95,6 +95,6 @@ pub(crate) async fn kill_one(cluster: &mut Cluster, engine: &Arc<Redis>) {
 }
 
 /// The place of the primary that has a key at the start.
-fn owner(cluster: &Cluster, book: &Book, name: u128) -> usize {
+fn owner(cluster: &RedisCluster, book: &Book, name: u128) -> usize {
     cluster.owner(&format!("{:016x}{name:032x}", book.tag()))
 }

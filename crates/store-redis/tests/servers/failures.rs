@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_parts::{Redis as Server, Setup};
-use tollgate_store::{Engine, Failure, Said, Verb};
+use tollgate_parts::{Redis as Server, RedisSetup};
+use tollgate_store::{Engine, EngineAnswer, Failure, Verb};
 use tollgate_store_redis::Servers;
 
 use crate::failover::{SLACK, TIME};
@@ -74,7 +74,7 @@ async fn a_server_that_stands_still_is_late_and_then_recovers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_memory_is_full_until_it_has_some() {
-    let server = Server::of(&Setup::with(&["maxmemory-policy noeviction"]));
+    let server = Server::of(&RedisSetup::with(&["maxmemory-policy noeviction"]));
     let engine = open(&config(&server)).await;
     let book = book(&[LIMIT]);
     assert_eq!(one(&engine, check(&book, 1, 1), PATIENCE).await, Ok(true));
@@ -121,7 +121,7 @@ async fn a_server_that_goes_is_unreachable_at_once_and_found_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_no_right_is_forbidden() {
     let users = [USER, "user weak on >secret ~tg:* +time"];
-    let server = Server::of(&Setup::with(&users).password("root"));
+    let server = Server::of(&RedisSetup::with(&users).password("root"));
     let mut config = as_user(config(&server));
     let engine = open(&config).await;
     let policies = [
@@ -131,7 +131,10 @@ async fn who_has_no_right_is_forbidden() {
     let ask = check(&book(&policies), 1, 1);
     assert_eq!(one(&engine, ask.clone(), PATIENCE).await, Ok(true));
     let settled = asks(&book(&policies), 1, Verb::Charge(tollgate_limit::Cost::ONE));
-    assert_eq!(engine.ask(vec![settled], PATIENCE).await, [Ok(Said::Done)]);
+    assert_eq!(
+        engine.ask(vec![settled], PATIENCE).await,
+        [Ok(EngineAnswer::Done)]
+    );
     config.user = Some("weak".into());
     assert_eq!(kind_of(&config, &ask).await, "forbidden");
     config.password = Some("wrong".into());

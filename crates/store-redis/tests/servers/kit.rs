@@ -7,7 +7,7 @@ use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Lot};
 pub(crate) use tollgate_parts::PATIENCE;
 use tollgate_parts::Redis as Server;
-use tollgate_store::{Ask, Book, Engine, Failure, Name, Said, Verb};
+use tollgate_store::{Book, Engine, EngineAnswer, Failure, Name, StoreRequest, Verb};
 use tollgate_store_redis::{Config, Redis, Servers};
 
 /// Waits until something is so.
@@ -74,7 +74,7 @@ pub(crate) fn now() -> tollgate_limit::Instant {
     tollgate_limit::Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap())
 }
 
-pub(crate) fn check(book: &Arc<Book>, name: u128, cost: u32) -> Ask {
+pub(crate) fn check(book: &Arc<Book>, name: u128, cost: u32) -> StoreRequest {
     let verb = Verb::Check {
         cost: Cost::from_u32(cost),
         lot: Lot::ALWAYS,
@@ -82,8 +82,8 @@ pub(crate) fn check(book: &Arc<Book>, name: u128, cost: u32) -> Ask {
     asks(book, name, verb)
 }
 
-pub(crate) fn asks(book: &Arc<Book>, name: u128, verb: Verb) -> Ask {
-    Ask {
+pub(crate) fn asks(book: &Arc<Book>, name: u128, verb: Verb) -> StoreRequest {
+    StoreRequest {
         book: Arc::clone(book),
         name: Name(name),
         verb,
@@ -92,10 +92,14 @@ pub(crate) fn asks(book: &Arc<Book>, name: u128, verb: Verb) -> Ask {
 }
 
 /// Asks for one thing, and whether it was admitted.
-pub(crate) async fn one(engine: &Redis, ask: Ask, time: Duration) -> Result<bool, Failure> {
+pub(crate) async fn one(
+    engine: &Redis,
+    ask: StoreRequest,
+    time: Duration,
+) -> Result<bool, Failure> {
     let said = engine.ask(vec![ask], time).await.remove(0)?;
     match said {
-        Said::Outcome { outcome, .. } => Ok(outcome.decision.verdict.is_allowed()),
+        EngineAnswer::Outcome { outcome, .. } => Ok(outcome.decision.verdict.is_allowed()),
         said => panic!("a check is answered by {said:?}"),
     }
 }
@@ -107,9 +111,9 @@ pub(crate) async fn counted(engine: &Redis, book: &Arc<Book>, name: u128) -> u64
         .await
         .remove(0);
     match said.expect("an answer") {
-        Said::Found(None) => 0,
-        Said::Found(Some(found)) => match found.kept[0] {
-            tollgate_limit::Kept::Count(count) => count,
+        EngineAnswer::Found(None) => 0,
+        EngineAnswer::Found(Some(found)) => match found.kept[0] {
+            tollgate_limit::KeptState::Count(count) => count,
             ref kept => panic!("not a count: {kept:?}"),
         },
         said => panic!("a show is answered by {said:?}"),
@@ -117,7 +121,7 @@ pub(crate) async fn counted(engine: &Redis, book: &Arc<Book>, name: u128) -> u64
 }
 
 /// The failure that an engine ends up with.
-pub(crate) async fn kind_of(config: &Config, ask: &Ask) -> &'static str {
+pub(crate) async fn kind_of(config: &Config, ask: &StoreRequest) -> &'static str {
     let engine = Redis::open(config).unwrap();
     let mut kind = "";
     until("there is a reason", async || {

@@ -1,7 +1,7 @@
 //! A primary behind Sentinels: the same, and another primary when it goes.
 
-use tollgate_conformance::{Plan, all};
-use tollgate_parts::{Sentinels, Setup};
+use tollgate_conformance::{SuitePlan, all};
+use tollgate_parts::{RedisSetup, Sentinels};
 use tollgate_store_redis::Servers;
 
 use crate::failover::survives;
@@ -16,9 +16,9 @@ pub(crate) fn servers(of: &Sentinels) -> Servers {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_behind_sentinels_passes_and_is_replaced_when_killed() {
-    let mut of = Sentinels::start(&Setup::default(), &Setup::default());
+    let mut of = Sentinels::start(&RedisSetup::default(), &RedisSetup::default());
     let engine = open(&lingering(servers(&of))).await;
-    let result = all(&engine, &Plan::of(1, 4)).await;
+    let result = all(&engine, &SuitePlan::of(1, 4)).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
     assert_eq!(engine.figures().disagreements(), 0);
     let (primary, replica) = (&mut of.primary, &of.replica);

@@ -1,9 +1,9 @@
 //! One server: everything an engine must pass, and what is kept of a key.
 
-use tollgate_conformance::{Plan, all, ledgers};
+use tollgate_conformance::{SuitePlan, all, ledgers};
 use tollgate_limit::Cost;
 use tollgate_parts::Redis as Server;
-use tollgate_store::{Engine, Said, Verb};
+use tollgate_store::{Engine, EngineAnswer, Verb};
 
 use crate::kit::{FIVE, PATIENCE, asks, book, check, config, one, open};
 
@@ -12,7 +12,7 @@ async fn a_single_server_passes_whole() {
     let server = Server::start();
     let engine = open(&config(&server)).await;
     for seed in 0..3 {
-        let result = all(&engine, &Plan::of(seed, 12)).await;
+        let result = all(&engine, &SuitePlan::of(seed, 12)).await;
         result.unwrap_or_else(|fault| panic!("{fault}"));
     }
     assert_eq!(engine.figures().disagreements(), 0);
@@ -43,7 +43,7 @@ async fn five_policies_are_one_call() {
 async fn ledgers_of_two_ways_to_one_server_are_swapped_in_one_order() {
     let server = Server::start();
     let engines = [open(&config(&server)).await, open(&config(&server)).await];
-    let lost = ledgers(&engines, &Plan::default()).await;
+    let lost = ledgers(&engines, &SuitePlan::default()).await;
     let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
     println!("512 counts, {lost} swaps lost");
 }
@@ -61,13 +61,16 @@ async fn what_needs_no_decision_is_one_call() {
     let book = book(&every);
     // The server learns the script.
     let charge = asks(&book, 3, Verb::Charge(Cost::from_u32(1)));
-    assert_eq!(engine.ask(vec![charge], PATIENCE).await, [Ok(Said::Done)]);
+    assert_eq!(
+        engine.ask(vec![charge], PATIENCE).await,
+        [Ok(EngineAnswer::Done)]
+    );
     for name in [1, 2] {
         let said = engine
             .ask(vec![check(&book, name, 3)], PATIENCE)
             .await
             .remove(0);
-        let Ok(Said::Outcome { outcome, .. }) = said else {
+        let Ok(EngineAnswer::Outcome { outcome, .. }) = said else {
             panic!("{said:?}");
         };
         let charge = outcome.receipt;
@@ -79,7 +82,7 @@ async fn what_needs_no_decision_is_one_call() {
         for verb in [settle(5), settle(1), Verb::Charge(two), Verb::Refund(two)] {
             server.cli(&["CONFIG", "RESETSTAT"]);
             let said = engine.ask(vec![asks(&book, name, verb)], PATIENCE).await;
-            assert_eq!(said, [Ok(Said::Done)], "{verb:?}");
+            assert_eq!(said, [Ok(EngineAnswer::Done)], "{verb:?}");
             assert_eq!(
                 (server.calls("evalsha"), server.calls("eval")),
                 (1, 0),
@@ -120,7 +123,7 @@ async fn keys_of_one_batch_are_one_call() {
     let said = engine.ask(batch(3..12), PATIENCE).await;
     assert_eq!((server.calls("evalsha"), server.calls("eval")), (1, 0));
     let admitted = said.iter().map(|said| match said {
-        Ok(Said::Outcome { outcome, .. }) => outcome.decision.verdict.is_allowed(),
+        Ok(EngineAnswer::Outcome { outcome, .. }) => outcome.decision.verdict.is_allowed(),
         said => panic!("a check is answered by {said:?}"),
     });
     let expected = (3..12).flat_map(|name| (0..name).map(|number| number == 0));

@@ -3,9 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use tollgate_conformance::{Plan, all};
-use tollgate_parts::{Cluster, Papers, Redis as Server, Sentinels, Setup};
-use tollgate_store::Ask;
+use tollgate_conformance::{SuitePlan, all};
+use tollgate_parts::{Papers, Redis as Server, RedisCluster, RedisSetup, Sentinels};
+use tollgate_store::StoreRequest;
 use tollgate_store_redis::{Config, Servers, Tls};
 
 use crate::cluster::kill_one;
@@ -14,7 +14,7 @@ use crate::kit::{PATIENCE, USER, as_user, book, check, kind_of, lingering, one, 
 use crate::sentinel;
 
 fn server(papers: &Arc<Papers>) -> Server {
-    Server::of(&Setup::default().papers(papers))
+    Server::of(&RedisSetup::default().papers(papers))
 }
 
 fn tls(papers: &Papers) -> Tls {
@@ -63,8 +63,8 @@ async fn a_server_with_tls_is_asked_and_others_are_not() {
 async fn a_cluster_with_tls_and_users_passes_and_others_are_forbidden() {
     let papers = Arc::new(Papers::of(&["127.0.0.1"]));
     let user = format!("{USER} +cluster|slots");
-    let setup = Setup::with(&[&user]).papers(&papers).password("root");
-    let mut cluster = Cluster::start(&setup);
+    let setup = RedisSetup::with(&[&user]).papers(&papers).password("root");
+    let mut cluster = RedisCluster::start(&setup);
     let good = closed(&papers, Servers::Cluster(cluster.addresses()));
     let misnamed = cluster
         .nodes
@@ -72,7 +72,7 @@ async fn a_cluster_with_tls_and_users_passes_and_others_are_forbidden() {
         .map(|node| format!("localhost:{}", node.port));
     let misnamed = Servers::Cluster(misnamed.collect());
     let engine = open(&good).await;
-    let result = all(&engine, &Plan::of(1, 4)).await;
+    let result = all(&engine, &SuitePlan::of(1, 4)).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
     forbidden(&good, misnamed).await;
     kill_one(&mut cluster, &engine).await;
@@ -82,14 +82,14 @@ async fn a_cluster_with_tls_and_users_passes_and_others_are_forbidden() {
 async fn sentinels_with_tls_and_users_pass_and_others_are_forbidden() {
     let papers = Arc::new(Papers::of(&["127.0.0.1"]));
     let user = format!("{USER} +role");
-    let setup = Setup::with(&[&user]).papers(&papers).password("root");
+    let setup = RedisSetup::with(&[&user]).papers(&papers).password("root");
     let scout = "user scout on >eyes +sentinel|masters +role";
-    let watching = Setup::with(&[scout]).papers(&papers).password("watch");
+    let watching = RedisSetup::with(&[scout]).papers(&papers).password("watch");
     let mut of = Sentinels::start(&setup, &watching);
     let mut good = closed(&papers, sentinel::servers(&of));
     (good.sentinel_user, good.sentinel_password) = (Some("scout".into()), Some("eyes".into()));
     let engine = open(&good).await;
-    let result = all(&engine, &Plan::of(1, 4)).await;
+    let result = all(&engine, &SuitePlan::of(1, 4)).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
     let misnamed = of
         .sentinels
@@ -107,7 +107,7 @@ async fn sentinels_with_tls_and_users_pass_and_others_are_forbidden() {
     survives(&engine, 7, || primary.kill(), || replica.is_primary()).await;
 }
 
-fn ask() -> Ask {
+fn ask() -> StoreRequest {
     check(&book(&["name: few, limit: 2, per: 1h"]), 1, 1)
 }
 

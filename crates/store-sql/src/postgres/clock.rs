@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
-use tollgate_store::Clock;
+use tollgate_store::ClockComparison;
 
-use super::pool::{Pool, lock};
+use super::pool::{PostgresPool, lock};
 
 /// How often clocks are compared.
 const EVERY: Duration = Duration::from_secs(10);
@@ -15,7 +15,7 @@ const TIME: Duration = Duration::from_secs(1);
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT";
 
 /// Compares clocks until the pool is gone.
-pub(super) fn start(pool: &Arc<Pool>) {
+pub(super) fn start(pool: &Arc<PostgresPool>) {
     let pool = Arc::downgrade(pool);
     tokio::spawn(async move {
         let mut wait = Duration::from_millis(100);
@@ -31,7 +31,7 @@ pub(super) fn start(pool: &Arc<Pool>) {
     });
 }
 
-async fn compare(pool: &Weak<Pool>) -> Option<()> {
+async fn compare(pool: &Weak<PostgresPool>) -> Option<()> {
     let pool = pool.upgrade()?;
     let mut connection = pool.take(Instant::now() + TIME).await.ok()?;
     let (start, asked) = (Instant::now(), SystemTime::UNIX_EPOCH.elapsed().ok()?);
@@ -40,7 +40,7 @@ async fn compare(pool: &Weak<Pool>) -> Option<()> {
         .await
         .ok()?;
     let theirs = Duration::from_micros(u64::try_from(micros).ok()?);
-    let clock = Clock::of(theirs, asked, start.elapsed());
+    let clock = ClockComparison::of(theirs, asked, start.elapsed());
     pool.give_back(connection);
     *lock(&pool.clock) = clock;
     Some(())

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
-use tollgate_limit::{Lot, Policy, Terms};
-use tollgate_store::{Ask, Failure, Found, Said, Verb, Write};
+use tollgate_limit::{Lot, Policy, RequestTerms};
+use tollgate_store::{EngineAnswer, Failure, StoreRequest, StoredKey, Verb, Write};
 
 use super::group::{Group, Way};
 use crate::form;
@@ -77,16 +77,20 @@ fn judge(group: &mut Group, row: &PgRow) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-type Answers = Vec<Result<Said, Failure>>;
+type Answers = Vec<Result<EngineAnswer, Failure>>;
 
-fn answers(asks: &[Ask], verdicts: &[bool], mut found: Option<Found>) -> Result<Answers, Failure> {
+fn answers(
+    asks: &[StoreRequest],
+    verdicts: &[bool],
+    mut found: Option<StoredKey>,
+) -> Result<Answers, Failure> {
     let mut answers = Vec::new();
     for (place, ask) in asks.iter().enumerate() {
         let next = ask.book.apply(found.as_ref(), ask.verb, ask.now);
         let next = next.map_err(|error| Failure::Broken(error.to_string()))?;
         let ours = match &next.said {
-            Said::Outcome { outcome, .. } => Some(outcome.decision.verdict.is_allowed()),
-            Said::Done | Said::Found(_) => None,
+            EngineAnswer::Outcome { outcome, .. } => Some(outcome.decision.verdict.is_allowed()),
+            EngineAnswer::Done | EngineAnswer::Found(_) => None,
         };
         let theirs = verdicts.get(place).copied();
         if theirs.is_none() || ours.is_some_and(|ours| theirs != Some(ours)) {
@@ -103,7 +107,7 @@ fn answers(asks: &[Ask], verdicts: &[bool], mut found: Option<Found>) -> Result<
 }
 
 /// The asks of one key, as `tollgate_change` takes them.
-fn text(asks: &[Ask]) -> String {
+fn text(asks: &[StoreRequest]) -> String {
     let mut text = String::from("{");
     for ask in asks {
         let change = ask.verb.change(ask.now);
@@ -134,10 +138,10 @@ fn text(asks: &[Ask]) -> String {
     text
 }
 
-fn terms_text(text: &mut String, binds: u8, policy: &Policy, terms: &Terms) {
+fn terms_text(text: &mut String, binds: u8, policy: &Policy, terms: &RequestTerms) {
     let period = policy.config().period.nanos();
     let _ = match terms {
-        Terms::Bucket {
+        RequestTerms::Bucket {
             need,
             refill,
             top,
@@ -150,14 +154,16 @@ fn terms_text(text: &mut String, binds: u8, policy: &Policy, terms: &Terms) {
                 u8::from(*is_never)
             )
         }
-        Terms::Window { limit, start, end } => {
+        RequestTerms::Window { limit, start, end } => {
             write!(text, ",2,{binds},{limit},{start},{end},0")
         }
-        Terms::Weighted {
+        RequestTerms::Weighted {
             limit, period_ns, ..
         } => write!(text, ",3,{binds},{limit},{period_ns},0,0"),
-        Terms::Log { limit, period_ns } => write!(text, ",4,{binds},{limit},{period_ns},1,1"),
-        Terms::Slices {
+        RequestTerms::Log { limit, period_ns } => {
+            write!(text, ",4,{binds},{limit},{period_ns},1,1")
+        }
+        RequestTerms::Slices {
             limit, width_ns, ..
         } => write!(text, ",4,{binds},{limit},{period},{width_ns},0"),
     };

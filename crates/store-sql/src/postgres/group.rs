@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_store::{Ask, Failure, Name, Said, Verb};
+use tollgate_store::{EngineAnswer, Failure, Name, StoreRequest, Verb};
 
 /// Which way a group goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +18,14 @@ pub(super) enum Way {
 /// All asks of one key.
 #[derive(Debug)]
 pub(super) struct Group {
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Vec<StoreRequest>,
     pub(super) way: Way,
     places: Vec<usize>,
-    answers: Vec<Result<Said, Failure>>,
+    answers: Vec<Result<EngineAnswer, Failure>>,
 }
 
 /// The groups of a batch, in the order of their keys.
-pub(super) fn grouped(batch: Vec<Ask>) -> Vec<Group> {
+pub(super) fn grouped(batch: Vec<StoreRequest>) -> Vec<Group> {
     let mut groups: BTreeMap<(u64, Name), Group> = BTreeMap::new();
     for (place, ask) in batch.into_iter().enumerate() {
         let group = groups.entry((ask.book.tag(), ask.name)).or_insert(Group {
@@ -45,7 +45,7 @@ pub(super) fn grouped(batch: Vec<Ask>) -> Vec<Group> {
 }
 
 /// Whether the database can do it: a check that writes nothing when it is refused, or what needs no decision.
-fn is_plain(ask: &Ask) -> bool {
+fn is_plain(ask: &StoreRequest) -> bool {
     let policies = ask.book.set().policies();
     let counts = policies.iter().any(|policy| policy.config().count_refused);
     let is_check = matches!(ask.verb, Verb::Check { .. });
@@ -65,7 +65,7 @@ impl Group {
     }
 
     /// Takes the answers to its asks.
-    pub(super) fn finish(&mut self, answers: Vec<Result<Said, Failure>>) {
+    pub(super) fn finish(&mut self, answers: Vec<Result<EngineAnswer, Failure>>) {
         self.answers = answers;
         self.way = Way::Done;
     }
@@ -76,7 +76,9 @@ impl Group {
     }
 
     /// The answers it has, and their places in the batch.
-    pub(super) fn into_answers(self) -> impl Iterator<Item = (usize, Result<Said, Failure>)> {
+    pub(super) fn into_answers(
+        self,
+    ) -> impl Iterator<Item = (usize, Result<EngineAnswer, Failure>)> {
         self.places.into_iter().zip(self.answers)
     }
 }

@@ -10,9 +10,9 @@ use std::time::Duration;
 use sqlx::postgres::PgConnection;
 use sqlx::{Executor, Row};
 use tokio::time::Instant;
-use tollgate_store::{Failure, LedgerId, Loaded, Swap, Swapped, Version};
+use tollgate_store::{Failure, LedgerId, LedgerVersion, LoadedLedger, Swap, Swapped};
 
-use super::pool::{Pool, Taken, create};
+use super::pool::{PooledPostgres, PostgresPool, create};
 use super::{GIVE_UP, judged};
 use crate::failure;
 use crate::ledger::{loaded, number, row_id, seconds};
@@ -50,10 +50,10 @@ const SWEEP: &str = "
 
 /// The ledger of a key, and the database's time.
 pub(super) async fn load(
-    pool: &Arc<Pool>,
+    pool: &Arc<PostgresPool>,
     id: LedgerId,
     time: Duration,
-) -> Result<Loaded, Failure> {
+) -> Result<LoadedLedger, Failure> {
     let of_task = Arc::clone(pool);
     within(time, async move |until| {
         let mut connection = of_task.take(until).await?;
@@ -65,7 +65,7 @@ pub(super) async fn load(
 
 /// Writes a ledger, if nobody did since.
 pub(super) async fn swap(
-    pool: &Arc<Pool>,
+    pool: &Arc<PostgresPool>,
     id: LedgerId,
     swap: Swap,
     time: Duration,
@@ -85,7 +85,7 @@ pub(super) async fn swap(
 
 /// Drops ledgers that say nothing any more, a page; says where the next begins.
 pub(super) async fn sweep(
-    connection: &mut Taken,
+    connection: &mut PooledPostgres,
     from: &(i64, String),
     grace_s: i64,
 ) -> Result<Option<(i64, String)>, sqlx::Error> {
@@ -113,10 +113,10 @@ where
 }
 
 async fn load_now(
-    pool: &Pool,
+    pool: &PostgresPool,
     connection: &mut PgConnection,
     id: LedgerId,
-) -> Result<Loaded, sqlx::Error> {
+) -> Result<LoadedLedger, sqlx::Error> {
     known(pool, connection).await?;
     let (tag, name) = row_id(id);
     let row = sqlx::query(LOAD).bind(tag).bind(name);
@@ -126,14 +126,14 @@ async fn load_now(
 }
 
 async fn swap_now(
-    pool: &Pool,
+    pool: &PostgresPool,
     connection: &mut PgConnection,
     id: LedgerId,
     swap: &Swap,
 ) -> Result<Swapped, sqlx::Error> {
     known(pool, connection).await?;
     let (tag, name) = row_id(id);
-    let is_first = swap.from == Version::NONE;
+    let is_first = swap.from == LedgerVersion::NONE;
     let query = sqlx::query(if is_first { FIRST } else { NEXT });
     let query = query.bind(tag).bind(name).bind(number(swap.to));
     let mut query = query.bind(&*swap.bytes).bind(seconds(swap.keep));
@@ -148,7 +148,7 @@ async fn swap_now(
 }
 
 /// Sees to it that the table is there.
-async fn known(pool: &Pool, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+async fn known(pool: &PostgresPool, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     if !pool.has_ledgers.load(Ordering::Relaxed) {
         create(
             connection,

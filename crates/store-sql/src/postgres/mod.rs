@@ -21,11 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tollgate_sqlite::Address;
-use tollgate_store::{Ask, Clock, Engine, Failure, LedgerId, Loaded, Said, Swap, Swapped};
+use tollgate_sqlite::PostgresAddress;
+use tollgate_store::{
+    ClockComparison, Engine, EngineAnswer, Failure, LedgerId, LoadedLedger, StoreRequest, Swap,
+    Swapped,
+};
 
 use group::{Group, grouped};
-use pool::Pool;
+use pool::PostgresPool;
 
 use crate::failure;
 use crate::sweep::Sweep;
@@ -61,10 +64,10 @@ impl PostgresConfig {
 /// A `PostgreSQL` database that decides.
 #[derive(Clone, Debug)]
 pub struct Postgres {
-    pool: Arc<Pool>,
+    pool: Arc<PostgresPool>,
 }
 
-type Answers = Vec<Result<Said, Failure>>;
+type Answers = Vec<Result<EngineAnswer, Failure>>;
 
 /// How long the database may take for a statement that nobody waits for any more, before its connection is given up.
 const GIVE_UP: Duration = Duration::from_secs(5);
@@ -73,13 +76,13 @@ impl Postgres {
     /// An engine that connects soon, or when it is first asked, and whenever it must again.
     pub fn new(config: &PostgresConfig) -> Result<Self, Failure> {
         let identity = config.identity.as_ref();
-        let address = Address {
+        let address = PostgresAddress {
             url: &config.url,
             ca: config.ca.as_deref(),
             identity: identity.map(|(certificate, key)| (&**certificate, &**key)),
         };
         let options = address.options().map_err(Failure::Forbidden)?;
-        let pool = Arc::new(Pool::new(options, config.connections));
+        let pool = Arc::new(PostgresPool::new(options, config.connections));
         if let Some(sweep) = config.sweep {
             sweep::start(&pool, sweep);
         }
@@ -89,7 +92,7 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Answers {
+    async fn ask(&self, batch: Vec<StoreRequest>, time: Duration) -> Answers {
         let asked = batch.len();
         if batch.is_empty() {
             return Vec::new();
@@ -106,7 +109,7 @@ impl Engine for Postgres {
         }
     }
 
-    async fn load(&self, id: LedgerId, time: Duration) -> Result<Loaded, Failure> {
+    async fn load(&self, id: LedgerId, time: Duration) -> Result<LoadedLedger, Failure> {
         ledger::load(&self.pool, id, time).await
     }
 
@@ -118,12 +121,12 @@ impl Engine for Postgres {
         "postgres"
     }
 
-    fn clock(&self) -> Option<Clock> {
+    fn clock(&self) -> Option<ClockComparison> {
         *pool::lock(&self.pool.clock)
     }
 }
 
-async fn answer(pool: &Pool, batch: Vec<Ask>, until: Instant) -> Answers {
+async fn answer(pool: &PostgresPool, batch: Vec<StoreRequest>, until: Instant) -> Answers {
     let asked = batch.len();
     let mut groups = grouped(batch);
     let done = tokio::time::timeout_at(until + GIVE_UP, attempts(pool, &mut groups, until)).await;
@@ -139,7 +142,11 @@ async fn answer(pool: &Pool, batch: Vec<Ask>, until: Instant) -> Answers {
 }
 
 /// Decides until every group is decided or the time is up.
-async fn attempts(pool: &Pool, groups: &mut [Group], until: Instant) -> Result<(), Failure> {
+async fn attempts(
+    pool: &PostgresPool,
+    groups: &mut [Group],
+    until: Instant,
+) -> Result<(), Failure> {
     let mut connection = pool.take(until).await?;
     let mut result = Ok(());
     while Instant::now() < until && groups.iter().any(Group::is_open) {
@@ -155,8 +162,8 @@ async fn attempts(pool: &Pool, groups: &mut [Group], until: Instant) -> Result<(
 
 /// What came of a connection, which is given back where it is as good as before.
 fn judged<T>(
-    pool: &Pool,
-    connection: pool::Taken,
+    pool: &PostgresPool,
+    connection: pool::PooledPostgres,
     result: Result<T, sqlx::Error>,
 ) -> Result<T, Failure> {
     match result {
@@ -178,8 +185,8 @@ fn judged<T>(
 
 /// One attempt: plain checks in one statement, and what is left by reading and writing.
 async fn once(
-    pool: &Pool,
-    connection: &mut pool::Taken,
+    pool: &PostgresPool,
+    connection: &mut pool::PooledPostgres,
     groups: &mut [Group],
 ) -> Result<(), sqlx::Error> {
     pool.remember_shapes(connection, groups).await?;

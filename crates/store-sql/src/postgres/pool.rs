@@ -14,7 +14,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
-use tollgate_store::{Clock, Failure};
+use tollgate_store::{ClockComparison, Failure};
 
 use super::group::Group;
 use crate::failure;
@@ -42,7 +42,7 @@ const MIGRATIONS: [&str; 2] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct PostgresPool {
     options: PgConnectOptions,
     idle: Mutex<Vec<PgConnection>>,
     permits: Arc<Semaphore>,
@@ -54,7 +54,7 @@ pub(super) struct Pool {
     /// The time by which rows are swept.
     pub(super) now: Now,
     shapes: Mutex<BTreeSet<u64>>,
-    pub(super) clock: Mutex<Option<Clock>>,
+    pub(super) clock: Mutex<Option<ClockComparison>>,
 }
 
 /// Why no connection can be made, and until when nobody tries.
@@ -67,25 +67,25 @@ struct Down {
 
 /// A connection and the right to have one.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct PooledPostgres {
     connection: PgConnection,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Deref for Taken {
+impl Deref for PooledPostgres {
     type Target = PgConnection;
     fn deref(&self) -> &PgConnection {
         &self.connection
     }
 }
 
-impl DerefMut for Taken {
+impl DerefMut for PooledPostgres {
     fn deref_mut(&mut self) -> &mut PgConnection {
         &mut self.connection
     }
 }
 
-impl Pool {
+impl PostgresPool {
     pub(super) fn new(options: PgConnectOptions, connections: usize) -> Self {
         Self {
             options: options.options(LIMITS),
@@ -102,7 +102,7 @@ impl Pool {
     }
 
     /// A connection, unless there is none in time.
-    pub(super) async fn take(&self, until: Instant) -> Result<Taken, Failure> {
+    pub(super) async fn take(&self, until: Instant) -> Result<PooledPostgres, Failure> {
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Failure::Busy);
@@ -118,14 +118,14 @@ impl Pool {
             Some(connection) => connection,
             None => self.connect().await?,
         };
-        Ok(Taken {
+        Ok(PooledPostgres {
             connection,
             _permit: permit,
         })
     }
 
     /// Takes a connection back that is as good as before.
-    pub(super) fn give_back(&self, taken: Taken) {
+    pub(super) fn give_back(&self, taken: PooledPostgres) {
         lock(&self.idle).push(taken.connection);
     }
 

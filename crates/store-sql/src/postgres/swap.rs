@@ -5,10 +5,10 @@
 
 use sqlx::Row;
 use sqlx::postgres::{PgConnection, PgRow};
-use tollgate_store::{Failure, Said};
+use tollgate_store::{EngineAnswer, Failure};
 
 use super::group::{Group, Way};
-use crate::fold::{Change, Stored, fold};
+use crate::fold::{RowChange, StoredRow, fold};
 use crate::form;
 
 const READ: &str = "
@@ -51,7 +51,7 @@ pub(super) async fn swap(
 }
 
 /// What was read of a row: who wrote it, and what it holds.
-type Seen = (String, Result<Option<Stored>, Failure>);
+type Seen = (String, Result<Option<StoredRow>, Failure>);
 
 async fn read(
     connection: &mut PgConnection,
@@ -71,7 +71,7 @@ async fn read(
     Ok(found)
 }
 
-fn stored(row: &PgRow) -> Result<Result<Option<Stored>, Failure>, sqlx::Error> {
+fn stored(row: &PgRow) -> Result<Result<Option<StoredRow>, Failure>, sqlx::Error> {
     let (charged, kept): (Option<String>, String) = (row.try_get(4)?, row.try_get(5)?);
     let Some(charged) = charged else {
         return Ok(Ok(None));
@@ -80,7 +80,7 @@ fn stored(row: &PgRow) -> Result<Result<Option<Stored>, Failure>, sqlx::Error> {
         return Ok(Err(Failure::Broken("a row makes no sense".into())));
     };
     let shape: i64 = row.try_get(2)?;
-    Ok(Ok(Some(Stored {
+    Ok(Ok(Some(StoredRow {
         shape: shape.cast_unsigned(),
         text: row.try_get(3)?,
         found,
@@ -90,7 +90,7 @@ fn stored(row: &PgRow) -> Result<Result<Option<Stored>, Failure>, sqlx::Error> {
 /// Rows to write, and the groups that are done once they are.
 #[derive(Default)]
 struct Writes<'g> {
-    groups: Vec<(&'g mut Group, Vec<Result<Said, Failure>>)>,
+    groups: Vec<(&'g mut Group, Vec<Result<EngineAnswer, Failure>>)>,
     ids: Vec<(i64, String)>,
     was: Vec<Option<String>>,
     shapes: Vec<i64>,
@@ -104,15 +104,15 @@ impl<'g> Writes<'g> {
         &mut self,
         group: &'g mut Group,
         was: Option<String>,
-        change: Change,
-        answers: Vec<Result<Said, Failure>>,
+        change: RowChange,
+        answers: Vec<Result<EngineAnswer, Failure>>,
     ) {
         let (shape, charged, kept, fresh) = match change {
-            Change::Nothing => return group.finish(answers),
+            RowChange::Nothing => return group.finish(answers),
             // Made and forgotten in one batch.
-            Change::Forget if was.is_none() => return group.finish(answers),
-            Change::Forget => (0, None, String::new(), 0),
-            Change::Keep {
+            RowChange::Forget if was.is_none() => return group.finish(answers),
+            RowChange::Forget => (0, None, String::new(), 0),
+            RowChange::Keep {
                 book,
                 found,
                 fresh_at,

@@ -8,7 +8,7 @@ use sqlx::Row;
 use tokio::time::Instant;
 
 use super::ledger;
-use super::pool::Pool;
+use super::pool::PostgresPool;
 use crate::sweep::{PAGE, Sweep};
 
 /// One page in the order of the keys: drops what is fresh and not in use, and says where the next page begins.
@@ -26,7 +26,7 @@ const SWEEP: &str = "
     SELECT tag, name FROM page ORDER BY tag DESC, name DESC LIMIT 1";
 
 /// Sweeps every so often, until the pool is gone.
-pub(super) fn start(pool: &Arc<Pool>, config: Sweep) {
+pub(super) fn start(pool: &Arc<PostgresPool>, config: Sweep) {
     let pool = Arc::downgrade(pool);
     tokio::spawn(async move {
         loop {
@@ -41,7 +41,7 @@ pub(super) fn start(pool: &Arc<Pool>, config: Sweep) {
     });
 }
 
-async fn sweep(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
+async fn sweep(pool: &Weak<PostgresPool>, grace_s: i64) -> Option<()> {
     let mut from = (i64::MIN, String::new());
     loop {
         let pool = pool.upgrade()?;
@@ -56,7 +56,7 @@ async fn sweep(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
     }
 }
 
-async fn sweep_ledgers(pool: &Weak<Pool>, grace_s: i64) -> Option<()> {
+async fn sweep_ledgers(pool: &Weak<PostgresPool>, grace_s: i64) -> Option<()> {
     let mut from = (i64::MIN, String::new());
     loop {
         let pool = pool.upgrade()?;

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
-use tollgate_store::{LedgerId, Loaded, Swap, Swapped, Version};
+use tollgate_store::{LedgerId, LedgerVersion, LoadedLedger, Swap, Swapped};
 
 use crate::ledger::{loaded, number, row_id, seconds};
 
@@ -12,7 +12,7 @@ use crate::ledger::{loaded, number, row_id, seconds};
 pub(super) async fn load(
     connection: &mut SqliteConnection,
     id: LedgerId,
-) -> Result<Loaded, sqlx::Error> {
+) -> Result<LoadedLedger, sqlx::Error> {
     let (tag, name) = row_id(id);
     let row = sqlx::query("SELECT version, bytes FROM tollgate_ledger WHERE tag = ? AND name = ?");
     let row = row.bind(tag).bind(name).fetch_optional(connection).await?;
@@ -34,7 +34,7 @@ pub(super) async fn swap(
     swap: &Swap,
 ) -> Result<Swapped, sqlx::Error> {
     let (tag, name) = row_id(id);
-    let done = if swap.from == Version::NONE {
+    let done = if swap.from == LedgerVersion::NONE {
         let first = sqlx::query(
             "INSERT INTO tollgate_ledger (version, bytes, fresh_s, touched_s, tag, name)
                 VALUES (?, ?, unixepoch() + ?, unixepoch(), ?, ?) ON CONFLICT DO NOTHING",

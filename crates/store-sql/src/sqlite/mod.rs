@@ -15,11 +15,13 @@ use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection, Row};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
-use tollgate_sqlite::{File, FileError, Held, file_options};
-use tollgate_store::{Ask, Engine, Failure, LedgerId, Loaded, Name, Said, Swap, Swapped};
+use tollgate_sqlite::{DatabaseFile, File, FileError, file_options};
+use tollgate_store::{
+    Engine, EngineAnswer, Failure, LedgerId, LoadedLedger, Name, StoreRequest, Swap, Swapped,
+};
 
 use crate::failure;
-use crate::fold::{Change, Stored, fold};
+use crate::fold::{RowChange, StoredRow, fold};
 use crate::form;
 use crate::sweep::Sweep;
 use sweep::Broom;
@@ -53,7 +55,7 @@ pub struct Sqlite {
     file: Arc<File>,
 }
 
-type Answers = Vec<Result<Said, Failure>>;
+type Answers = Vec<Result<EngineAnswer, Failure>>;
 
 struct Job {
     task: Task,
@@ -63,7 +65,7 @@ struct Job {
 
 /// What is to be done.
 enum Task {
-    Ask(Vec<Ask>),
+    Ask(Vec<StoreRequest>),
     Load(LedgerId),
     Swap(LedgerId, Swap),
 }
@@ -71,7 +73,7 @@ enum Task {
 /// What came of it.
 enum Done {
     Answers(Answers),
-    Loaded(Loaded),
+    Loaded(LoadedLedger),
     Swapped(Swapped),
 }
 
@@ -88,7 +90,7 @@ impl Sqlite {
     /// Opens the database; its task ends with the last ask after this is dropped.
     pub async fn open(config: &SqliteConfig) -> Result<Self, Failure> {
         let options = file_options(&config.path, config.sync, BUSY);
-        let mut held = Held::new(File::shared(options));
+        let mut held = DatabaseFile::new(File::shared(options));
         held.ready(migrate)
             .await
             .map_err(|error| failure::of_file(&error))?;
@@ -105,7 +107,7 @@ impl Sqlite {
 }
 
 impl Engine for Sqlite {
-    async fn ask(&self, batch: Vec<Ask>, time: Duration) -> Answers {
+    async fn ask(&self, batch: Vec<StoreRequest>, time: Duration) -> Answers {
         let asked = batch.len();
         match self.done(Task::Ask(batch), time).await {
             Ok(Done::Answers(answers)) => answers,
@@ -114,7 +116,7 @@ impl Engine for Sqlite {
         }
     }
 
-    async fn load(&self, id: LedgerId, time: Duration) -> Result<Loaded, Failure> {
+    async fn load(&self, id: LedgerId, time: Duration) -> Result<LoadedLedger, Failure> {
         match self.done(Task::Load(id), time).await? {
             Done::Loaded(loaded) => Ok(loaded),
             _ => Err(gone()),
@@ -191,7 +193,7 @@ const TABLES: [(&str, &str); 2] = [
 ];
 
 /// Does jobs until nobody can ask any more, and sweeps a page when it is time.
-async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Sweep>) {
+async fn work(mut held: DatabaseFile, mut queue: mpsc::Receiver<Job>, sweep: Option<Sweep>) {
     let mut jobs = Vec::new();
     let mut broom = sweep.map(Broom::new);
     let mut look = Instant::now() + LOOK_EVERY;
@@ -232,7 +234,7 @@ async fn work(mut held: Held, mut queue: mpsc::Receiver<Job>, sweep: Option<Swee
 }
 
 /// Does jobs in one transaction: all are done, or none.
-async fn together(held: &mut Held, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
+async fn together(held: &mut DatabaseFile, jobs: &[Job]) -> Vec<Result<Done, Failure>> {
     let done = async |connection: &mut SqliteConnection| {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         let mut answers = Vec::new();
@@ -261,7 +263,10 @@ async fn one(connection: &mut SqliteConnection, task: &Task) -> Result<Done, sql
 }
 
 /// Does a batch, key by key; asks of one key in their order.
-async fn batch(connection: &mut SqliteConnection, batch: &[Ask]) -> Result<Answers, sqlx::Error> {
+async fn batch(
+    connection: &mut SqliteConnection,
+    batch: &[StoreRequest],
+) -> Result<Answers, sqlx::Error> {
     let mut keys: BTreeMap<(u64, Name), Vec<usize>> = BTreeMap::new();
     for (place, ask) in batch.iter().enumerate() {
         keys.entry((ask.book.tag(), ask.name))
@@ -303,7 +308,7 @@ struct Id {
 async fn read(
     connection: &mut SqliteConnection,
     Id { tag, name }: &Id,
-) -> Result<Result<Option<Stored>, Failure>, sqlx::Error> {
+) -> Result<Result<Option<StoredRow>, Failure>, sqlx::Error> {
     let row = sqlx::query(
         "SELECT state.shape, shape.text, state.charged, state.kept FROM tollgate_state AS state
             LEFT JOIN tollgate_shape AS shape ON shape.id = state.shape
@@ -320,7 +325,7 @@ async fn read(
         ))));
     };
     let shape: i64 = row.try_get(0)?;
-    Ok(Ok(Some(Stored {
+    Ok(Ok(Some(StoredRow {
         shape: shape.cast_unsigned(),
         text: row.try_get(1)?,
         found,
@@ -330,15 +335,15 @@ async fn read(
 async fn write(
     connection: &mut SqliteConnection,
     Id { tag, name }: &Id,
-    change: Change,
+    change: RowChange,
 ) -> Result<(), sqlx::Error> {
     match change {
-        Change::Nothing => {}
-        Change::Forget => {
+        RowChange::Nothing => {}
+        RowChange::Forget => {
             let forget = sqlx::query("DELETE FROM tollgate_state WHERE tag = ? AND name = ?");
             forget.bind(tag).bind(name).execute(connection).await?;
         }
-        Change::Keep {
+        RowChange::Keep {
             book,
             found,
             fresh_at,

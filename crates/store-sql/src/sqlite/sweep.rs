@@ -3,7 +3,7 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteConnection;
 use tokio::time::Instant;
-use tollgate_store::Ask;
+use tollgate_store::StoreRequest;
 
 use super::Id;
 use crate::sweep::{Now, PAGE, Sweep};
@@ -30,7 +30,7 @@ impl Broom {
     }
 
     /// These are asked.
-    pub(super) fn hear(&self, asks: &[Ask]) {
+    pub(super) fn hear(&self, asks: &[StoreRequest]) {
         self.now.hear(asks);
     }
 

@@ -8,10 +8,10 @@ use tollgate_parts::Postgres as Server;
 use tollgate_store::Failure;
 use tollgate_store_sql::{Postgres, PostgresConfig};
 
-use crate::kit::{Key, PATIENT};
+use crate::kit::{EngineKey, PATIENT};
 
-fn key(url: String) -> Key<Postgres> {
-    Key::new(Postgres::new(&PostgresConfig::new(url)).unwrap())
+fn key(url: String) -> EngineKey<Postgres> {
+    EngineKey::new(Postgres::new(&PostgresConfig::new(url)).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

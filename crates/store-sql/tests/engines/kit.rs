@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use tollgate_contract::Contracts;
 use tollgate_limit::{Cost, Instant as Nanos, Lot, Span};
-use tollgate_store::{Ask, Book, Engine, Failure, LedgerId, Name, Said, Swapped, Verb};
+use tollgate_store::{
+    Book, Engine, EngineAnswer, Failure, LedgerId, Name, StoreRequest, Swapped, Verb,
+};
 use tollgate_store_sql::Sweep;
 
 const FILE: &str = "
@@ -21,12 +23,12 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(30);
 /// What an answer may take on a machine that does other things, beyond the time it was given.
 const SLACK: Duration = Duration::from_secs(2);
 
-pub(crate) struct Key<E> {
+pub(crate) struct EngineKey<E> {
     engine: E,
     book: Arc<Book>,
 }
 
-impl<E: Engine> Key<E> {
+impl<E: Engine> EngineKey<E> {
     pub(crate) fn new(engine: E) -> Self {
         let contracts = Contracts::parse(FILE).unwrap();
         let book = Arc::new(Book::of(contracts.get(0).unwrap()).unwrap());
@@ -41,13 +43,13 @@ impl<E: Engine> Key<E> {
         let said = self.engine.ask(vec![ask], time).await.remove(0);
         assert!(begin.elapsed() < time + SLACK, "{:?} late", begin.elapsed());
         match said? {
-            Said::Outcome { outcome, .. } => Ok(outcome.decision.verdict.is_allowed()),
+            EngineAnswer::Outcome { outcome, .. } => Ok(outcome.decision.verdict.is_allowed()),
             said => panic!("a check is answered by {said:?}"),
         }
     }
 
     /// What it says to something about the same token, at the same time.
-    pub(crate) async fn said(&self, verb: Verb) -> Result<Said, Failure> {
+    pub(crate) async fn said(&self, verb: Verb) -> Result<EngineAnswer, Failure> {
         let ask = self.asks(1, verb, 1_700_000_000_000_000_000);
         self.engine.ask(vec![ask], PATIENT).await.remove(0)
     }
@@ -64,8 +66,8 @@ impl<E: Engine> Key<E> {
         }
     }
 
-    fn asks(&self, name: u128, verb: Verb, nanos: u64) -> Ask {
-        Ask {
+    fn asks(&self, name: u128, verb: Verb, nanos: u64) -> StoreRequest {
+        StoreRequest {
             book: Arc::clone(&self.book),
             name: Name(name),
             verb,
@@ -86,14 +88,14 @@ pub(crate) async fn sweeps<E: Engine>(still: E, sweeping: impl AsyncFnOnce() -> 
     const YEAR_2500: u64 = 16_725_225_600_000_000_000;
     /// More than a page.
     const MANY: u128 = 1_200;
-    let mut key = Key::new(still);
-    let charge = |key: &Key<E>, name, nanos| key.asks(name, Verb::Charge(Cost::ONE), nanos);
-    let mut charges: Vec<Ask> = (1..MANY)
+    let mut key = EngineKey::new(still);
+    let charge = |key: &EngineKey<E>, name, nanos| key.asks(name, Verb::Charge(Cost::ONE), nanos);
+    let mut charges: Vec<StoreRequest> = (1..MANY)
         .map(|name| charge(&key, name, YEAR_2023))
         .collect();
     charges.push(charge(&key, MANY, YEAR_2500));
     for charged in key.engine.ask(charges, PATIENT).await {
-        assert_eq!(charged, Ok(Said::Done));
+        assert_eq!(charged, Ok(EngineAnswer::Done));
     }
     key.engine = sweeping().await;
     let begin = Instant::now();
@@ -101,10 +103,13 @@ pub(crate) async fn sweeps<E: Engine>(still: E, sweeping: impl AsyncFnOnce() -> 
         let shows = (1..=MANY).map(|name| key.asks(name, Verb::Show, YEAR_2500));
         let mut said = key.engine.ask(shows.collect(), PATIENT).await;
         let last = said.pop();
-        assert!(matches!(last, Some(Ok(Said::Found(Some(_))))), "{last:?}");
+        assert!(
+            matches!(last, Some(Ok(EngineAnswer::Found(Some(_))))),
+            "{last:?}"
+        );
         let left = said
             .iter()
-            .filter(|said| **said != Ok(Said::Found(None)))
+            .filter(|said| **said != Ok(EngineAnswer::Found(None)))
             .count();
         if left == 0 {
             return;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tollgate_conformance::{Plan, all, crowd, ledgers};
+use tollgate_conformance::{SuitePlan, all, crowd, ledgers};
 use tollgate_limit::{Cost, Lot};
 use tollgate_parts::Postgres as Server;
-use tollgate_store::{Said, Verb};
+use tollgate_store::{EngineAnswer, Verb};
 use tollgate_store_sql::{Postgres, PostgresConfig};
 
-use crate::kit::{Key, PATIENT, SWEEP, sweeps, sweeps_ledgers};
+use crate::kit::{EngineKey, PATIENT, SWEEP, sweeps, sweeps_ledgers};
 
 fn engine(server: &Server) -> Arc<Postgres> {
     let config = PostgresConfig::new(server.url());
@@ -19,7 +19,7 @@ fn engine(server: &Server) -> Arc<Postgres> {
 async fn postgres_passes_the_suite() {
     let server = Server::start();
     let engine = engine(&server);
-    let result = all(&engine, &Plan::default()).await;
+    let result = all(&engine, &SuitePlan::default()).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
 }
 
@@ -27,7 +27,7 @@ async fn postgres_passes_the_suite() {
 async fn two_ways_to_one_database_admit_exactly_the_limit() {
     let server = Server::start();
     let engines = [engine(&server), engine(&server)];
-    let result = crowd(&engines, &Plan::default()).await;
+    let result = crowd(&engines, &SuitePlan::default()).await;
     result.unwrap_or_else(|fault| panic!("{fault}"));
 }
 
@@ -35,7 +35,7 @@ async fn two_ways_to_one_database_admit_exactly_the_limit() {
 async fn ledgers_of_two_ways_to_one_database_are_swapped_in_one_order() {
     let server = Server::start();
     let engines = [engine(&server), engine(&server)];
-    let lost = ledgers(&engines, &Plan::default()).await;
+    let lost = ledgers(&engines, &SuitePlan::default()).await;
     let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
     println!("512 counts, {lost} swaps lost");
 }
@@ -65,9 +65,10 @@ async fn what_needs_no_decision_is_one_statement() {
     server.stop();
     server.run(&["log_statement=all", "logging_collector=on"]);
     let config = PostgresConfig::new(server.url());
-    let key = Key::new(Postgres::new(&config).unwrap());
+    let key = EngineKey::new(Postgres::new(&config).unwrap());
     let (cost, lot) = (Cost::from_u32(3), Lot::ALWAYS);
-    let Ok(Said::Outcome { outcome, .. }) = key.said(Verb::Check { cost, lot }).await else {
+    let Ok(EngineAnswer::Outcome { outcome, .. }) = key.said(Verb::Check { cost, lot }).await
+    else {
         panic!("no decision");
     };
     // What the engine did, besides keeping an eye on clocks.
@@ -86,7 +87,7 @@ async fn what_needs_no_decision_is_one_statement() {
     let two = Cost::from_u32(2);
     for verb in [settle(5), settle(1), Verb::Charge(two), Verb::Refund(two)] {
         let before = statements();
-        assert_eq!(key.said(verb).await, Ok(Said::Done), "{verb:?}");
+        assert_eq!(key.said(verb).await, Ok(EngineAnswer::Done), "{verb:?}");
         assert_eq!(statements() - before, 1, "{verb:?}: {}", server.sql(log));
     }
 }
@@ -95,7 +96,7 @@ async fn what_needs_no_decision_is_one_statement() {
 async fn a_database_of_an_earlier_version_is_brought_up_to_date() {
     let server = Server::start();
     let config = PostgresConfig::new(server.url());
-    let key = || Key::new(Postgres::new(&config).unwrap());
+    let key = || EngineKey::new(Postgres::new(&config).unwrap());
     assert_eq!(key().ask(PATIENT).await, Ok(true));
     server.sql("DROP FUNCTION tollgate_change");
     assert_eq!(key().ask(PATIENT).await, Ok(true));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_conformance::{Plan, all, crowd, ledgers};
+use tollgate_conformance::{SuitePlan, all, crowd, ledgers};
 use tollgate_store_sql::{Sqlite, SqliteConfig, Sweep};
 
 use crate::kit::{SWEEP, sweeps, sweeps_ledgers};
@@ -21,7 +21,7 @@ async fn swept(folder: &tempfile::TempDir, sweep: Option<Sweep>) -> Sqlite {
 async fn sqlite_passes_the_suite() {
     let folder = tempfile::tempdir().unwrap();
     let engine = open(&folder).await;
-    all(&engine, &Plan::default())
+    all(&engine, &SuitePlan::default())
         .await
         .unwrap_or_else(|fault| panic!("{fault}"));
 }
@@ -30,7 +30,7 @@ async fn sqlite_passes_the_suite() {
 async fn two_ways_to_one_file_admit_exactly_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let engines = [open(&folder).await, open(&folder).await];
-    crowd(&engines, &Plan::default())
+    crowd(&engines, &SuitePlan::default())
         .await
         .unwrap_or_else(|fault| panic!("{fault}"));
 }
@@ -39,7 +39,7 @@ async fn two_ways_to_one_file_admit_exactly_the_limit() {
 async fn ledgers_of_two_ways_to_one_file_are_swapped_in_one_order() {
     let folder = tempfile::tempdir().unwrap();
     let engines = [open(&folder).await, open(&folder).await];
-    let lost = ledgers(&engines, &Plan::default()).await;
+    let lost = ledgers(&engines, &SuitePlan::default()).await;
     let lost = lost.unwrap_or_else(|fault| panic!("{fault}"));
     println!("512 counts, {lost} swaps lost");
 }

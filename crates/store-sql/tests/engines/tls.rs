@@ -4,10 +4,10 @@ use tollgate_parts::{Papers, Postgres as Server};
 use tollgate_store::Failure;
 use tollgate_store_sql::{Postgres, PostgresConfig};
 
-use crate::kit::{Key, PATIENT};
+use crate::kit::{EngineKey, PATIENT};
 
 async fn kind(config: &PostgresConfig) -> &'static str {
-    let key = Key::new(Postgres::new(config).unwrap());
+    let key = EngineKey::new(Postgres::new(config).unwrap());
     let said = key.ask(PATIENT).await;
     said.map_or_else(|failure| failure.kind(), |_| "given")
 }

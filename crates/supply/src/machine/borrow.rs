@@ -3,16 +3,16 @@
 //! Whatever is granted counts from when it was asked for, on this node's clock; what is given back is booked before it
 //! is reported. Not here: the lender's side.
 
-use tollgate_gossip::{Key, NodeId};
+use tollgate_gossip::{ModeKey, NodeId};
 use tollgate_limit::{Instant, Span};
 
 use super::lend::release;
 use super::{Machine, Sender};
-use crate::asking::Asked;
+use crate::asking::LenderRequest;
 use crate::fill::{Party, equalise};
 use crate::loans::Borrowed;
 use crate::planted;
-use crate::wire::{Ask, Given, Grant, Loan, Message, Recall};
+use crate::wire::{Given, Loan, LoanGrant, LoanRequest, Message, Recall};
 
 /// What is asked of a lender.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl Machine {
     /// Asks every lender that is not already asked.
     pub(super) fn ask_all(
         &mut self,
-        key: Key,
+        key: ModeKey,
         wants: Vec<(NodeId, u64)>,
         is_deep: bool,
         now: Instant,
@@ -54,7 +54,7 @@ impl Machine {
     }
 
     /// Asks a lender for more, or to keep what there is; reports what was given back.
-    fn ask(&mut self, key: Key, wish: Wish, now: Instant) {
+    fn ask(&mut self, key: ModeKey, wish: Wish, now: Instant) {
         let Wish { to, place, .. } = wish;
         let ticket = self.ticket();
         let Some(cell) = self.cells.get(key) else {
@@ -85,7 +85,7 @@ impl Machine {
             }
         }
         let at = now;
-        cell.asking.asks.push(Asked {
+        cell.asking.asks.push(LenderRequest {
             ticket,
             to,
             at,
@@ -105,7 +105,7 @@ impl Machine {
         });
         self.busy.insert(key);
         self.figures.loans.asks += u64::from(want > 0);
-        let ask = Ask {
+        let ask = LoanRequest {
             key,
             ticket,
             loan,
@@ -124,7 +124,7 @@ impl Machine {
     }
 
     /// A lender answers.
-    pub(super) fn hear_grant(&mut self, from: Sender, grant: &Grant, now: Instant) {
+    pub(super) fn hear_grant(&mut self, from: Sender, grant: &LoanGrant, now: Instant) {
         if self.settled(grant.key, now).is_none() {
             self.let_go(from, grant, now);
             return;
@@ -179,7 +179,7 @@ impl Machine {
     }
 
     /// Loans whose lender has answered are not renewed before it is time.
-    fn put_off(&mut self, asked: &Asked, key: Key) {
+    fn put_off(&mut self, asked: &LenderRequest, key: ModeKey) {
         let renew_at = asked.at.saturating_add(self.renew_after());
         let loans = self.cells.get_mut(key).map(|cell| &mut cell.borrowed);
         for loan in loans.into_iter().flatten() {
@@ -190,15 +190,15 @@ impl Machine {
     }
 
     /// The ask that a grant answers; it is answered then.
-    fn answered(&mut self, from: Sender, grant: &Grant) -> Option<Asked> {
+    fn answered(&mut self, from: Sender, grant: &LoanGrant) -> Option<LenderRequest> {
         let asks = &mut self.cells.get_mut(grant.key)?.asking.asks;
-        let is_it = |ask: &Asked| ask.ticket == grant.ticket && ask.to == from.node;
+        let is_it = |ask: &LenderRequest| ask.ticket == grant.ticket && ask.to == from.node;
         let place = asks.iter().position(is_it)?;
         Some(asks.swap_remove(place))
     }
 
     /// A grant that was answered before, or that nobody waits for any more.
-    fn hear_again(&mut self, from: Sender, grant: &Grant, now: Instant) {
+    fn hear_again(&mut self, from: Sender, grant: &LoanGrant, now: Instant) {
         let Some(given) = grant.given else {
             return;
         };
@@ -211,14 +211,20 @@ impl Machine {
     }
 
     /// The place of a loan in the book.
-    fn known(&self, from: Sender, key: Key, seq: u64) -> Option<usize> {
+    fn known(&self, from: Sender, key: ModeKey, seq: u64) -> Option<usize> {
         let is_it =
             |loan: &Borrowed| (loan.from, loan.boot, loan.seq) == (from.node, from.boot, seq);
         self.cells.get(key)?.borrowed.iter().position(is_it)
     }
 
     /// Begins to count on a loan.
-    fn begin_loan(&mut self, from: Sender, grant: &Grant, asked: &Asked, until: Instant) {
+    fn begin_loan(
+        &mut self,
+        from: Sender,
+        grant: &LoanGrant,
+        asked: &LenderRequest,
+        until: Instant,
+    ) {
         let renew_at = asked.at.saturating_add(self.renew_after());
         let cell = self.cells.get_mut(grant.key);
         let Some((cell, given)) = cell.zip(grant.given) else {
@@ -247,7 +253,7 @@ impl Machine {
     }
 
     /// Counts on what was added to a loan, and for how long it lasts.
-    fn add_to(&mut self, key: Key, place: usize, given: &Given, until: Instant) {
+    fn add_to(&mut self, key: ModeKey, place: usize, given: &Given, until: Instant) {
         let ground = self.home.ground;
         let Some(cell) = self.cells.get_mut(key) else {
             return;
@@ -308,7 +314,7 @@ impl Machine {
     }
 
     /// Gives back of a loan until it is `keep`, unless somebody waits for what it brings, and reports that.
-    pub(super) fn return_down_to(&mut self, key: Key, place: usize, keep: u64, now: Instant) {
+    pub(super) fn return_down_to(&mut self, key: ModeKey, place: usize, keep: u64, now: Instant) {
         let ground = self.home.ground;
         let Some(cell) = self.cells.get_mut(key) else {
             return;
@@ -321,7 +327,7 @@ impl Machine {
     }
 
     /// Renews a loan, and reports what was given back of it.
-    pub(super) fn renew_loan(&mut self, key: Key, place: usize, now: Instant) {
+    pub(super) fn renew_loan(&mut self, key: ModeKey, place: usize, now: Instant) {
         let cell = self.cells.get(key);
         let Some(loan) = cell.and_then(|cell| cell.borrowed.get(place)) else {
             return;
@@ -336,11 +342,11 @@ impl Machine {
     }
 
     /// Tells a lender that a loan it made is not counted on here.
-    fn let_go(&mut self, from: Sender, grant: &Grant, _: Instant) {
+    fn let_go(&mut self, from: Sender, grant: &LoanGrant, _: Instant) {
         let Some(given) = grant.given else {
             return;
         };
-        let ask = Ask {
+        let ask = LoanRequest {
             key: grant.key,
             ticket: self.ticket(),
             loan: Some(release(from.boot, &given)),

@@ -2,13 +2,13 @@
 //!
 //! Not here: where more could come from.
 
-use tollgate_gossip::{Key, Probe, Standing, Verdict};
+use tollgate_gossip::{ModeKey, ModeProbe, ModeVerdict, Standing};
 use tollgate_limit::{Instant, Span};
 
 use super::Machine;
 use crate::bucket::signed;
-use crate::cell::Cell;
-use crate::ground::Ground;
+use crate::cell::SupplyCell;
+use crate::ground::BaseShare;
 use crate::limits::Limits;
 
 impl Machine {
@@ -20,18 +20,18 @@ impl Machine {
 
     /// Decides one request and counts it if it passes. A cost of zero is a peek: as cost one, and nothing is counted.
     /// A refused request may make this node ask others.
-    pub fn handle_request(&mut self, key: Key, cost: u64, now: Instant) -> Verdict {
-        let Probe { verdict, .. } = self.probe(key, cost, now);
+    pub fn handle_request(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeVerdict {
+        let ModeProbe { verdict, .. } = self.probe(key, cost, now);
         match verdict {
-            Verdict::Allow { .. } if cost > 0 => self.take(key, cost, now),
-            Verdict::Deny { .. } => self.miss(key, cost, now),
-            Verdict::Allow { .. } | Verdict::Never => {}
+            ModeVerdict::Allow { .. } if cost > 0 => self.take(key, cost, now),
+            ModeVerdict::Deny { .. } => self.miss(key, cost, now),
+            ModeVerdict::Allow { .. } | ModeVerdict::Never => {}
         }
         verdict
     }
 
     /// What [`Self::handle_request`] would answer; nothing is counted and nobody is asked.
-    pub fn probe(&mut self, key: Key, cost: u64, now: Instant) -> Probe {
+    pub fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         let now = self.at(now);
         if self.settled(key, now).is_none() {
             return self.peek(key, cost, now);
@@ -42,37 +42,37 @@ impl Machine {
     }
 
     /// Like [`Self::probe`], without any change.
-    pub fn peek(&self, key: Key, cost: u64, now: Instant) -> Probe {
+    pub fn peek(&self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {
         let cell = self.view(key, now.max(self.now));
         self.judge(&cell, cost)
     }
 
     /// A key's cell as it is at `now`, known or not.
-    pub(super) fn view(&self, key: Key, now: Instant) -> Cell {
+    pub(super) fn view(&self, key: ModeKey, now: Instant) -> SupplyCell {
         let known = self.cells.get(key).cloned();
-        let mut cell = known.unwrap_or_else(|| Cell::new(self.blank, now));
+        let mut cell = known.unwrap_or_else(|| SupplyCell::new(self.blank, now));
         cell.settle(&self.home.ground, now);
         cell
     }
 
     /// What a cell says to a cost at its time.
-    fn judge(&self, cell: &Cell, cost: u64) -> Probe {
+    fn judge(&self, cell: &SupplyCell, cost: u64) -> ModeProbe {
         let ground = &self.home.ground;
         let asked = cost.max(1);
         let tokens = cell.bucket.tokens;
         let left = |tokens: i128| Limits::requests(u128::try_from(tokens).unwrap_or(0));
         let verdict = if asked > ground.limits.burst() {
-            Verdict::Never
+            ModeVerdict::Never
         } else {
             match self.wait(cell, Limits::tokens(asked)) {
-                Ok(wait) => Verdict::Allow {
+                Ok(wait) => ModeVerdict::Allow {
                     remaining: left(tokens.saturating_sub(signed(Limits::tokens(cost)))),
                     wait,
                 },
-                Err(retry_after) => Verdict::Deny { retry_after },
+                Err(retry_after) => ModeVerdict::Deny { retry_after },
             }
         };
-        Probe {
+        ModeProbe {
             verdict,
             remaining: left(tokens),
             over: left(tokens.saturating_neg()),
@@ -80,7 +80,7 @@ impl Machine {
     }
 
     /// How long an admitted request waits, or after how long one that is not might be.
-    fn wait(&self, cell: &Cell, cost: u128) -> Result<Span, Span> {
+    fn wait(&self, cell: &SupplyCell, cost: u128) -> Result<Span, Span> {
         let ground = &self.home.ground;
         let short = signed(cost).saturating_sub(cell.bucket.tokens);
         let fits = ground.depth(cell.usable(ground)) >= cost;
@@ -101,7 +101,7 @@ impl Machine {
     }
 
     /// When it may be worth trying again, as far as that can be told.
-    fn retry_after(&self, cell: &Cell, short: u128, fits: bool) -> Span {
+    fn retry_after(&self, cell: &SupplyCell, short: u128, fits: bool) -> Span {
         let ground = &self.home.ground;
         let rate = u128::from(ground.earns(cell.usable(ground)));
         let round = self.own.config.round;
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     /// Counts what a probe at the same time admitted.
-    pub fn take(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn take(&mut self, key: ModeKey, cost: u64, now: Instant) {
         let now = self.at(now);
         self.figures.requests.offered += 1;
         self.figures.requests.admitted += 1;
@@ -141,15 +141,15 @@ impl Machine {
     }
 
     /// How long a request that is taken waits.
-    fn peek_wait(&mut self, key: Key, cost: u64, now: Instant) -> Span {
+    fn peek_wait(&mut self, key: ModeKey, cost: u64, now: Instant) -> Span {
         match self.probe(key, cost, now).verdict {
-            Verdict::Allow { wait, .. } => wait,
-            Verdict::Deny { .. } | Verdict::Never => Span::ZERO,
+            ModeVerdict::Allow { wait, .. } => wait,
+            ModeVerdict::Deny { .. } | ModeVerdict::Never => Span::ZERO,
         }
     }
 
     /// Counts that a request was offered and refused, here or by another policy; others are asked if that may help.
-    pub fn miss(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn miss(&mut self, key: ModeKey, cost: u64, now: Instant) {
         let now = self.at(now);
         self.figures.requests.offered += 1;
         self.figures.requests.refused += 1;
@@ -177,7 +177,7 @@ impl Machine {
     }
 
     /// Counts `cost` without asking, as debt if need be, but no more than takes the key `debt_max` tokens below zero.
-    pub fn charge(&mut self, key: Key, cost: u64, debt_max: Option<u64>, now: Instant) {
+    pub fn charge(&mut self, key: ModeKey, cost: u64, debt_max: Option<u64>, now: Instant) {
         let now = self.at(now);
         let Some(cell) = self.enter(key, now) else {
             return;
@@ -194,7 +194,7 @@ impl Machine {
     }
 
     /// Gives `cost` back, as far as the bucket holds it. Other nodes do not see it.
-    pub fn refund(&mut self, key: Key, cost: u64, now: Instant) {
+    pub fn refund(&mut self, key: ModeKey, cost: u64, now: Instant) {
         let now = self.at(now);
         let ground = self.home.ground;
         if let Some(cell) = self.settled(key, now) {
@@ -204,7 +204,7 @@ impl Machine {
     }
 
     /// Fills this node's bucket, whatever others admitted.
-    pub fn reset(&mut self, key: Key, now: Instant) {
+    pub fn reset(&mut self, key: ModeKey, now: Instant) {
         let now = self.at(now);
         let ground = self.home.ground;
         if let Some(cell) = self.settled(key, now) {
@@ -213,10 +213,10 @@ impl Machine {
     }
 
     /// How a key stands.
-    pub fn standing(&mut self, key: Key, now: Instant) -> Standing {
+    pub fn standing(&mut self, key: ModeKey, now: Instant) -> Standing {
         let now = self.at(now);
         let cell = self.view(key, now);
-        let ground: &Ground = &self.home.ground;
+        let ground: &BaseShare = &self.home.ground;
         let rate = u128::from(ground.earns(cell.usable(ground)));
         let tokens = cell.bucket.tokens;
         let missing = signed(ground.depth(cell.usable(ground))).saturating_sub(tokens);

@@ -3,18 +3,18 @@
 //! A lender books what it gives before it says so, keeps it booked until the borrower has reported it back or the term
 //! has surely ended, and never lends what it has borrowed. Not here: the borrower's side.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::{Instant, Span};
 
 use super::{Machine, Sender};
 use crate::fill::{Party, equalise};
-use crate::loans::{Lent, narrow};
+use crate::loans::{BookedLoan, narrow};
 use crate::planted;
-use crate::wire::{Ask, Given, Grant, Loan, Message, Offered, Recall};
+use crate::wire::{Given, Loan, LoanGrant, LoanRequest, Message, Offered, Recall};
 
 impl Machine {
     /// A peer wants to know how this node stands.
-    pub(super) fn hear_look(&mut self, from: Sender, key: Key, ticket: u64, now: Instant) {
+    pub(super) fn hear_look(&mut self, from: Sender, key: ModeKey, ticket: u64, now: Instant) {
         let cell = self.view(key, now);
         let party = self.party(&cell, now);
         self.note_drift(from, now);
@@ -48,10 +48,10 @@ impl Machine {
     }
 
     /// A peer wants a loan, or to keep one.
-    pub(super) fn hear_ask(&mut self, from: Sender, ask: &Ask, now: Instant) {
+    pub(super) fn hear_ask(&mut self, from: Sender, ask: &LoanRequest, now: Instant) {
         let answer = |given| {
             let (key, ticket) = (ask.key, ask.ticket);
-            Message::Grant(Grant { key, ticket, given })
+            Message::Grant(LoanGrant { key, ticket, given })
         };
         self.note_drift(from, now);
         let given = if self.enter(ask.key, now).is_none() {
@@ -69,9 +69,9 @@ impl Machine {
     }
 
     /// The place of the loan that an ask is about.
-    fn find(&self, from: Sender, ask: &Ask) -> Option<usize> {
+    fn find(&self, from: Sender, ask: &LoanRequest) -> Option<usize> {
         let cell = self.cells.get(ask.key)?;
-        let is_borrower = |lent: &Lent| lent.to == from.node && lent.boot == from.boot;
+        let is_borrower = |lent: &BookedLoan| lent.to == from.node && lent.boot == from.boot;
         cell.lent.iter().position(|lent| {
             is_borrower(lent)
                 && match ask.loan {
@@ -82,7 +82,7 @@ impl Machine {
     }
 
     /// Books what the borrower gave back.
-    fn report(&mut self, place: usize, ask: &Ask) {
+    fn report(&mut self, place: usize, ask: &LoanRequest) {
         let ground = self.home.ground;
         let Some(cell) = self.cells.get_mut(ask.key) else {
             return;
@@ -105,7 +105,13 @@ impl Machine {
     }
 
     /// Extends a loan, adds to it what is wanted and can be had, and says what the borrower may keep.
-    fn renew(&mut self, from: Sender, place: usize, ask: &Ask, now: Instant) -> Option<Given> {
+    fn renew(
+        &mut self,
+        from: Sender,
+        place: usize,
+        ask: &LoanRequest,
+        now: Instant,
+    ) -> Option<Given> {
         let is_new = {
             let lent = self.lent_mut(ask.key, place)?;
             ask.ticket > lent.ticket
@@ -136,7 +142,7 @@ impl Machine {
     }
 
     /// Lets a loan last a term from now, if this node may lend on and has what it lent.
-    fn extend(&mut self, from: Sender, place: usize, ask: &Ask, now: Instant) -> bool {
+    fn extend(&mut self, from: Sender, place: usize, ask: &LoanRequest, now: Instant) -> bool {
         let ground = self.home.ground;
         let is_off = self.peers.peer(from.node).clock.is_off(now);
         let term = self.own.config.term;
@@ -166,7 +172,7 @@ impl Machine {
     }
 
     /// Makes a loan, if something can be had.
-    fn open(&mut self, from: Sender, ask: &Ask, now: Instant) -> Option<Given> {
+    fn open(&mut self, from: Sender, ask: &LoanRequest, now: Instant) -> Option<Given> {
         let cell = self.cells.get(ask.key)?;
         let mut theirs = cell.lent.iter().filter(|lent| lent.to == from.node);
         if theirs.clone().count() >= LOANS_PER_PEER {
@@ -183,7 +189,7 @@ impl Machine {
         }
         let (term, key) = (self.own.config.term, ask.key);
         self.seqs += 1;
-        let lent = Lent {
+        let lent = BookedLoan {
             to: from.node,
             boot: from.boot,
             seq: self.seqs,
@@ -208,7 +214,7 @@ impl Machine {
     /// Gives back what was borrowed where an asker should have it: what is the asker's own first, which is an answer
     /// too, then so much of others' as is not there to lend, for what is borrowed cannot be lent on. Says what is left
     /// to ask for.
-    fn unwind(&mut self, from: Sender, ask: &Ask, now: Instant) -> Ask {
+    fn unwind(&mut self, from: Sender, ask: &LoanRequest, now: Instant) -> LoanRequest {
         let mut ask = *ask;
         let Some(cell) = self.cells.get(ask.key).filter(|_| ask.want > 0) else {
             return ask;
@@ -232,7 +238,7 @@ impl Machine {
     }
 
     /// How much an asker gets: what makes both alike, no more than it wants and than there is.
-    fn amount_for(&mut self, from: Sender, ask: &Ask, now: Instant) -> u64 {
+    fn amount_for(&mut self, from: Sender, ask: &LoanRequest, now: Instant) -> u64 {
         if ask.want == 0 {
             return 0;
         }
@@ -261,7 +267,7 @@ impl Machine {
     }
 
     /// Books a gift, and the tokens that go with it.
-    fn give(&mut self, key: Key, place: usize, amount: u64) {
+    fn give(&mut self, key: ModeKey, place: usize, amount: u64) {
         let ground = self.home.ground;
         let Some(cell) = self.cells.get_mut(key) else {
             return;
@@ -278,7 +284,7 @@ impl Machine {
     }
 
     /// What a borrower may keep, so that both are alike and no more is lent than there is.
-    fn allow(&self, ask: &Ask, lent: &Lent, now: Instant) -> u64 {
+    fn allow(&self, ask: &LoanRequest, lent: &BookedLoan, now: Instant) -> u64 {
         let amount = lent.amount();
         let Some(cell) = self.cells.get(ask.key) else {
             return amount;
@@ -297,7 +303,7 @@ impl Machine {
     }
 
     /// Asks those who borrowed most to give back, as requests are refused here.
-    pub(super) fn recall(&mut self, key: Key, now: Instant) {
+    pub(super) fn recall(&mut self, key: ModeKey, now: Instant) {
         let Some(cell) = self.cells.get(key) else {
             return;
         };
@@ -305,7 +311,7 @@ impl Machine {
         let mut lent = cell.lent.clone();
         lent.sort_unstable_by_key(|lent| std::cmp::Reverse(lent.amount()));
         let count = cell.asking.probes.max(self.own.config.probes_min) as usize;
-        for Lent { to, seq, boot, .. } in lent.into_iter().take(count) {
+        for BookedLoan { to, seq, boot, .. } in lent.into_iter().take(count) {
             if self.peers.peer(to).boot == boot {
                 self.figures.loans.recalls += 1;
                 let recall = Recall { key, seq, party };
@@ -314,7 +320,7 @@ impl Machine {
         }
     }
 
-    fn lent_mut(&mut self, key: Key, place: usize) -> Option<&mut Lent> {
+    fn lent_mut(&mut self, key: ModeKey, place: usize) -> Option<&mut BookedLoan> {
         self.cells.get_mut(key)?.lent.get_mut(place)
     }
 }
@@ -323,7 +329,7 @@ impl Machine {
 const LOANS_PER_PEER: usize = 4;
 
 /// A loan as its borrower is told in answer to an ask.
-fn told(lent: &Lent, ask: &Ask, allow: u64) -> Given {
+fn told(lent: &BookedLoan, ask: &LoanRequest, allow: u64) -> Given {
     Given {
         seq: lent.seq,
         is_first: lent.opened == ask.ticket,

@@ -2,17 +2,17 @@
 //!
 //! Not here: the loans that come of it.
 
-use tollgate_gossip::{Key, NodeId};
+use tollgate_gossip::{ModeKey, NodeId};
 use tollgate_limit::{Instant, Span};
 
 use super::{Machine, Sender};
-use crate::asking::Look;
+use crate::asking::PeerQuery;
 use crate::fill::{Offer, Party, water_fill};
 use crate::wire::{Message, Offered};
 
 impl Machine {
     /// Looks around at once as a request was refused, unless that was tried a moment ago.
-    pub(super) fn ask_soon(&mut self, key: Key, now: Instant) {
+    pub(super) fn ask_soon(&mut self, key: ModeKey, now: Instant) {
         let least = self.own.config.ask_gap_min;
         let Some(cell) = self.cells.get_mut(key) else {
             return;
@@ -32,7 +32,7 @@ impl Machine {
 
     /// Asks some peers how they stand: a few in a round, and others than a moment ago, more each time, as requests are
     /// `refused`.
-    pub(super) fn look(&mut self, key: Key, refused: bool, now: Instant) {
+    pub(super) fn look(&mut self, key: ModeKey, refused: bool, now: Instant) {
         let patience = self.patience();
         if self.has_left() {
             return;
@@ -56,7 +56,7 @@ impl Machine {
             return;
         }
         let deadline = now.saturating_add(patience);
-        cell.asking.look = Some(Look {
+        cell.asking.look = Some(PeerQuery {
             ticket,
             asked: peers.len(),
             offers: Vec::with_capacity(peers.len()),
@@ -112,7 +112,7 @@ impl Machine {
     }
 
     /// Asks those who are richer for what makes all alike. Ends the look.
-    pub(super) fn pour(&mut self, key: Key, now: Instant) {
+    pub(super) fn pour(&mut self, key: ModeKey, now: Instant) {
         let Some(look) = self
             .cells
             .get_mut(key)
@@ -166,7 +166,7 @@ impl Machine {
     }
 
     /// What to ask of whom for a cost that does not fit: whatever they can spare until it does.
-    fn deep_wants(&self, key: Key, me: Party, offers: &[Offer<NodeId>]) -> Vec<(NodeId, u64)> {
+    fn deep_wants(&self, key: ModeKey, me: Party, offers: &[Offer<NodeId>]) -> Vec<(NodeId, u64)> {
         let need = self.cells.get(key).and_then(|cell| cell.asking.need);
         let mut short = need.map_or(0, |(need, _)| need.saturating_sub(me.supply));
         let mut wants = Vec::new();

@@ -13,24 +13,24 @@ mod stand;
 
 use std::collections::BTreeSet;
 
-use tollgate_gossip::{Key, Malformed, NodeId, Send};
+use tollgate_gossip::{Malformed, ModeKey, NodeId, Send};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::Keyed;
 
 use crate::authority::AUTHORITY;
-use crate::bucket::{Bucket, signed};
-use crate::cell::{Cell, Ended};
+use crate::bucket::{SupplyBucket, signed};
+use crate::cell::{EndedLoans, SupplyCell};
 use crate::config::{BadConfig, SupplyConfig};
-use crate::figures::Figures;
+use crate::figures::SupplyFigures;
 use crate::fill::Party;
-use crate::ground::Ground;
+use crate::ground::BaseShare;
 use crate::home::{Home, quarantine};
 use crate::limits::Limits;
-use crate::peers::{Heard, Peers};
+use crate::peers::{FrameSender, SupplyPeers};
 use crate::planted;
-use crate::post::Post;
-use crate::setup::{Begin, Boot, Setup};
-use crate::wire::{self, Head, Message};
+use crate::post::SupplyOutbox;
+use crate::setup::{Begin, Boot, SupplySetup};
+use crate::wire::{self, Message, SupplyHead};
 use stand::Tenure;
 pub(crate) use stand::limits_number;
 
@@ -44,21 +44,21 @@ pub struct Machine {
     own: Own,
     home: Home,
     tenure: Tenure,
-    cells: Keyed<Cell>,
+    cells: Keyed<SupplyCell>,
     /// What the bucket of a key holds that was never heard of.
-    blank: Bucket,
+    blank: SupplyBucket,
     /// Keys whose turn comes every round; the others wait for it where there are many.
-    busy: BTreeSet<Key>,
+    busy: BTreeSet<ModeKey>,
     /// When looks go on without those who have not answered.
-    agenda: BTreeSet<(Instant, Key)>,
+    agenda: BTreeSet<(Instant, ModeKey)>,
     round_at: Option<Instant>,
-    peers: Peers,
-    post: Post,
+    peers: SupplyPeers,
+    post: SupplyOutbox,
     /// Asks and looks so far.
     tickets: u64,
     /// Loans given so far.
     seqs: u64,
-    figures: Figures,
+    figures: SupplyFigures,
     now: Instant,
 }
 
@@ -87,9 +87,9 @@ struct Sender {
 
 impl Machine {
     /// A machine that has just started.
-    pub fn new(setup: Setup) -> Result<Self, BadConfig> {
+    pub fn new(setup: SupplySetup) -> Result<Self, BadConfig> {
         setup.config.check()?;
-        let Setup { config, start, .. } = setup;
+        let SupplySetup { config, start, .. } = setup;
         let is_fresh = setup.begin == Begin::Fresh;
         let waited = match &setup.begin {
             Begin::Restart(Some(kept)) => setup.wait_max.max(kept.waited),
@@ -101,10 +101,10 @@ impl Machine {
         } else {
             start.saturating_add(wait)
         };
-        let ground = Ground::new(setup.limits, from, config.drift_ppm);
+        let ground = BaseShare::new(setup.limits, from, config.drift_ppm);
         let mut home = Home::new(setup.me, setup.shares, &setup.begin, ground);
         let tenure = Tenure::new(&config, start);
-        let mut blank = Bucket::empty(start);
+        let mut blank = SupplyBucket::empty(start);
         // Under a lease nothing is there before the authority says so.
         if planted!("restart-begins-full", is_fresh, true) && config.lease.is_none() {
             blank.tokens = signed(home.ground.depth(home.ground.home));
@@ -120,11 +120,11 @@ impl Machine {
             busy: BTreeSet::new(),
             agenda: BTreeSet::new(),
             round_at: None,
-            peers: Peers::new(setup.me, &setup.members, setup.seed),
-            post: Post::new(setup.boot),
+            peers: SupplyPeers::new(setup.me, &setup.members, setup.seed),
+            post: SupplyOutbox::new(setup.boot),
             tickets: 0,
             seqs: 0,
-            figures: Figures::default(),
+            figures: SupplyFigures::default(),
             now: start,
             own: Own {
                 me: setup.me,
@@ -153,17 +153,17 @@ impl Machine {
             return Ok(());
         }
         match self.peers.hear(from, &head, self.own.config.drift_ppm, now) {
-            Heard::Old(by) => {
+            FrameSender::Old(by) => {
                 self.figures.ignored.old_boots += 1;
                 self.post.push(from, Message::Superseded { by });
             }
-            Heard::Current => self.hear_all(from, &head, messages, now),
+            FrameSender::Current => self.hear_all(from, &head, messages, now),
         }
         self.post.flush(&self.peers, now);
         Ok(())
     }
 
-    fn hear_all(&mut self, from: NodeId, head: &Head, messages: Vec<Message>, now: Instant) {
+    fn hear_all(&mut self, from: NodeId, head: &SupplyHead, messages: Vec<Message>, now: Instant) {
         let sender = Sender {
             node: from,
             boot: head.boot,
@@ -233,20 +233,20 @@ impl Machine {
     }
 
     /// The cell of a key, brought to `now`; one is made if there is room. `None`: there is none.
-    fn enter(&mut self, key: Key, now: Instant) -> Option<&mut Cell> {
+    fn enter(&mut self, key: ModeKey, now: Instant) -> Option<&mut SupplyCell> {
         if !self.cells.contains_key(key) {
             if self.cells.len() >= self.own.config.keys_max && !self.evict(now) {
                 self.figures.ignored.full += 1;
                 return None;
             }
             let blank = self.blank_at(now);
-            self.cells.insert(key, Cell::new(blank, now));
+            self.cells.insert(key, SupplyCell::new(blank, now));
         }
         self.settled(key, now)
     }
 
     /// The cell of a key that is known, brought to `now`.
-    fn settled(&mut self, key: Key, now: Instant) -> Option<&mut Cell> {
+    fn settled(&mut self, key: ModeKey, now: Instant) -> Option<&mut SupplyCell> {
         let cell = self.cells.get_mut(key)?;
         let ended = cell.settle(&self.home.ground, now);
         note_ended(&mut self.figures, ended);
@@ -254,14 +254,14 @@ impl Machine {
     }
 
     /// The bucket of a key that was never heard of.
-    fn blank_at(&self, now: Instant) -> Bucket {
-        let mut cell = Cell::new(self.blank, now);
+    fn blank_at(&self, now: Instant) -> SupplyBucket {
+        let mut cell = SupplyCell::new(self.blank, now);
         cell.settle(&self.home.ground, now);
         cell.bucket
     }
 
     /// How a key stands, as others are told.
-    fn party(&self, cell: &Cell, now: Instant) -> Party {
+    fn party(&self, cell: &SupplyCell, now: Instant) -> Party {
         Party {
             supply: cell.usable(&self.home.ground),
             weight: self.weight(cell, now),
@@ -269,7 +269,7 @@ impl Machine {
     }
 
     /// What a key wants, and a little.
-    fn weight(&self, cell: &Cell, now: Instant) -> u64 {
+    fn weight(&self, cell: &SupplyCell, now: Instant) -> u64 {
         let rate = self.home.ground.limits.rate();
         let demand = cell.demand.rate(self.own.config.round, now);
         let need = cell.asking.need.map_or(0, |(need, _)| need);
@@ -308,7 +308,7 @@ impl Machine {
     }
 
     /// Lets rounds go on, and gives a key a turn in each of them unless it has no need of others.
-    fn activate(&mut self, key: Key, now: Instant) {
+    fn activate(&mut self, key: ModeKey, now: Instant) {
         let cell = self.cells.get(key);
         if cell.is_some_and(|cell| !cell.is_calm(&self.home.ground)) {
             self.busy.insert(key);
@@ -325,7 +325,7 @@ impl Machine {
 }
 
 /// Counts loans that came to their end.
-fn note_ended(figures: &mut Figures, ended: Ended) {
+fn note_ended(figures: &mut SupplyFigures, ended: EndedLoans) {
     let loans = &mut figures.loans;
     loans.expired += ended.expired;
     loans.ended += ended.expired;

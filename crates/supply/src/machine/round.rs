@@ -2,11 +2,11 @@
 //!
 //! Not here: what a look or a loan is.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::{Instant, Span};
 
 use super::Machine;
-use crate::cell::Cell;
+use crate::cell::SupplyCell;
 use crate::loans::Borrowed;
 
 impl Machine {
@@ -49,7 +49,7 @@ impl Machine {
     }
 
     /// One key's round: renews what is due, gives back what is not needed, looks around if it may, or is forgotten.
-    fn round_of(&mut self, key: Key, may_look: bool, now: Instant) {
+    fn round_of(&mut self, key: ModeKey, may_look: bool, now: Instant) {
         let (round, term) = (self.own.config.round, self.own.config.term);
         let blank = self.blank_at(now).tokens;
         if self.settled(key, now).is_none() {
@@ -91,7 +91,7 @@ impl Machine {
     }
 
     /// Gives everything back that nobody needs here.
-    pub(super) fn return_all(&mut self, key: Key, now: Instant) {
+    pub(super) fn return_all(&mut self, key: ModeKey, now: Instant) {
         let count = self.cells.get(key).map_or(0, |cell| cell.borrowed.len());
         for place in 0..count {
             self.return_down_to(key, place, 0, now);
@@ -101,7 +101,7 @@ impl Machine {
     /// Gives back so much of some loans, the first of them first.
     pub(super) fn return_some(
         &mut self,
-        key: Key,
+        key: ModeKey,
         mut amount: u64,
         of: impl Fn(&Borrowed) -> bool,
         now: Instant,
@@ -119,10 +119,10 @@ impl Machine {
 
     /// Renews what would end too soon after the next round, all of one lender at once; drops what is given back and
     /// reported.
-    fn renew_due(&mut self, key: Key, now: Instant) {
+    fn renew_due(&mut self, key: ModeKey, now: Instant) {
         let soon = now.saturating_add(Span::from_nanos(self.own.config.round.as_nanos() / 2));
         let cell = self.cells.get_mut(key);
-        let Some(dealings) = cell.and_then(Cell::dealings) else {
+        let Some(dealings) = cell.and_then(SupplyCell::dealings) else {
             return;
         };
         let asks = &dealings.asking.asks;

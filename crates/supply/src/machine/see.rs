@@ -2,13 +2,13 @@
 //!
 //! Not here: names and forms of metrics.
 
-use tollgate_gossip::{Footprint, Key, NodeId};
+use tollgate_gossip::{Footprint, ModeKey, NodeId};
 use tollgate_limit::Instant;
 
 use super::Machine;
-use crate::cell::Cell;
-use crate::figures::{Figures, Inspection};
-use crate::loans::{Borrowed, Lent};
+use crate::cell::SupplyCell;
+use crate::figures::{Inspection, SupplyFigures};
+use crate::loans::{BookedLoan, Borrowed};
 use crate::setup::Boot;
 
 impl Machine {
@@ -24,19 +24,19 @@ impl Machine {
 
     /// Whether nothing is asked, lent or borrowed, and every node has agreed to where this one stands.
     pub fn is_quiet(&self) -> bool {
-        let is_quiet = |cell: &Cell| {
+        let is_quiet = |cell: &SupplyCell| {
             cell.lent.is_empty() && cell.borrowed.is_empty() && cell.asking.is_quiet()
         };
         self.cells.values().all(is_quiet) && self.home.is_settled()
     }
 
     /// How a key stands, in full.
-    pub fn inspect(&self, key: Key, now: Instant) -> Inspection {
+    pub fn inspect(&self, key: ModeKey, now: Instant) -> Inspection {
         let now = now.max(self.now);
         self.inspection(&self.view(key, now), now)
     }
 
-    fn inspection(&self, cell: &Cell, now: Instant) -> Inspection {
+    fn inspection(&self, cell: &SupplyCell, now: Instant) -> Inspection {
         let ground = &self.home.ground;
         let party = self.party(cell, now);
         let leased = self.own.config.lease.map(|_| ground.until);
@@ -59,8 +59,8 @@ impl Machine {
     }
 
     /// What was counted since the start.
-    pub fn figures(&self) -> Figures {
-        Figures {
+    pub fn figures(&self) -> SupplyFigures {
+        SupplyFigures {
             frames_sent: self.post.frames_sent,
             bytes_sent: self.post.bytes_sent,
             authority_heard: self.tenure.heard,
@@ -70,7 +70,7 @@ impl Machine {
 
     /// Bytes of state held now.
     pub fn footprint(&self) -> Footprint {
-        let one = size_of::<Cell>() + size_of::<Key>();
+        let one = size_of::<SupplyCell>() + size_of::<ModeKey>();
         Footprint {
             local: (self.cells.len() * one) as u64,
             extra: self.cells.heap_bytes(),
@@ -83,12 +83,12 @@ impl Machine {
     }
 
     /// Every key that is known, in ascending order.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<ModeKey> {
         self.cells.keys()
     }
 
     /// So many of the keys that are known.
-    pub(crate) fn some_keys(&self, count: usize) -> Vec<Key> {
+    pub(crate) fn some_keys(&self, count: usize) -> Vec<ModeKey> {
         self.cells.iter().take(count).map(|(key, _)| key).collect()
     }
 
@@ -98,16 +98,16 @@ impl Machine {
     }
 
     /// Whether something is known of a key.
-    pub fn knows(&self, key: Key) -> bool {
+    pub fn knows(&self, key: ModeKey) -> bool {
         self.cells.contains_key(key)
     }
 
     /// How a key stands at `now`, its books, and from when on the home is valid.
     pub(crate) fn books(
         &self,
-        key: Key,
+        key: ModeKey,
         now: Instant,
-    ) -> (Inspection, Vec<Lent>, Vec<Borrowed>, Instant) {
+    ) -> (Inspection, Vec<BookedLoan>, Vec<Borrowed>, Instant) {
         let now = now.max(self.now);
         let cell = self.view(key, now);
         let (seen, from) = (self.inspection(&cell, now), self.home.ground.from);

@@ -10,11 +10,11 @@ use tollgate_limit::{Instant, Span};
 
 use super::{Machine, Sender, note_ended};
 use crate::authority::AUTHORITY;
-use crate::cell::Cell;
+use crate::cell::SupplyCell;
 use crate::config::SupplyConfig;
 use crate::home::{Home, quarantine};
 use crate::limits::Limits;
-use crate::setup::{Boot, Kept};
+use crate::setup::{Boot, SupplyRecord};
 use crate::shares::Shares;
 use crate::wire::{Here, Message, Renew, Renewed};
 
@@ -39,7 +39,7 @@ pub(super) struct Tenure {
     /// When all have passed who were let in before.
     clear_at: Instant,
     /// What was last handed out to be stored, and what is stored.
-    told: Option<Kept>,
+    told: Option<SupplyRecord>,
     stored: Option<u64>,
     /// Whether this node has said goodbye, or was told that another runs in its name.
     has_left: bool,
@@ -122,8 +122,8 @@ impl Machine {
     }
 
     /// What is to be stored before this node says where it stands, if that has changed.
-    pub fn poll_kept(&mut self) -> Option<Kept> {
-        let kept = Kept {
+    pub fn poll_kept(&mut self) -> Option<SupplyRecord> {
+        let kept = SupplyRecord {
             waited: self.own.waited,
             ..self.home.kept()
         };
@@ -135,7 +135,7 @@ impl Machine {
     }
 
     /// Hears what is stored now.
-    pub fn handle_kept(&mut self, kept: &Kept, now: Instant) {
+    pub fn handle_kept(&mut self, kept: &SupplyRecord, now: Instant) {
         let _ = self.at(now);
         self.tenure.stored = Some(kept.number);
     }
@@ -198,7 +198,7 @@ impl Machine {
             }
         }
         let ground = self.home.ground;
-        let mut blank = Cell::new(self.blank, now);
+        let mut blank = SupplyCell::new(self.blank, now);
         let room = blank.room(&ground);
         blank.bucket.clamp(room);
         self.blank = blank.bucket;

@@ -1,11 +1,11 @@
 //! Laws of the arithmetic, and frames that make no sense.
 
 use proptest::prelude::*;
-use tollgate_gossip::{Key, NodeId};
+use tollgate_gossip::{ModeKey, NodeId};
 use tollgate_limit::Span;
 use tollgate_supply::{
-    AUTHORITY, Authority, BadLimits, BadShares, Limits, Machine, Offer, Party, Setup, Shares,
-    SupplyConfig, equalise, water_fill,
+    AUTHORITY, Authority, BadLimits, BadShares, Limits, Machine, Offer, Party, Shares,
+    SupplyConfig, SupplySetup, equalise, water_fill,
 };
 
 use crate::{at, setup};
@@ -106,7 +106,7 @@ proptest! {
             }
             machine.handle_timeout(at(200));
         }
-        prop_assert!(machine.inspect(Key(1), at(200)).usable <= machine.limits().rate());
+        prop_assert!(machine.inspect(ModeKey(1), at(200)).usable <= machine.limits().rate());
     }
 
     #[test]
@@ -115,7 +115,7 @@ proptest! {
         let mut bends = bends.into_iter().cycle();
         for step in 0..200 {
             let now = at(step * 5);
-            let _ = left.handle_request(Key(1), 1, now);
+            let _ = left.handle_request(ModeKey(1), 1, now);
             left.handle_timeout(now);
             right.handle_timeout(now);
             for turn in 0..4 {
@@ -131,7 +131,7 @@ proptest! {
                 }
             }
             // A lender never gives more than its home, whatever it is told.
-            let seen = right.inspect(Key(1), now);
+            let seen = right.inspect(ModeKey(1), now);
             prop_assert!(seen.lent <= seen.home);
         }
     }
@@ -142,7 +142,7 @@ fn two() -> Shares {
 }
 
 fn machine(me: u16) -> Machine {
-    Machine::new(Setup {
+    Machine::new(SupplySetup {
         shares: two(),
         members: vec![NodeId(0), NodeId(1)],
         config: SupplyConfig::default(),

@@ -4,13 +4,13 @@
 //! `laws` has.
 
 use proptest::prelude::*;
-use tollgate_gossip::{Decoder, Encoder, Key, NodeId};
+use tollgate_gossip::{Decoder, Encoder, ModeKey, NodeId};
 use tollgate_supply::{Limits, Machine, Party};
 
 use crate::{at, frames, hand, machine, until_it_asks};
 
 /// What all of these are about.
-const ASKED: Key = Key(1);
+const ASKED: ModeKey = ModeKey(1);
 const ASK: u8 = 2;
 const GRANT: u8 = 3;
 const RECALL: u8 = 4;

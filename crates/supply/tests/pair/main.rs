@@ -12,15 +12,17 @@
 mod laws;
 mod lies;
 
-use tollgate_gossip::{Key, NodeId};
+use tollgate_gossip::{ModeKey, NodeId};
 use tollgate_limit::{Instant, Span};
-use tollgate_supply::{Begin, Boot, Limits, Machine, Setup, Shares, SupplyConfig, Witness, audit};
+use tollgate_supply::{
+    Begin, Boot, Limits, Machine, Shares, SupplyConfig, SupplySetup, Witness, audit,
+};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-fn setup(me: u16, boot: u64) -> Setup {
-    Setup {
+fn setup(me: u16, boot: u64) -> SupplySetup {
+    SupplySetup {
         limits: Limits::new(100 * Limits::PER_SECOND, 20).unwrap(),
         shares: Shares::equal(1, [NodeId(0), NodeId(1), NodeId(2)]).unwrap(),
         me: NodeId(me),
@@ -69,7 +71,7 @@ fn hand(machine: &mut Machine, from: u16, frames: &[Vec<u8>], millis: u64) {
 fn until_it_asks(asker: &mut Machine, lender: &mut Machine, millis: u64) -> Vec<Vec<u8>> {
     let lender_id = lender.me().0;
     for _ in 0..30 {
-        let _ = asker.handle_request(Key(1), 1, at(millis));
+        let _ = asker.handle_request(ModeKey(1), 1, at(millis));
     }
     hand(lender, 0, &frames(asker, lender_id), millis);
     hand(asker, lender_id, &frames(lender, 0), millis);
@@ -86,15 +88,15 @@ fn a_doubled_ask_lends_once_and_a_doubled_grant_counts_once() {
     });
     let (asks, now) = asks.unwrap();
     hand(&mut lender, 0, &asks, now);
-    let lent = lender.inspect(Key(1), at(now)).lent;
+    let lent = lender.inspect(ModeKey(1), at(now)).lent;
     assert!(lent > 0);
     let grants = frames(&mut lender, 0);
     hand(&mut lender, 0, &asks, now);
-    assert_eq!(lender.inspect(Key(1), at(now)).lent, lent);
+    assert_eq!(lender.inspect(ModeKey(1), at(now)).lent, lent);
     let again = frames(&mut lender, 0);
     for grants in [&grants, &again, &grants] {
         hand(&mut asker, 1, grants, now);
-        assert_eq!(asker.inspect(Key(1), at(now)).borrowed, lent);
+        assert_eq!(asker.inspect(ModeKey(1), at(now)).borrowed, lent);
     }
     assert!(asker.figures().ignored.duplicates > 0);
 }
@@ -118,7 +120,7 @@ fn a_grant_to_the_boot_before_does_not_count() {
     let mut other = machine(1, 1);
     let (mut asker, _, now) = asks(2, &mut other).unwrap();
     hand(&mut asker, 1, &grants, now);
-    assert_eq!(asker.inspect(Key(1), at(now)).borrowed, 0);
+    assert_eq!(asker.inspect(ModeKey(1), at(now)).borrowed, 0);
     assert!(asker.figures().ignored.old_boots > 0);
 }
 
@@ -127,7 +129,7 @@ fn of_two_nodes_with_one_name_the_older_stops() {
     let (mut old, mut new, mut peer) = (machine(0, 1), machine(0, 2), machine(1, 1));
     let talk = |speaker: &mut Machine, peer: &mut Machine, millis: u64| {
         for _ in 0..30 {
-            let _ = speaker.handle_request(Key(1), 1, at(millis));
+            let _ = speaker.handle_request(ModeKey(1), 1, at(millis));
         }
         let frames = frames(speaker, 1);
         hand(peer, 0, &frames, millis);
@@ -138,14 +140,14 @@ fn of_two_nodes_with_one_name_the_older_stops() {
         talk(&mut old, &mut peer, step * 400);
     }
     hand(&mut old, 1, &frames(&mut peer, 0), 4_000);
-    let seen = old.inspect(Key(1), at(4_000));
+    let seen = old.inspect(ModeKey(1), at(4_000));
     assert_eq!(seen.usable, 0);
     assert!(old.figures().ignored.duplicate_identities > 0);
 }
 
 #[test]
 fn keys_beyond_the_most_that_may_be_known_are_refused_and_counted() {
-    let mut machine = Machine::new(Setup {
+    let mut machine = Machine::new(SupplySetup {
         config: SupplyConfig {
             keys_max: 3,
             ..SupplyConfig::default()
@@ -154,24 +156,24 @@ fn keys_beyond_the_most_that_may_be_known_are_refused_and_counted() {
     })
     .unwrap();
     for key in 0..4 {
-        let _ = machine.handle_request(Key(key), 1, at(0));
+        let _ = machine.handle_request(ModeKey(key), 1, at(0));
     }
     assert_eq!(machine.keys_count(), 3);
     assert_eq!(machine.figures().ignored.full, 1);
     // Once a key is as if never seen there is room.
-    let _ = machine.handle_request(Key(9), 1, at(60_000));
-    assert!(machine.knows(Key(9)));
+    let _ = machine.handle_request(ModeKey(9), 1, at(60_000));
+    assert!(machine.knows(ModeKey(9)));
 }
 
 #[test]
 fn a_key_that_is_as_if_never_seen_is_found_behind_many_that_are_not() {
     let mut machine = Machine::new(setup(0, 1)).unwrap();
-    machine.take(Key(900), 1, at(0));
+    machine.take(ModeKey(900), 1, at(0));
     for key in 0..600 {
-        machine.take(Key(key), 1, at(60_000));
+        machine.take(ModeKey(key), 1, at(60_000));
     }
     let found = (0..4).filter(|_| machine.evict(at(60_000))).count();
-    assert_eq!((found, machine.knows(Key(900))), (1, false));
+    assert_eq!((found, machine.knows(ModeKey(900))), (1, false));
 }
 
 /// Lets time pass among machines that are all asked for so much in every step of 10 ms.
@@ -179,7 +181,7 @@ fn run(machines: &mut [Machine], cost: u64, millis: std::ops::Range<u64>) {
     for millis in millis.step_by(10) {
         for machine in &mut *machines {
             if cost > 0 {
-                let _ = machine.handle_request(Key(1), cost, at(millis));
+                let _ = machine.handle_request(ModeKey(1), cost, at(millis));
             }
             machine.handle_timeout(at(millis));
         }
@@ -201,7 +203,7 @@ fn run(machines: &mut [Machine], cost: u64, millis: std::ops::Range<u64>) {
 fn who_is_gone_need_not_agree_once_what_it_lent_has_ended() {
     let limits = Limits::new(300 * Limits::PER_SECOND, 30).unwrap();
     let start = |me| {
-        Machine::new(Setup {
+        Machine::new(SupplySetup {
             limits,
             ..setup(me, 1)
         })
@@ -211,7 +213,7 @@ fn who_is_gone_need_not_agree_once_what_it_lent_has_ended() {
     let homes = |machines: &[Machine], millis| -> u64 {
         let each = machines
             .iter()
-            .map(|machine| machine.inspect(Key(1), at(millis)).home);
+            .map(|machine| machine.inspect(ModeKey(1), at(millis)).home);
         each.sum::<u64>() / Limits::PER_SECOND
     };
     run(&mut machines, 2, 0..1_000);
@@ -243,7 +245,7 @@ fn who_is_gone_need_not_agree_once_what_it_lent_has_ended() {
 fn the_largest_limit_is_kept_to_the_last_token() {
     let limits = Limits::new(Limits::RATE_MAX, Limits::BURST_MAX).unwrap();
     let start = |me| {
-        Machine::new(Setup {
+        Machine::new(SupplySetup {
             limits,
             ..setup(me, 1)
         })
@@ -255,7 +257,7 @@ fn the_largest_limit_is_kept_to_the_last_token() {
     for millis in (0..2_000).step_by(50) {
         for cost in [burst / 3, 1, burst] {
             if machines[0]
-                .handle_request(Key(1), cost, at(millis))
+                .handle_request(ModeKey(1), cost, at(millis))
                 .is_allowed()
             {
                 left = left
@@ -268,9 +270,9 @@ fn the_largest_limit_is_kept_to_the_last_token() {
         let truth = |at: Instant| i128::from(at.as_nanos()) * 1_000;
         let witnesses = machines.iter();
         let witnesses: Vec<_> = witnesses
-            .map(|machine| Witness::of(machine, Key(1), at(millis), &truth))
+            .map(|machine| Witness::of(machine, ModeKey(1), at(millis), &truth))
             .collect();
         assert!(audit(&witnesses, limits.rate(), burst).is_ok());
     }
-    assert!(machines[0].inspect(Key(1), at(2_000)).borrowed > 0);
+    assert!(machines[0].inspect(ModeKey(1), at(2_000)).borrowed > 0);
 }

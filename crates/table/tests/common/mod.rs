@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 use tollgate_kit::scramble;
-use tollgate_table::{Budget, Print, Rules, Share, Sweep, Table, TableConfig, WhenFull};
+use tollgate_table::{Budget, CellRules, MemoryShare, Print, Sweep, Table, TableConfig, WhenFull};
 
 /// A cell that says itself when it is fresh, and may own memory.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct TestCell {
     pub fresh_at: u64,
     pub value: u64,
     pub heap: Vec<u8>,
 }
 
-impl Cell {
+impl TestCell {
     pub fn new(fresh_at: u64, value: u64) -> Self {
         Self {
             fresh_at,
@@ -26,16 +26,16 @@ impl Cell {
 #[derive(Debug)]
 pub struct Plain;
 
-impl Rules<Cell> for Plain {
-    fn fresh_at(&self, cell: &Cell) -> u64 {
+impl CellRules<TestCell> for Plain {
+    fn fresh_at(&self, cell: &TestCell) -> u64 {
         cell.fresh_at
     }
-    fn heap_bytes(&self, cell: &Cell) -> usize {
+    fn heap_bytes(&self, cell: &TestCell) -> usize {
         cell.heap.capacity()
     }
 }
 
-pub type Cells = Table<Cell, Plain>;
+pub type Cells = Table<TestCell, Plain>;
 
 pub fn table(shards: usize, limit: u64, when_full: WhenFull, sweep: Sweep) -> (Cells, Arc<Budget>) {
     let budget = Arc::new(Budget::new(limit));
@@ -44,7 +44,10 @@ pub fn table(shards: usize, limit: u64, when_full: WhenFull, sweep: Sweep) -> (C
         when_full,
         sweep,
     };
-    (Table::new(Plain, config, Share::equal(&budget)), budget)
+    (
+        Table::new(Plain, config, MemoryShare::equal(&budget)),
+        budget,
+    )
 }
 
 pub fn endless(shards: usize) -> Cells {
@@ -56,7 +59,7 @@ pub fn print(number: u64) -> Print {
     Print(scramble(number))
 }
 
-pub fn contents(table: &Cells) -> Vec<(Print, Cell)> {
+pub fn contents(table: &Cells) -> Vec<(Print, TestCell)> {
     let mut all = Vec::new();
     table.for_each(|print, cell| all.push((print, cell.clone())));
     all

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use tollgate_load::{Latency, Pace, Plan, Report};
+use tollgate_load::{Latency, LoadPlan, LoadReport, Pace};
 
 use super::plot;
-use crate::report::table::{Align, Table, cell};
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::table::{Align, ReportTable, cell};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// The whole text.
-pub(super) fn text(plan: &Plan, report: &Report, look: Look) -> String {
+pub(super) fn text(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle) -> String {
     let mut out = String::new();
     out.push_str(&headline(plan, report, look));
     out.push_str(&verdicts(report, look));
@@ -23,7 +23,7 @@ pub(super) fn text(plan: &Plan, report: &Report, look: Look) -> String {
     out
 }
 
-fn headline(plan: &Plan, report: &Report, look: Look) -> String {
+fn headline(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle) -> String {
     let rate = units::number(report.decisions_per_second());
     let calls = if report.decisions == report.replies {
         String::new()
@@ -46,14 +46,14 @@ fn headline(plan: &Plan, report: &Report, look: Look) -> String {
     format!("{rate}{calls}\n{}\n", look.paint(Ink::Dim, &how))
 }
 
-fn servers(plan: &Plan) -> String {
+fn servers(plan: &LoadPlan) -> String {
     match plan.others.len() {
         0 => plan.server.to_string(),
         others => format!("{} and {others} more", plan.server),
     }
 }
 
-fn verdicts(report: &Report, look: Look) -> String {
+fn verdicts(report: &LoadReport, look: TerminalStyle) -> String {
     let part = |meaning: Meaning, name: &str, count: u64| {
         let share = units::share(count, report.decisions);
         look.paint(
@@ -68,7 +68,7 @@ fn verdicts(report: &Report, look: Look) -> String {
     )
 }
 
-fn latencies(plan: &Plan, report: &Report, look: Look, out: &mut String) {
+fn latencies(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle, out: &mut String) {
     let header: Vec<_> = [("", Align::Left)]
         .into_iter()
         .chain(COLUMNS.map(|name| (name, Align::Right)))
@@ -92,14 +92,14 @@ fn latencies(plan: &Plan, report: &Report, look: Look, out: &mut String) {
             row("service, from when it was sent", &report.service),
         ],
     };
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows,
     };
     table.write(look, out);
 }
 
-fn errors(report: &Report, look: Look, out: &mut String) {
+fn errors(report: &LoadReport, look: TerminalStyle, out: &mut String) {
     for error in &report.errors {
         let count = format!("{} × {}", units::exact(error.count), error.kind.name());
         let count = look.paint(Ink::Meaning(Meaning::Denied), &count);

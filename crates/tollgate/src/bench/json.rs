@@ -1,10 +1,10 @@
 //! A report of `bench` for programs: times in nanoseconds, rates per second.
 
 use serde_json::{Value, json};
-use tollgate_load::{Arrivals, Pace, Plan, Report};
+use tollgate_load::{Arrivals, LoadPlan, LoadReport, Pace};
 
 /// One object on its own line.
-pub(super) fn text(plan: &Plan, report: &Report) -> String {
+pub(super) fn text(plan: &LoadPlan, report: &LoadReport) -> String {
     let mut object = serde_json::to_value(report).unwrap_or(Value::Null);
     if let Value::Object(members) = &mut object {
         members.insert(
@@ -20,7 +20,7 @@ pub(super) fn text(plan: &Plan, report: &Report) -> String {
     format!("{object}\n")
 }
 
-fn plan(plan: &Plan) -> Value {
+fn plan(plan: &LoadPlan) -> Value {
     let (pace, rate, arrivals) = match plan.pace {
         Pace::Closed => ("closed", None, None),
         Pace::Open { rate, arrivals } => ("open", Some(rate), Some(arrivals)),

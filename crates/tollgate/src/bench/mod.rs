@@ -11,11 +11,11 @@ mod plot;
 
 use std::io::{IsTerminal, Write};
 
-use tollgate_load::{LoadError, Plan, Progress};
+use tollgate_load::{LoadError, LoadPlan, Progress};
 
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::{Look, units};
+use crate::report::{TerminalStyle, units};
 use options::{AskCommand, BenchCommand};
 
 /// Runs the load, and prints what came of it.
@@ -37,7 +37,7 @@ fn ask(command: &AskCommand) -> Result<(), Failure> {
     drop(line);
     let report = report.map_err(|error| failure(&plan, &error))?;
     let text = match load.format {
-        Format::Human => human::text(&plan, &report, Look::of_stdout()),
+        Format::Human => human::text(&plan, &report, TerminalStyle::of_stdout()),
         Format::Json => json::text(&plan, &report),
     };
     write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
@@ -52,7 +52,7 @@ fn ask(command: &AskCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(plan: &Plan, error: &LoadError) -> Failure {
+fn failure(plan: &LoadPlan, error: &LoadError) -> Failure {
     match error {
         LoadError::Connect(error) => Failure::unavailable(format!(
             "error: nothing answers at {}: {error}\nStart a server with `tollgate serve`, or name one with --server.",
@@ -85,7 +85,7 @@ impl Drop for Line {
     }
 }
 
-fn progress_line(plan: &Plan, progress: Progress) -> String {
+fn progress_line(plan: &LoadPlan, progress: Progress) -> String {
     let whole = plan.warm_up + plan.duration;
     let phase = if progress.warming_up {
         "warm-up · "

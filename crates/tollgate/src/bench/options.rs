@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::mqtt::options::{MQTT_EXAMPLES, MqttOptions};
 use clap::{Args, Subcommand, ValueEnum};
-use tollgate_load::{Address, Arrivals, Call, Distribution, KeyTemplate, Keys, Limit, Pace, Plan};
+use tollgate_load::{
+    Arrivals, Call, CallLimit, Distribution, KeyTemplate, Keys, LoadPlan, Pace, ServerAddress,
+};
 
 use crate::cli::Format;
 
@@ -44,7 +46,7 @@ pub enum AskCommand {
 pub struct LoadOptions {
     /// Where the server is: `host:port`, `http://host:port`, `unix:/path`; given again, connections go to all in turn
     #[arg(long, value_name = "ADDR")]
-    pub server: Vec<Address>,
+    pub server: Vec<ServerAddress>,
 
     /// Connections, all together
     #[arg(long, short = 'c', value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -254,7 +256,7 @@ impl AskCommand {
     }
 
     /// The plan that the flags make, or what is wrong with them.
-    pub fn plan(&self) -> Result<Plan, String> {
+    pub fn plan(&self) -> Result<LoadPlan, String> {
         let load = self.load();
         let mut servers = load.server.iter().cloned();
         let key = load
@@ -262,7 +264,7 @@ impl AskCommand {
             .clone()
             .map_or_else(|| KeyTemplate::new(self.key_default()), Ok);
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Plan {
+        Ok(LoadPlan {
             server: servers
                 .next()
                 .map_or_else(|| self.server_default().parse(), Ok)
@@ -342,8 +344,8 @@ impl AskCommand {
 }
 
 impl LimitOptions {
-    fn limit(self) -> Limit {
-        Limit {
+    fn limit(self) -> CallLimit {
+        CallLimit {
             burst: self.burst,
             count: self.count,
             period_secs: self.period,

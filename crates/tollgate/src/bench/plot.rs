@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use tollgate_load::Latency;
 
-use crate::report::{Ink, Look, units};
+use crate::report::{Ink, TerminalStyle, units};
 
 /// A line for each slice, widest where most replies are. Slices are joined until few enough are left to look at.
-pub(super) fn latency(latency: &Latency, look: Look, out: &mut String) {
+pub(super) fn latency(latency: &Latency, look: TerminalStyle, out: &mut String) {
     let mut bars: Vec<(u64, u64)> = latency
         .slices
         .iter()

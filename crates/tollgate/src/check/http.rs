@@ -8,13 +8,13 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 
 use crate::failure::Failure;
 
 /// A request.
-pub(crate) struct Request<'a> {
-    pub(crate) server: &'a Address,
+pub(crate) struct ServerRequest<'a> {
+    pub(crate) server: &'a ServerAddress,
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) token: Option<&'a str>,
@@ -26,7 +26,7 @@ pub(crate) struct Request<'a> {
 
 /// A reply.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Reply {
+pub(crate) struct ServerReply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
@@ -53,7 +53,7 @@ impl fmt::Display for HttpError {
 
 impl HttpError {
     /// What a command that asks a server says of it.
-    pub(crate) fn failure(&self, server: &Address) -> Failure {
+    pub(crate) fn failure(&self, server: &ServerAddress) -> Failure {
         match self {
             Self::Connect(error) => Failure::unavailable(format!(
                 "error: nothing answers at {server}: {error}\nStart a server with `tollgate serve`, or name one with --server."
@@ -71,12 +71,12 @@ pub(crate) enum Followed {
     /// The lines of it, as they come.
     Lines(BufReader<Box<dyn Read>>),
     /// Something else than success.
-    Refused(Reply),
+    Refused(ServerReply),
 }
 
-impl Request<'_> {
+impl ServerRequest<'_> {
     /// Sends, and waits for the reply.
-    pub(crate) fn send(&self) -> Result<Reply, HttpError> {
+    pub(crate) fn send(&self) -> Result<ServerReply, HttpError> {
         let mut reply = Vec::new();
         let read = self.open()?.take(REPLY_MAX).read_to_end(&mut reply);
         read.map_err(HttpError::Io)?;
@@ -107,7 +107,7 @@ impl Request<'_> {
         let mut bytes = self.head().into_bytes();
         bytes.extend_from_slice(self.body.unwrap_or_default());
         match self.server {
-            Address::Unix(path) => {
+            ServerAddress::Unix(path) => {
                 let mut stream = UnixStream::connect(path).map_err(HttpError::Connect)?;
                 let patient = stream.set_read_timeout(Some(PATIENCE));
                 let patient = patient.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
@@ -115,7 +115,7 @@ impl Request<'_> {
                 sent.map_err(HttpError::Io)?;
                 Ok(Box::new(stream))
             }
-            Address::Tcp(place) => {
+            ServerAddress::Tcp(place) => {
                 let mut stream = dial(place).map_err(HttpError::Connect)?;
                 let patient = stream.set_read_timeout(Some(PATIENCE));
                 let patient = patient.and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
@@ -163,7 +163,7 @@ fn dial(place: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn parse(reply: &[u8]) -> Result<Reply, HttpError> {
+fn parse(reply: &[u8]) -> Result<ServerReply, HttpError> {
     let end = memchr::memmem::find(reply, b"\r\n\r\n").ok_or(HttpError::Reply("no head"))?;
     let (head, rest) = reply.split_at(end);
     let body = rest.get(4..).unwrap_or_default();
@@ -190,7 +190,7 @@ fn parse(reply: &[u8]) -> Result<Reply, HttpError> {
             body = unchunked(&body).ok_or(HttpError::Reply("the body is cut off"))?;
         }
     }
-    Ok(Reply { status, body })
+    Ok(ServerReply { status, body })
 }
 
 /// Joins chunks; none if they do not end.
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn bodies_have_a_length_or_come_in_chunks() {
-        let reply = |status, body: &[u8]| Reply {
+        let reply = |status, body: &[u8]| ServerReply {
             status,
             body: body.to_vec(),
         };

@@ -10,20 +10,20 @@ use std::fmt::Display;
 use std::io::Write;
 
 use serde_json::Value;
-use tollgate_load::{Address, Parts};
-use tollgate_wire::v1::{self, CheckRequest, Key};
+use tollgate_load::{KeyParts, ServerAddress};
+use tollgate_wire::v1::{self, JsonCheckRequest, WireKey};
 
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::Look;
-use http::Request;
+use crate::report::TerminalStyle;
+use http::ServerRequest;
 use options::AskOptions;
 pub(crate) use show::left;
 
 /// Asks, prints the decision, and fails without a word if it is a denial.
 pub fn run(options: &AskOptions) -> Result<(), Failure> {
     let body = body(options)?;
-    let request = Request {
+    let request = ServerRequest {
         server: &options.at.server,
         method: "POST",
         path: "/v1/check",
@@ -40,7 +40,7 @@ pub fn run(options: &AskOptions) -> Result<(), Failure> {
         return Err(refused(&options.at.server, reply.status, &decision));
     };
     let text = match options.format {
-        Format::Human => show::text(&options.key, &decision, Look::of_stdout()),
+        Format::Human => show::text(&options.key, &decision, TerminalStyle::of_stdout()),
         Format::Json => format!("{decision}\n"),
     };
     write!(std::io::stdout(), "{text}").map_err(Failure::output)?;
@@ -55,12 +55,12 @@ pub fn run(options: &AskOptions) -> Result<(), Failure> {
 fn body(options: &AskOptions) -> Result<Vec<u8>, Failure> {
     let bad_usage = |error: &dyn Display| Failure::usage(format!("error: {error}"));
     let parts = tollgate_load::parts(&options.key).map_err(|error| bad_usage(&error))?;
-    let check = CheckRequest {
+    let check = JsonCheckRequest {
         key: match parts {
-            Parts::Bare(value) => Key::Bare(value.into()),
-            Parts::Entries(entries) => {
+            KeyParts::Bare(value) => WireKey::Bare(value.into()),
+            KeyParts::Entries(entries) => {
                 let owned = |(name, value): (String, String)| (name.into(), value.into());
-                Key::Entries(entries.into_iter().map(owned).collect())
+                WireKey::Entries(entries.into_iter().map(owned).collect())
             }
         },
         cost: options.cost,
@@ -73,7 +73,7 @@ fn body(options: &AskOptions) -> Result<Vec<u8>, Failure> {
 }
 
 /// The server answered with a problem instead of a decision.
-pub(crate) fn refused(server: &Address, status: u16, problem: &Value) -> Failure {
+pub(crate) fn refused(server: &ServerAddress, status: u16, problem: &Value) -> Failure {
     let member = |name: &str| problem.get(name).and_then(Value::as_str);
     let said = member("detail")
         .or_else(|| member("title"))

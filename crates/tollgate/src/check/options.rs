@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 
 use crate::cli::Format;
 
@@ -41,7 +41,7 @@ pub struct ServerOptions {
         env = "TOLLGATE_SERVER",
         default_value = "http://127.0.0.1:8080"
     )]
-    pub server: Address,
+    pub server: ServerAddress,
 
     /// A secret to show to the server
     #[arg(

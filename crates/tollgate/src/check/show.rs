@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::report::table::tame;
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// One or two lines: the verdict, and how the policy behind it stands.
-pub(super) fn text(key: &str, decision: &Value, look: Look) -> String {
+pub(super) fn text(key: &str, decision: &Value, look: TerminalStyle) -> String {
     let number = |name: &str| decision.get(name).and_then(Value::as_u64);
     let allowed = decision.get("allowed") == Some(&Value::Bool(true));
     let wait = number("wait_ms").filter(|wait| *wait > 0);
@@ -83,7 +83,7 @@ mod tests {
             "allowed": true, "policy": "burst", "limit": 1500, "remaining": 5, "retry_after_ms": null,
             "reset_after_ms": 500, "wait_ms": 0, "receipt": "x"
         });
-        let shown = |decision: &Value| text("user=42", decision, Look::PLAIN);
+        let shown = |decision: &Value| text("user=42", decision, TerminalStyle::PLAIN);
         let left = "  burst: 5 left of a limit of 1\u{202f}500; whole again in 500 ms\n";
         assert_eq!(shown(&decision), format!("░ allowed  user=42\n{left}"));
         decision["wait_ms"] = json!(1500);
@@ -107,7 +107,7 @@ mod tests {
             "allowed": true, "matched": true, "policy": "burst", "limit": 5, "capacity": 10, "remaining": 9, "debt": 0,
             "retry_after_ms": null, "reset_after_ms": 200, "wait_ms": 0, "receipt": "x"
         });
-        let shown = |decision: &Value| text("user=42", decision, Look::PLAIN);
+        let shown = |decision: &Value| text("user=42", decision, TerminalStyle::PLAIN);
         assert!(shown(&decision).contains("burst: 9 left of 10, at a limit of 5; whole"));
         decision["debt"] = json!(7);
         assert!(shown(&decision).contains("burst: owes 7 beyond 10, at a limit of 5; whole"));
@@ -117,7 +117,7 @@ mod tests {
     fn a_key_that_nothing_binds_is_told_as_such() {
         let decision = json!({"allowed": true, "matched": false, "policy": null});
         assert_eq!(
-            text("x", &decision, Look::PLAIN),
+            text("x", &decision, TerminalStyle::PLAIN),
             "░ allowed  x\n  no contract binds this key; `POST /v1/explain` says what it lacks\n"
         );
     }

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 /// A server that runs. It is killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(super) struct ChildServer {
     process: process::Child,
     /// What it says once it serves.
     said: Receiver<String>,
@@ -29,7 +29,7 @@ pub(super) struct Child {
 /// Between two looks.
 const TICK: Duration = Duration::from_millis(10);
 
-impl Child {
+impl ChildServer {
     /// Starts one, under words that become the command, as `ip netns exec NAME`.
     pub(super) fn spawn(
         under: &[String],
@@ -132,7 +132,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildServer {
     fn drop(&mut self) {
         // One that has ended already is only collected.
         let _ = self.process.kill();

@@ -15,11 +15,11 @@ use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate_fault::Script;
 
-use super::fleet::{Fleet, Plan};
+use super::fleet::{ClusterPlan, Fleet};
 use super::options::DevOptions;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::{Ink, Look};
+use crate::report::{Ink, TerminalStyle};
 
 /// Starts a cluster, says where it is, and keeps it until a signal comes.
 pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
@@ -27,7 +27,7 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
     let stop = StopSignal::catch()?;
     let own = tempfile::tempdir().map_err(|error| Failure::system("make a folder", &error))?;
     let contracts = contracts(options.contracts.as_deref(), own.path())?;
-    let plan = Plan {
+    let plan = ClusterPlan {
         binary: binary()?,
         nodes: options.nodes,
         contracts,
@@ -42,7 +42,7 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
     };
     let text = match options.format {
         Format::Json => format!("{}\n", nodes(&fleet)),
-        Format::Human => screen(&fleet, is_sample, Look::of_stdout()),
+        Format::Human => screen(&fleet, is_sample, TerminalStyle::of_stdout()),
     };
     let mut out = io::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -125,7 +125,7 @@ fn nodes(fleet: &Fleet) -> Value {
     json!({ "nodes": nodes.collect::<Vec<_>>() })
 }
 
-fn screen(fleet: &Fleet, is_sample: bool, look: Look) -> String {
+fn screen(fleet: &Fleet, is_sample: bool, look: TerminalStyle) -> String {
     let bold = |text: &str| look.paint(Ink::Bold, text);
     let count = fleet.nodes().len();
     let mut lines = vec![

@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
-use tollgate_fault::{Mesh, Process};
-use tollgate_load::Address;
+use tollgate_fault::{Mesh, ProcessFault};
+use tollgate_load::ServerAddress;
 use tollgate_serve::cluster::view::ClusterView;
 use tollgate_serve::modes::view::ModeView;
 
-use super::child::Child;
+use super::child::ChildServer;
 use super::key;
 use super::ports::{self, Port};
-use crate::check::http::Request;
+use crate::check::http::ServerRequest;
 use crate::failure::Failure;
 
 /// What kind of cluster.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ClusterPlan {
     /// The `tollgate` to run.
     pub binary: PathBuf,
     /// How many nodes.
@@ -59,9 +59,9 @@ pub struct Spot {
 /// The nodes of a cluster, each a process. They end when this is dropped, and when this process dies.
 #[derive(Debug)]
 pub struct Fleet {
-    plan: Plan,
+    plan: ClusterPlan,
     mesh: Option<Mesh>,
-    nodes: Vec<Node>,
+    nodes: Vec<ClusterNode>,
     /// Claimed as long as a node may be started anew.
     _ports: Vec<Port>,
     /// Keys, data and logs; last, so that it goes after the processes.
@@ -70,7 +70,7 @@ pub struct Fleet {
 
 /// One node.
 #[derive(Debug)]
-pub struct Node {
+pub struct ClusterNode {
     /// Its name.
     pub name: String,
     /// Where it serves HTTP and gRPC.
@@ -81,7 +81,7 @@ pub struct Node {
     real: SocketAddr,
     /// Where others are told to reach it.
     told: SocketAddr,
-    child: Option<Child>,
+    child: Option<ChildServer>,
 }
 
 /// How long a cluster may take to come together.
@@ -94,7 +94,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 impl Fleet {
     /// Starts all nodes at once, and waits until each is ready and sees all others.
-    pub fn start(plan: Plan) -> Result<Self, Failure> {
+    pub fn start(plan: ClusterPlan) -> Result<Self, Failure> {
         let mut fleet = Self::prepare(plan)?;
         for node in 0..fleet.plan.nodes {
             fleet.spawn(node)?;
@@ -106,7 +106,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    fn prepare(plan: Plan) -> Result<Self, Failure> {
+    fn prepare(plan: ClusterPlan) -> Result<Self, Failure> {
         let system = |error: &io::Error| Failure::system("prepare a cluster", error);
         let folder = tempfile::Builder::new().prefix("tollgate-").tempdir();
         let folder = folder.map_err(|error| system(&error))?;
@@ -124,7 +124,7 @@ impl Fleet {
             let real = spot.cluster.unwrap_or_else(|| at(LOOPBACK, 0));
             let clients = spot.clients.unwrap_or(LOOPBACK);
             let told = mesh.as_ref().map_or(Ok(real), |mesh| mesh.add(number));
-            nodes.push(Node {
+            nodes.push(ClusterNode {
                 name: spot.name.unwrap_or_else(|| format!("n{number}")),
                 http: at(clients, 1),
                 resp: at(clients, 2),
@@ -143,7 +143,7 @@ impl Fleet {
     }
 
     /// The nodes, in order of their numbers.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[ClusterNode] {
         &self.nodes
     }
 
@@ -158,11 +158,11 @@ impl Fleet {
     }
 
     /// Does to a process what a script says.
-    pub fn suffer(&mut self, process: Process) -> Result<(), Failure> {
+    pub fn suffer(&mut self, process: ProcessFault) -> Result<(), Failure> {
         match process {
-            Process::Kill(node) => self.end(node, Child::kill),
-            Process::Stop(node) => self.end(node, |child| child.stop(END)),
-            Process::Start { node, is_empty } => {
+            ProcessFault::Kill(node) => self.end(node, ChildServer::kill),
+            ProcessFault::Stop(node) => self.end(node, |child| child.stop(END)),
+            ProcessFault::Start { node, is_empty } => {
                 if is_empty {
                     let folder = self.data_dir(node);
                     let removed = fs::remove_dir_all(&folder);
@@ -171,8 +171,8 @@ impl Fleet {
                 self.spawn(node)?;
                 self.greet(node)
             }
-            Process::Pause(node) => self.child(node)?.pause(),
-            Process::Resume(node) => self.child(node)?.resume(),
+            ProcessFault::Pause(node) => self.child(node)?.pause(),
+            ProcessFault::Resume(node) => self.child(node)?.resume(),
         }
     }
 
@@ -280,8 +280,8 @@ impl Fleet {
     }
 
     fn get(&self, node: u16, path: &str) -> Result<(u16, Vec<u8>), Failure> {
-        let request = Request {
-            server: &Address::Tcp(self.node(node)?.http.to_string()),
+        let request = ServerRequest {
+            server: &ServerAddress::Tcp(self.node(node)?.http.to_string()),
             method: "GET",
             path,
             token: None,
@@ -302,7 +302,7 @@ impl Fleet {
         let log = log.map_err(|error| Failure::system("write a log", &error))?;
         let spot = self.plan.spots.get(&number);
         let under = spot.map_or(&[][..], |spot| &spot.under);
-        let child = Child::spawn(under, &self.plan.binary, &flags, log)?;
+        let child = ChildServer::spawn(under, &self.plan.binary, &flags, log)?;
         let pid = child.pid();
         let node = self.node_mut(number)?;
         node.child = Some(child);
@@ -360,7 +360,7 @@ impl Fleet {
         Ok(flags)
     }
 
-    fn end(&mut self, number: u16, how: impl FnOnce(Child)) -> Result<(), Failure> {
+    fn end(&mut self, number: u16, how: impl FnOnce(ChildServer)) -> Result<(), Failure> {
         let child = self.node_mut(number)?.child.take();
         child.map(how).ok_or_else(|| not_running(number))
     }
@@ -380,26 +380,26 @@ impl Fleet {
         self.folder().join(format!("n{number}"))
     }
 
-    fn node(&self, number: u16) -> Result<&Node, Failure> {
+    fn node(&self, number: u16) -> Result<&ClusterNode, Failure> {
         let node = self.nodes.get(usize::from(number));
         node.ok_or_else(|| not_running(number))
     }
 
-    fn node_mut(&mut self, number: u16) -> Result<&mut Node, Failure> {
+    fn node_mut(&mut self, number: u16) -> Result<&mut ClusterNode, Failure> {
         let node = self.nodes.get_mut(usize::from(number));
         node.ok_or_else(|| not_running(number))
     }
 
-    fn child(&mut self, number: u16) -> Result<&mut Child, Failure> {
+    fn child(&mut self, number: u16) -> Result<&mut ChildServer, Failure> {
         let node = self.node_mut(number)?;
         node.child.as_mut().ok_or_else(|| not_running(number))
     }
 }
 
-impl Node {
+impl ClusterNode {
     /// Its process, while it runs.
     pub fn pid(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::pid)
+        self.child.as_ref().map(ChildServer::pid)
     }
 }
 
@@ -412,7 +412,7 @@ impl Drop for Fleet {
 impl Fleet {
     /// Asks all to end, and ends those that do not.
     pub fn end_all(&mut self) {
-        let mut children: Vec<Child> = Vec::new();
+        let mut children: Vec<ChildServer> = Vec::new();
         for node in &mut self.nodes {
             children.extend(node.child.take());
         }

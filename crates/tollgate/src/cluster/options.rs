@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 
 use crate::check::options::ServerOptions;
 use crate::cli::Format;
@@ -123,7 +123,7 @@ pub struct SupplyOptions {
         env = "TOLLGATE_SERVER",
         default_value = "http://127.0.0.1:8080"
     )]
-    pub at: Vec<Address>,
+    pub at: Vec<ServerAddress>,
 
     /// A secret to show to the servers
     #[arg(

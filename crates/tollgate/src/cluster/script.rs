@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use tollgate_fault::{Change, Process, Script, Step};
-use tollgate_lab::Fault;
+use tollgate_fault::{Change, ProcessFault, Script, ScriptStep};
+use tollgate_lab::WorldFault;
 use tollgate_limit::Span;
 
 /// Why faults of the lab cannot happen to processes.
@@ -16,27 +16,27 @@ pub struct NoClock;
 ///
 /// A crash that keeps its memory is a process that stands still; one that does not is a kill and a start on an empty
 /// disk.
-pub fn of_faults(faults: &[Fault]) -> Result<Script, NoClock> {
+pub fn of_faults(faults: &[WorldFault]) -> Result<Script, NoClock> {
     let mut steps = Vec::new();
     let mut add = |at: Span, change| {
-        steps.push(Step {
+        steps.push(ScriptStep {
             at: duration(at),
             change,
         });
     };
     for fault in faults {
         match fault {
-            Fault::Delay { base, jitter } => {
+            WorldFault::Delay { base, jitter } => {
                 let change = Change::Delay {
                     base: duration(*base),
                     jitter: duration(*jitter),
                 };
                 add(Span::ZERO, change);
             }
-            Fault::Loss(odds) => add(Span::ZERO, Change::Loss(*odds)),
-            Fault::Duplication(odds) => add(Span::ZERO, Change::Duplication(*odds)),
-            Fault::Skew(_) | Fault::Jump { .. } => return Err(NoClock),
-            Fault::Crash {
+            WorldFault::Loss(odds) => add(Span::ZERO, Change::Loss(*odds)),
+            WorldFault::Duplication(odds) => add(Span::ZERO, Change::Duplication(*odds)),
+            WorldFault::Skew(_) | WorldFault::Jump { .. } => return Err(NoClock),
+            WorldFault::Crash {
                 node,
                 at,
                 outage,
@@ -44,14 +44,17 @@ pub fn of_faults(faults: &[Fault]) -> Result<Script, NoClock> {
             } => {
                 let (node, is_empty) = (*node, true);
                 let (down, up) = if *keeps_state {
-                    (Process::Pause(node), Process::Resume(node))
+                    (ProcessFault::Pause(node), ProcessFault::Resume(node))
                 } else {
-                    (Process::Kill(node), Process::Start { node, is_empty })
+                    (
+                        ProcessFault::Kill(node),
+                        ProcessFault::Start { node, is_empty },
+                    )
                 };
                 add(*at, Change::Process(down));
                 add(later(*at, *outage), Change::Process(up));
             }
-            Fault::Cut {
+            WorldFault::Cut {
                 from,
                 to,
                 at,
@@ -65,11 +68,11 @@ pub fn of_faults(faults: &[Fault]) -> Result<Script, NoClock> {
                 add(*at, Change::Cut { from, to });
                 add(later(*at, *lasting), mend);
             }
-            Fault::Join { node, at } => {
+            WorldFault::Join { node, at } => {
                 let (node, is_empty) = (*node, true);
-                add(*at, Change::Process(Process::Start { node, is_empty }));
+                add(*at, Change::Process(ProcessFault::Start { node, is_empty }));
             }
-            Fault::Leave { node, at } => add(*at, Change::Process(Process::Stop(*node))),
+            WorldFault::Leave { node, at } => add(*at, Change::Process(ProcessFault::Stop(*node))),
         }
     }
     Ok(Script::new(steps))
@@ -78,27 +81,27 @@ pub fn of_faults(faults: &[Fault]) -> Result<Script, NoClock> {
 /// A script as the lab has it, as far as it has the words: weather from the start on, cuts, pauses, crashes.
 ///
 /// What the lab has no word for is left out: reordering other than by jitter, and weather that changes later.
-pub fn to_faults(script: &Script) -> Vec<Fault> {
+pub fn to_faults(script: &Script) -> Vec<WorldFault> {
     let steps = script.steps();
     let mut faults = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let rest = steps.get(number + 1..).unwrap_or_default();
         let is_start = step.at.is_zero();
         match &step.change {
-            Change::Delay { base, jitter } if is_start => faults.push(Fault::Delay {
+            Change::Delay { base, jitter } if is_start => faults.push(WorldFault::Delay {
                 base: span(*base),
                 jitter: span(*jitter),
             }),
-            Change::Loss(odds) if is_start => faults.push(Fault::Loss(*odds)),
-            Change::Duplication(odds) if is_start => faults.push(Fault::Duplication(*odds)),
+            Change::Loss(odds) if is_start => faults.push(WorldFault::Loss(*odds)),
+            Change::Duplication(odds) if is_start => faults.push(WorldFault::Duplication(*odds)),
             Change::Cut { from, to } => {
-                let mended = |later: &&Step| match &later.change {
+                let mended = |later: &&ScriptStep| match &later.change {
                     Change::MendAll => true,
                     Change::Mend { from: f, to: t } => f == from && t == to,
                     _ => false,
                 };
                 let end = rest.iter().find(mended).map_or(FOR_EVER, |end| end.at);
-                faults.push(Fault::Cut {
+                faults.push(WorldFault::Cut {
                     from: from.clone(),
                     to: to.clone(),
                     at: span(step.at),
@@ -118,24 +121,26 @@ pub fn to_faults(script: &Script) -> Vec<Fault> {
 }
 
 /// What a process suffers, until it comes back.
-fn crash(process: Process, at: Duration, rest: &[Step]) -> Option<Fault> {
+fn crash(process: ProcessFault, at: Duration, rest: &[ScriptStep]) -> Option<WorldFault> {
     let (node, keeps_state) = match process {
-        Process::Kill(node) | Process::Stop(node) => (node, false),
-        Process::Pause(node) => (node, true),
-        Process::Start { .. } | Process::Resume(_) => return None,
+        ProcessFault::Kill(node) | ProcessFault::Stop(node) => (node, false),
+        ProcessFault::Pause(node) => (node, true),
+        ProcessFault::Start { .. } | ProcessFault::Resume(_) => return None,
     };
-    let comes_back = |step: &&Step| match step.change {
-        Change::Process(Process::Start { node: who, .. } | Process::Resume(who)) => who == node,
+    let comes_back = |step: &&ScriptStep| match step.change {
+        Change::Process(ProcessFault::Start { node: who, .. } | ProcessFault::Resume(who)) => {
+            who == node
+        }
         _ => false,
     };
     Some(match rest.iter().find(comes_back) {
-        Some(back) => Fault::Crash {
+        Some(back) => WorldFault::Crash {
             node,
             at: span(at),
             outage: span(back.at.saturating_sub(at)),
             keeps_state,
         },
-        None => Fault::Leave { node, at: span(at) },
+        None => WorldFault::Leave { node, at: span(at) },
     })
 }
 
@@ -164,30 +169,30 @@ mod tests {
     #[test]
     fn what_the_lab_knows_goes_to_processes_and_back() {
         let faults = vec![
-            Fault::Delay {
+            WorldFault::Delay {
                 base: ms(5),
                 jitter: ms(2),
             },
-            Fault::Loss(50_000),
-            Fault::Cut {
+            WorldFault::Loss(50_000),
+            WorldFault::Cut {
                 from: vec![0, 1],
                 to: vec![2],
                 at: ms(1000),
                 lasting: ms(500),
             },
-            Fault::Crash {
+            WorldFault::Crash {
                 node: 3,
                 at: ms(2000),
                 outage: ms(100),
                 keeps_state: false,
             },
-            Fault::Crash {
+            WorldFault::Crash {
                 node: 1,
                 at: ms(3000),
                 outage: ms(100),
                 keeps_state: true,
             },
-            Fault::Leave {
+            WorldFault::Leave {
                 node: 4,
                 at: ms(4000),
             },
@@ -199,7 +204,7 @@ mod tests {
 
     #[test]
     fn clocks_of_processes_are_one() {
-        assert_eq!(of_faults(&[Fault::Skew(ms(50))]), Err(NoClock));
+        assert_eq!(of_faults(&[WorldFault::Skew(ms(50))]), Err(NoClock));
     }
 
     #[test]
@@ -209,12 +214,11 @@ mod tests {
             .unwrap();
         let faults = to_faults(&script);
         assert_eq!(faults.len(), 2);
-        let is_long =
-            |fault: &Fault| matches!(fault, Fault::Cut { lasting, .. } if *lasting > ms(1_000_000));
+        let is_long = |fault: &WorldFault| matches!(fault, WorldFault::Cut { lasting, .. } if *lasting > ms(1_000_000));
         assert!(is_long(&faults[0]), "{faults:?}");
         assert_eq!(
             faults[1],
-            Fault::Leave {
+            WorldFault::Leave {
                 node: 1,
                 at: ms(2000)
             }

@@ -10,18 +10,18 @@ use tollgate_serve::cluster::MissingView;
 use tollgate_serve::cluster::view::{ClusterView, MeView, PeerView};
 
 use super::options::StatusOptions;
-use crate::check::http::{HttpError, Request};
+use crate::check::http::{HttpError, ServerRequest};
 use crate::check::options::ServerOptions;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
     let (view, text) = fetch(options)?;
     let text = match options.format {
         Format::Json => format!("{}\n", text.trim_end()),
-        Format::Human => human(&view, Look::of_stdout()),
+        Format::Human => human(&view, TerminalStyle::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)?;
@@ -69,7 +69,7 @@ pub(super) fn asked(
     body: Option<&[u8]>,
 ) -> Result<(u16, String), Failure> {
     let server = &at.server;
-    let request = Request {
+    let request = ServerRequest {
         server,
         method,
         path,
@@ -101,7 +101,7 @@ pub(super) fn detail(text: &str) -> String {
     detail.map_or_else(String::new, |detail| format!(": {detail}"))
 }
 
-fn human(view: &ClusterView, look: Look) -> String {
+fn human(view: &ClusterView, look: TerminalStyle) -> String {
     let mut text = headline(view, look);
     text.push('\n');
     members(view, look, &mut text);
@@ -120,7 +120,7 @@ fn human(view: &ClusterView, look: Look) -> String {
 }
 
 /// Who is asked, and whether all is well.
-fn headline(view: &ClusterView, look: Look) -> String {
+fn headline(view: &ClusterView, look: TerminalStyle) -> String {
     let all = view.peers.len() + 1;
     let missing = &view.roll.missing;
     let lost = || match missing.as_slice() {
@@ -154,7 +154,7 @@ fn headline(view: &ClusterView, look: Look) -> String {
     format!("{line}  (as seen from {})\n", tame(name, NAME_MAX))
 }
 
-fn members(view: &ClusterView, look: Look, out: &mut String) {
+fn members(view: &ClusterView, look: TerminalStyle, out: &mut String) {
     let (left, right) = (Align::Left, Align::Right);
     let header = [
         ("node", left),
@@ -168,17 +168,17 @@ fn members(view: &ClusterView, look: Look, out: &mut String) {
         ("sent", right),
         ("dropped", right),
     ];
-    let mut rows: Vec<Vec<Cell>> = view.me.iter().map(own).collect();
+    let mut rows: Vec<Vec<TableCell>> = view.me.iter().map(own).collect();
     rows.extend(view.peers.iter().map(peer));
     rows.extend(view.roll.missing.iter().map(|one| missing(one, view.at_ms)));
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows,
     };
     table.write(look, out);
 }
 
-fn own(me: &MeView) -> Vec<Cell> {
+fn own(me: &MeView) -> Vec<TableCell> {
     let mut cells = vec![
         cell(tame(&me.name, NAME_MAX)).ink(Ink::Bold),
         cell(tame(&me.address, TEXT_MAX)),
@@ -189,7 +189,7 @@ fn own(me: &MeView) -> Vec<Cell> {
     cells
 }
 
-fn peer(peer: &PeerView) -> Vec<Cell> {
+fn peer(peer: &PeerView) -> Vec<TableCell> {
     let (word, ink) = match (peer.state.as_str(), peer.freshness.as_str()) {
         (ALIVE, "fresh") => ("fresh", Ink::Meaning(Meaning::Allowed)),
         (ALIVE, "late") => ("late", Ink::Meaning(Meaning::Delayed)),
@@ -217,7 +217,7 @@ fn peer(peer: &PeerView) -> Vec<Cell> {
 }
 
 /// A node that is expected and not there.
-fn missing(one: &MissingView, at_ms: u64) -> Vec<Cell> {
+fn missing(one: &MissingView, at_ms: u64) -> Vec<TableCell> {
     let heard = one.since_ms.map(|since| at_ms.saturating_sub(since));
     let mut cells = vec![
         cell(tame(&one.name, NAME_MAX)),
@@ -240,7 +240,7 @@ fn rate(bytes: f64) -> String {
     units::bytes(bytes.max(0.0).round() as u64)
 }
 
-fn policies(view: &ClusterView, look: Look, out: &mut String) {
+fn policies(view: &ClusterView, look: TerminalStyle, out: &mut String) {
     let (left, right) = (Align::Left, Align::Right);
     let header = [
         ("policy", left),
@@ -265,7 +265,7 @@ fn policies(view: &ClusterView, look: Look, out: &mut String) {
             cell(if policy.quiet { "nothing" } else { "something" }),
         ]
     });
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: rows.collect(),
     };
@@ -358,7 +358,7 @@ mod tests {
     fn a_healthy_cluster_is_told_as_such() {
         let view = sample();
         assert_eq!(alive(&view), 3);
-        let text = human(&view, Look::PLAIN);
+        let text = human(&view, TerminalStyle::PLAIN);
         assert!(
             text.starts_with("3 nodes, all fresh  (as seen from n0)\n"),
             "{text}"
@@ -384,7 +384,7 @@ mod tests {
                 ..MissingView::default()
             }],
         };
-        let text = human(&view, Look::PLAIN);
+        let text = human(&view, TerminalStyle::PLAIN);
         let first =
             "3 of 4 nodes, n3 is dead since Mon, 21 Sep 2026 14:13:20 GMT  (as seen from n0)\n";
         assert!(text.starts_with(first), "{text}");
@@ -399,12 +399,14 @@ mod tests {
     fn the_worst_comes_first() {
         let mut view = sample();
         view.peers[1].freshness = "stale".to_owned();
-        assert!(human(&view, Look::PLAIN).starts_with("3 nodes, what is known of some is old"));
+        assert!(
+            human(&view, TerminalStyle::PLAIN).starts_with("3 nodes, what is known of some is old")
+        );
         view.peers[0].state = "suspect".to_owned();
         assert_eq!(alive(&view), 2);
         view.refused.insert("seal".to_owned(), 4);
         view.troubles.push("the clock of n2 is off".to_owned());
-        let text = human(&view, Look::PLAIN);
+        let text = human(&view, TerminalStyle::PLAIN);
         assert!(
             text.starts_with("3 nodes, some are suspected to be gone"),
             "{text}"

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use tollgate_serve::modes::view::{ModePolicyView, ModeView};
 
 use super::options::SupplyOptions;
-use super::told::{self, Told};
+use super::told::{self, NodeReport};
 use crate::failure::Failure;
-use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// Shows how it is divided.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     told::print(options, &told, human)
 }
 
-fn human(told: &[Told], look: Look) -> String {
+fn human(told: &[NodeReport], look: TerminalStyle) -> String {
     let views = told::views(told);
     let mut text = String::new();
     let Some(first) = views.first() else {
@@ -35,7 +35,7 @@ fn human(told: &[Told], look: Look) -> String {
     text
 }
 
-fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut String) {
+fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: TerminalStyle, text: &mut String) {
     let rows: Vec<(&ModeView, &ModePolicyView)> = views
         .iter()
         .filter_map(|view| {
@@ -65,7 +65,7 @@ fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut S
         ("loans", right),
         ("", left),
     ];
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: rows
             .iter()
@@ -78,7 +78,7 @@ fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut S
 }
 
 /// What was counted since each node started.
-fn counts(rows: &[(&ModeView, &ModePolicyView)], look: Look, text: &mut String) {
+fn counts(rows: &[(&ModeView, &ModePolicyView)], look: TerminalStyle, text: &mut String) {
     let mut header = vec![("node", Align::Left)];
     header.extend(COUNTS.map(|(_, title)| (title, Align::Right)));
     let row = |(view, policy): &(&ModeView, &ModePolicyView)| {
@@ -87,7 +87,7 @@ fn counts(rows: &[(&ModeView, &ModePolicyView)], look: Look, text: &mut String) 
         cells.extend(counts);
         cells
     };
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: rows.iter().map(row).collect(),
     };
@@ -121,7 +121,7 @@ const COUNTS: [(&str, &str); 11] = [
     ("counts.lapsed", "lapsed"),
 ];
 
-fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<Cell> {
+fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<TableCell> {
     let state = match (policy.count("quarantine_ms"), policy.is("settled")) {
         (millis @ 1.., _) => format!("its home in {millis} ms"),
         (0, false) => "waits for all to agree".to_owned(),
@@ -193,8 +193,8 @@ mod tests {
             policies: vec![policy],
             ..ModeView::default()
         };
-        let told = vec![Told::new("http://a", view)];
-        let text = human(&told, Look::PLAIN);
+        let told = vec![NodeReport::new("http://a", view)];
+        let text = human(&told, TerminalStyle::PLAIN);
         assert!(text.contains("60.0 of 100.0/s"), "{text}");
         assert!(text.contains("its home in 5 ms"), "{text}");
         assert!(text.contains("usable/s") && text.contains("69 %"), "{text}");

@@ -8,18 +8,18 @@ use std::io::Write as _;
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 use tollgate_serve::modes::view::ModeView;
 
 use super::options::SupplyOptions;
-use crate::check::http::Request;
+use crate::check::http::ServerRequest;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::Look;
+use crate::report::TerminalStyle;
 use crate::report::table::tame;
 
 /// What one node said.
-pub(crate) struct Told {
+pub(crate) struct NodeReport {
     /// Where it was asked.
     pub(crate) server: String,
     /// What it said, as it is meant and as it is.
@@ -27,11 +27,11 @@ pub(crate) struct Told {
 }
 
 /// Asks all servers; an error only where none has an answer.
-pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<Told>, Failure> {
+pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<NodeReport>, Failure> {
     let path = path(what, options)?;
-    let ask = |server: &Address| {
+    let ask = |server: &ServerAddress| {
         let said = fetch::<ModeView>(server, &path, options.token.as_deref());
-        Told {
+        NodeReport {
             server: server.to_string(),
             said: said.and_then(|(view, value)| {
                 if view.divided.as_ref().is_some_and(|divided| divided.on) {
@@ -42,7 +42,7 @@ pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<Told>, Fail
             }),
         }
     };
-    let told: Vec<Told> = options.at.iter().map(ask).collect();
+    let told: Vec<NodeReport> = options.at.iter().map(ask).collect();
     if told.iter().all(|told| told.said.is_err()) {
         let first = told.into_iter().find_map(|told| told.said.err());
         return first.map_or_else(|| Ok(Vec::new()), Err);
@@ -53,18 +53,18 @@ pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<Told>, Fail
 /// Prints what was said.
 pub(crate) fn print(
     options: &SupplyOptions,
-    told: &[Told],
-    human: impl FnOnce(&[Told], Look) -> String,
+    told: &[NodeReport],
+    human: impl FnOnce(&[NodeReport], TerminalStyle) -> String,
 ) -> Result<(), Failure> {
     let text = match options.format {
         Format::Json => format!("{}\n", machine(told)),
-        Format::Human => human(told, Look::of_stdout()),
+        Format::Human => human(told, TerminalStyle::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-fn machine(told: &[Told]) -> Value {
+fn machine(told: &[NodeReport]) -> Value {
     let nodes = told.iter().map(|told| match &told.said {
         Ok((_, value)) => value.clone(),
         Err(failure) => json!({ "server": told.server, "error": failure.to_string() }),
@@ -73,14 +73,14 @@ fn machine(told: &[Told]) -> Value {
 }
 
 /// What was said by those that answered.
-pub(crate) fn views(told: &[Told]) -> Vec<&ModeView> {
+pub(crate) fn views(told: &[NodeReport]) -> Vec<&ModeView> {
     let said = told.iter().map(|told| told.said.as_ref());
     said.filter_map(|said| said.ok().map(|(view, _)| view))
         .collect()
 }
 
 /// What is too small, who did not answer, and who was not asked.
-pub(crate) fn end(told: &[Told], text: &mut String) {
+pub(crate) fn end(told: &[NodeReport], text: &mut String) {
     let views = views(told);
     let Some(divided) = views.first().and_then(|first| first.divided.as_ref()) else {
         return;
@@ -102,7 +102,7 @@ pub(crate) fn end(told: &[Told], text: &mut String) {
     }
 }
 
-fn no_roster(server: &Address) -> Failure {
+fn no_roster(server: &ServerAddress) -> Failure {
     Failure::usage(format!(
         "error: {server} divides no rates\nA cluster that does has a roster: --roster a,b,c."
     ))
@@ -137,11 +137,11 @@ fn encoded(text: &str) -> String {
 
 /// What a server says there, as it is meant and as it is.
 pub(crate) fn fetch<T: DeserializeOwned>(
-    server: &Address,
+    server: &ServerAddress,
     path: &str,
     token: Option<&str>,
 ) -> Result<(T, Value), Failure> {
-    let request = Request {
+    let request = ServerRequest {
         server,
         method: "GET",
         path,
@@ -178,7 +178,7 @@ pub(crate) fn fetch<T: DeserializeOwned>(
 const SENTENCE_MAX: usize = 400;
 
 #[cfg(test)]
-impl Told {
+impl NodeReport {
     /// A node that answered.
     pub(crate) fn new(server: &str, view: ModeView) -> Self {
         Self {

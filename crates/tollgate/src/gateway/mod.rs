@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_gateway::{Running, SealError, StartError, check};
-use tollgate_serve::desk::Desk;
+use tollgate_serve::desk::AdminApi;
 use tollgate_serve::run::{self, StartError as ServerError};
 use tollgate_serve::settings::{ContractSource, Settings};
 use tollgate_serve::shared::Shared;
@@ -90,7 +90,7 @@ fn settle(
 }
 
 /// Looks at the contracts before anybody is let in, and sets a desk up where there is a door to it.
-fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, ServerError> {
+fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, ServerError> {
     let node = shared.engine.node();
     let wrong = |text: String| ServerError::Contracts(SourceError::Wrong(text));
     check(node.contracts()).map_err(|error| wrong(format!("error: {error}")))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use tollgate_gateway::{Arrival, OnQuietRefusal, PlacementList, Settings, UpstreamTls};
+use tollgate_gateway::{ArrivalTime, GatewaySettings, OnQuietRefusal, PlacementList, UpstreamTls};
 use tollgate_serve::settings::{Settings as ServerSettings, Tls};
 
 use super::fit::FitOptions;
@@ -162,8 +162,8 @@ pub enum Quiet {
 
 impl GatewayOptions {
     /// What a gateway is told by them.
-    pub(super) fn settings(&self, server: &ServerSettings) -> Result<Settings, Failure> {
-        Ok(Settings {
+    pub(super) fn settings(&self, server: &ServerSettings) -> Result<GatewaySettings, Failure> {
+        Ok(GatewaySettings {
             listen: self.listen,
             upstream: self.upstream.clone(),
             on_quiet_refusal: match self.on_quiet_refusal {
@@ -179,11 +179,11 @@ impl GatewayOptions {
             tls: self.tls.clients(),
             upstream_tls: self.tls.broker(),
             arrival: match self.arrival {
-                ArrivalChoice::Kernel => Arrival::Kernel,
-                ArrivalChoice::Read => Arrival::Read,
+                ArrivalChoice::Kernel => ArrivalTime::Kernel,
+                ArrivalChoice::Read => ArrivalTime::Read,
             },
             placement: self.placement(server)?,
-            ..Settings::default()
+            ..GatewaySettings::default()
         })
     }
 

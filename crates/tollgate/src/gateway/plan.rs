@@ -8,14 +8,14 @@ use std::io::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tollgate_split::plan::fit::{Plan, Task, Topic, plan, predict};
-use tollgate_split::plan::place::{Broker, Place, Principles, Publisher};
-use tollgate_split::plan::predict::{Costs, Part, Stream, burst_for};
+use tollgate_split::plan::fit::{PlacementPlan, Task, Topic, plan, predict};
+use tollgate_split::plan::place::{Broker, BrokerShare, Principles, Publisher};
+use tollgate_split::plan::predict::{ArrivalStream, Costs, PartRate, burst_for};
 
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, Table, cell, tame};
-use crate::report::{Ink, Look, Meaning};
+use crate::report::table::{Align, ReportTable, cell, tame};
+use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// Options of `gateway plan`.
 #[derive(Args, Debug)]
@@ -116,7 +116,7 @@ pub(super) struct Objective {
 pub(super) struct Planned {
     pub(super) task: Task,
     pub(super) topic: Topic,
-    pub(super) plan: Plan,
+    pub(super) plan: PlacementPlan,
 }
 
 /// Prints a plan.
@@ -124,7 +124,7 @@ pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
     let planned = planned(&options.traffic, options.brokers)?;
     let text = match options.format {
         Format::Json => format!("{}\n", machine(options, &planned)),
-        Format::Human => human(options, &planned, Look::of_stdout()),
+        Format::Human => human(options, &planned, TerminalStyle::of_stdout()),
     };
     let mut out = std::io::stdout();
     out.write_all(text.as_bytes()).map_err(Failure::output)
@@ -146,7 +146,7 @@ pub(super) fn planned(options: &TrafficOptions, brokers: u16) -> Result<Planned,
     }
     let rate = options.rate as f64;
     let limit = rate * (100 + options.margin) as f64 / 100.0;
-    let stream = Stream {
+    let stream = ArrivalStream {
         rate,
         batch: f64::from(options.batch),
         group: options.groups as f64,
@@ -174,7 +174,7 @@ pub(super) fn planned(options: &TrafficOptions, brokers: u16) -> Result<Planned,
         bound_ns: options.slo.bound_ns,
     };
     let topic = Topic {
-        bucket: Part { rate: limit, depth },
+        bucket: PartRate { rate: limit, depth },
         costs: Costs {
             servers: options.costs.servers,
             wake: options.costs.batch_cost / 1e6,
@@ -194,7 +194,7 @@ pub(super) fn planned(options: &TrafficOptions, brokers: u16) -> Result<Planned,
 
 impl Planned {
     /// Access, service and both of one broker, in milliseconds, at some percentiles.
-    fn percentiles(&self, place: &Place) -> [(f64, [f64; 3]); 3] {
+    fn percentiles(&self, place: &BrokerShare) -> [(f64, [f64; 3]); 3] {
         [0.5, 0.05, 0.01].map(|late| {
             let topic = Topic { late, ..self.topic };
             let said = predict(&self.task, &topic, place);
@@ -211,7 +211,7 @@ impl Planned {
 
     /// What a broker gets of the bucket: rate and depth.
     #[allow(clippy::cast_precision_loss)] // Rates and depths of a plan.
-    fn part(&self, place: &Place) -> (f64, f64) {
+    fn part(&self, place: &BrokerShare) -> (f64, f64) {
         let whole: u64 = self.plan.places.iter().map(|place| place.quota).sum();
         let part = place.quota as f64 / whole.max(1) as f64;
         (
@@ -251,7 +251,7 @@ fn machine(options: &PlanOptions, planned: &Planned) -> Value {
     })
 }
 
-fn human(options: &PlanOptions, planned: &Planned, look: Look) -> String {
+fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> String {
     let mut text = String::new();
     let count = planned.plan.places.len();
     let bucket = planned.topic.bucket;
@@ -275,7 +275,7 @@ fn human(options: &PlanOptions, planned: &Planned, look: Look) -> String {
         ("p99 ms", right),
         ("of it for tokens", right),
     ];
-    let row = |place: &Place| {
+    let row = |place: &BrokerShare| {
         let (rate, depth) = planned.part(place);
         let percentiles = planned.percentiles(place);
         let mut cells = vec![
@@ -290,7 +290,7 @@ fn human(options: &PlanOptions, planned: &Planned, look: Look) -> String {
         cells.push(cell(millis(access)));
         cells
     };
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: planned.plan.places.iter().map(row).collect(),
     };

@@ -9,17 +9,17 @@ use tollgate_serve::annex::{DelaysView, GatewayView};
 use tollgate_serve::modes::view::{ModePolicyView, ModeView};
 
 use crate::cluster::options::SupplyOptions;
-use crate::cluster::told::{self, Told};
+use crate::cluster::told::{self, NodeReport};
 use crate::failure::Failure;
-use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::{Ink, Look, units};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::{Ink, TerminalStyle, units};
 
 /// A gateway by its node's name, and how it stands.
 type Gateway = (String, GatewayView);
 
 /// Shows how the parts stand.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
-    let mut told: Vec<Told> = told::ask(options, "split")?;
+    let mut told: Vec<NodeReport> = told::ask(options, "split")?;
     let mut gateways = Vec::new();
     for (told, server) in told.iter_mut().zip(&options.at) {
         let Ok((view, value)) = &mut told.said else {
@@ -37,7 +37,7 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     told::print(options, &told, |told, look| human(told, &gateways, look))
 }
 
-fn human(told: &[Told], gateways: &[Gateway], look: Look) -> String {
+fn human(told: &[NodeReport], gateways: &[Gateway], look: TerminalStyle) -> String {
     let mut text = String::new();
     let views = told::views(told);
     let Some(first) = views.first() else {
@@ -62,7 +62,7 @@ fn human(told: &[Told], gateways: &[Gateway], look: Look) -> String {
 }
 
 /// How long messages of all topics of each gateway were held back, and how long its broker took.
-fn delays(gateways: &[Gateway], look: Look, text: &mut String) {
+fn delays(gateways: &[Gateway], look: TerminalStyle, text: &mut String) {
     let mut header = vec![("gateway", Align::Left), ("clients", Align::Right)];
     header.extend(DELAYS.map(|title| (title, Align::Right)));
     let row = |(name, gateway): &Gateway| {
@@ -74,7 +74,7 @@ fn delays(gateways: &[Gateway], look: Look, text: &mut String) {
         cells.extend(percentiles(&gateway.service));
         cells
     };
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: gateways.iter().map(row).collect(),
     };
@@ -96,7 +96,7 @@ const DELAYS: [&str; 8] = [
 ];
 
 /// In milliseconds, as cells.
-pub(super) fn percentiles(of: &DelaysView) -> [Cell; 4] {
+pub(super) fn percentiles(of: &DelaysView) -> [TableCell; 4] {
     let shown = |millis: f64| {
         if of.count == 0 {
             return cell("-");
@@ -106,7 +106,7 @@ pub(super) fn percentiles(of: &DelaysView) -> [Cell; 4] {
     [of.p50_ms, of.p95_ms, of.p99_ms, of.p999_ms].map(shown)
 }
 
-fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut String) {
+fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: TerminalStyle, text: &mut String) {
     let line = format!(
         "{} / {}: {:.1}/s, burst {:.0}, {}",
         tame(&of.contract, NAME_MAX),
@@ -126,7 +126,7 @@ fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: Look, text: &mut S
         let same = |policy: &&ModePolicyView| policy.policy == of.policy;
         Some(row(view, view.policies.iter().find(same)?))
     });
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: rows.collect(),
     };
@@ -148,7 +148,7 @@ const COLUMNS: [&str; 11] = [
     "frames/msg",
 ];
 
-fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<Cell> {
+fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<TableCell> {
     let count = |name: &str| policy.number(&format!("counts.{name}"));
     let part = |some: f64| some / count("admitted").max(1.0);
     vec![

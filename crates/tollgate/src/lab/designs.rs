@@ -5,12 +5,12 @@
 use serde_json::{Value, json};
 
 use super::human::count;
-use crate::report::table::{Align, Cell, Table, cell, tame};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
 use crate::report::text::{html as safe, put};
-use crate::report::{Ink, Look, Meaning};
+use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// A row about a design in a scenario.
-pub(super) trait Named {
+pub(super) trait ScenarioRow {
     /// What happens.
     fn scenario(&self) -> &str;
     /// Who is compared.
@@ -18,7 +18,7 @@ pub(super) trait Named {
 }
 
 /// A column: its name, and what stands in it; `None` where it does not apply.
-pub(super) struct Column<R> {
+pub(super) struct DesignColumn<R> {
     pub(super) name: &'static str,
     /// How gladly it is given up when there is no room.
     pub(super) rank: u8,
@@ -56,13 +56,18 @@ pub(super) fn bad(value: u64, may_break: bool) -> (String, Ink) {
 }
 
 /// Columns that some row has.
-pub(super) fn shown<'a, R>(columns: &'a [Column<R>], rows: &[R]) -> Vec<&'a Column<R>> {
-    let has = |column: &&Column<R>| rows.iter().any(|row| (column.pick)(row).is_some());
+pub(super) fn shown<'a, R>(columns: &'a [DesignColumn<R>], rows: &[R]) -> Vec<&'a DesignColumn<R>> {
+    let has = |column: &&DesignColumn<R>| rows.iter().any(|row| (column.pick)(row).is_some());
     columns.iter().filter(has).collect()
 }
 
 /// The rows as a table that fits the terminal.
-pub(super) fn table<R: Named>(columns: &[Column<R>], rows: &[R], look: Look, text: &mut String) {
+pub(super) fn table<R: ScenarioRow>(
+    columns: &[DesignColumn<R>],
+    rows: &[R],
+    look: TerminalStyle,
+    text: &mut String,
+) {
     let mut columns = shown(columns, rows);
     while width(&columns, rows) > look.columns {
         let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
@@ -78,27 +83,27 @@ pub(super) fn table<R: Named>(columns: &[Column<R>], rows: &[R], look: Look, tex
     for row in rows {
         let again = std::mem::replace(&mut before, row.scenario()) == row.scenario();
         let name = if again { "" } else { row.scenario() };
-        let mut cells: Vec<Cell> = vec![cell(tame(name, 40)), cell(tame(row.design(), 40))];
+        let mut cells: Vec<TableCell> = vec![cell(tame(name, 40)), cell(tame(row.design(), 40))];
         cells.extend(columns.iter().map(|column| match (column.pick)(row) {
             Some((text, ink)) => cell(text).ink(ink),
             None => cell("–").ink(Ink::Dim),
         }));
         lines.push(cells);
     }
-    Table {
+    ReportTable {
         header: &header,
         rows: lines,
     }
     .write(look, text);
 }
 
-fn width<R: Named>(columns: &[&Column<R>], rows: &[R]) -> usize {
+fn width<R: ScenarioRow>(columns: &[&DesignColumn<R>], rows: &[R]) -> usize {
     let chars = |text: &str| text.chars().count();
     let names = |pick: fn(&R) -> &str| {
         let widest = rows.iter().map(|row| chars(pick(row)).min(40)).max();
         widest.unwrap_or(0) + 2
     };
-    let one = |column: &&Column<R>| {
+    let one = |column: &&DesignColumn<R>| {
         let cells = rows.iter().filter_map(|row| (column.pick)(row));
         let widest = cells.map(|(text, _)| chars(&text)).max().unwrap_or(0);
         widest.max(chars(column.name)) + 2
@@ -107,7 +112,11 @@ fn width<R: Named>(columns: &[&Column<R>], rows: &[R]) -> usize {
 }
 
 /// The rows as a section of a page.
-pub(super) fn section<R: Named>(columns: &[Column<R>], rows: &[R], meaning: &str) -> String {
+pub(super) fn section<R: ScenarioRow>(
+    columns: &[DesignColumn<R>],
+    rows: &[R],
+    meaning: &str,
+) -> String {
     if rows.is_empty() {
         return String::new();
     }

@@ -4,14 +4,14 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
+use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
 
 use super::{lease, split, supply};
-use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::{Ink, Look, Meaning};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// The report as text.
-pub(super) fn report(report: &Report, per_seed: bool, look: Look) -> String {
+pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> String {
     let mut text = format!(
         "{}  {}\n\n",
         look.paint(Ink::Bold, &report.experiment),
@@ -61,7 +61,7 @@ struct Shown {
 
 type Inked = (String, Ink);
 
-fn rows(rows: &[Row], look: Look, text: &mut String) {
+fn rows(rows: &[Row], look: TerminalStyle, text: &mut String) {
     let mut columns = columns(rows);
     while width(&columns) > look.columns {
         let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
@@ -79,10 +79,10 @@ fn rows(rows: &[Row], look: Look, text: &mut String) {
             Some((text, ink)) => cell(text.clone()).ink(*ink),
             None => cell(""),
         };
-        columns.iter().map(one).collect::<Vec<Cell>>()
+        columns.iter().map(one).collect::<Vec<TableCell>>()
     };
     let rows = (0..rows.len()).map(line).collect();
-    Table {
+    ReportTable {
         header: &header,
         rows,
     }
@@ -250,12 +250,12 @@ fn reported(told: &[Reported], columns: &[Column]) -> Inked {
             _ => digits(told.value),
         };
         let who = match told.source {
-            Source::Thesis => "ᵗ",
-            Source::Reference => "ʳ",
+            FigureSource::Thesis => "ᵗ",
+            FigureSource::Reference => "ʳ",
         };
         format!("{value}{who}")
     };
-    let sources = [Source::Thesis, Source::Reference];
+    let sources = [FigureSource::Thesis, FigureSource::Reference];
     let shown: Vec<String> = sources.into_iter().filter_map(of).map(one).collect();
     (shown.join(" "), Ink::Dim)
 }
@@ -281,11 +281,11 @@ fn legend(report: &Report) -> String {
             .any(|told| told.source == source)
     };
     let mut parts = Vec::new();
-    if told(Source::Thesis) {
+    if told(FigureSource::Thesis) {
         parts.push("ᵗ Henriksson and Bennhage (2021)");
     }
     let by_reference = report.supply.iter().any(|row| row.reference.is_some());
-    if told(Source::Reference) || by_reference {
+    if told(FigureSource::Reference) || by_reference {
         parts.push("ʳ an independent simulator of the same designs");
     }
     if !report.split.is_empty() {
@@ -307,7 +307,7 @@ fn parameters(report: &Report) -> String {
         .join(" · ")
 }
 
-fn runs(rows: &[Row], look: Look, text: &mut String) {
+fn runs(rows: &[Row], look: TerminalStyle, text: &mut String) {
     let header = [
         ("set", Align::Left),
         ("design", Align::Left),
@@ -336,14 +336,14 @@ fn runs(rows: &[Row], look: Look, text: &mut String) {
         }));
     }
     text.push('\n');
-    Table {
+    ReportTable {
         header: &header,
         rows: lines,
     }
     .write(look, text);
 }
 
-fn bars(bars: &[Bar], look: Look, text: &mut String) {
+fn bars(bars: &[Bar], look: TerminalStyle, text: &mut String) {
     let header = [
         ("", Align::Left),
         ("what", Align::Left),
@@ -363,7 +363,7 @@ fn bars(bars: &[Bar], look: Look, text: &mut String) {
             cell(&*bar.measured),
         ]
     };
-    Table {
+    ReportTable {
         header: &header,
         rows: bars.iter().map(line).collect(),
     }
@@ -474,7 +474,7 @@ mod tests {
             ..Report::default()
         };
         for width in [60, 80, 140] {
-            let text = report(&report_, false, Look::PLAIN.with_width(width));
+            let text = report(&report_, false, TerminalStyle::PLAIN.with_width(width));
             assert!(
                 text.contains("B-extreme") && text.contains("over"),
                 "{text}"

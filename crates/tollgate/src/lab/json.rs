@@ -5,7 +5,7 @@
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
 use serde_json::{Map, Value, json};
-use tollgate_lab::{Bar, Column, Outcome, Report, Reported, Row, Source, Spread};
+use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, RunOutcome, Spread};
 
 use super::{lease, split, supply};
 
@@ -122,8 +122,8 @@ fn row(row: &Row, per_seed: bool) -> Map<String, Value> {
 
 fn reported(told: &Reported) -> Value {
     let source = match told.source {
-        Source::Thesis => "thesis",
-        Source::Reference => "reference",
+        FigureSource::Thesis => "thesis",
+        FigureSource::Reference => "reference",
     };
     json!({
         "column": told.column.name(),
@@ -133,7 +133,7 @@ fn reported(told: &Reported) -> Value {
     })
 }
 
-fn outcome(run: &Outcome) -> Value {
+fn outcome(run: &RunOutcome) -> Value {
     json!({
         "seed": run.seed,
         "hash": format!("{:016x}", run.hash),

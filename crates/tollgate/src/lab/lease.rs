@@ -5,9 +5,9 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::{LeaseRow, LeaseSync};
 
-use super::designs::{self, Column, Named, bad, float, number, plain};
+use super::designs::{self, DesignColumn, ScenarioRow, bad, float, number, plain};
 use super::human::{count, digits};
-use crate::report::{Ink, Look};
+use crate::report::{Ink, TerminalStyle};
 
 /// A row for programs; what does not apply is null.
 pub(super) fn json(row: &LeaseRow) -> Map<String, Value> {
@@ -66,128 +66,128 @@ fn sync(own: &LeaseSync) -> Value {
     })
 }
 
-const COLUMNS: [Column<LeaseRow>; 28] = [
-    Column {
+const COLUMNS: [DesignColumn<LeaseRow>; 28] = [
+    DesignColumn {
         name: "clients",
         rank: 2,
         pick: |row| plain(row.clients.to_string()),
     },
-    Column {
+    DesignColumn {
         name: "admitted",
         rank: 0,
         pick: |row| plain(format!("{:.3}", row.admitted?)),
     },
-    Column {
+    DesignColumn {
         name: "least",
         rank: 1,
         pick: |row| plain(format!("{:.3}", row.least.filter(|_| row.seeds > 1)?)),
     },
-    Column {
+    DesignColumn {
         name: "expected",
         rank: 0,
         pick: |row| expected(row.expected.admitted?, 3),
     },
-    Column {
+    DesignColumn {
         name: "messages",
         rank: 0,
         pick: |row| plain(digits(row.messages?)),
     },
-    Column {
+    DesignColumn {
         name: "expected messages",
         rank: 3,
         pick: |row| expected(row.expected.messages?, 3),
     },
-    Column {
+    DesignColumn {
         name: "waited %",
         rank: 0,
         pick: |row| plain(format!("{:.2}", 100.0 * row.waited?)),
     },
-    Column {
+    DesignColumn {
         name: "expected waited %",
         rank: 4,
         pick: |row| expected(100.0 * row.expected.waited?, 1),
     },
-    Column {
+    DesignColumn {
         name: "wait ms",
         rank: 2,
         pick: |row| plain(digits(row.more.wait_ms?)),
     },
-    Column {
+    DesignColumn {
         name: "idle/burst",
         rank: 2,
         pick: |row| plain(format!("{:.3}", row.more.idle?)),
     },
-    Column {
+    DesignColumn {
         name: "over",
         rank: 0,
         pick: |row| Some(bad(row.over?, row.may_break)),
     },
-    Column {
+    DesignColumn {
         name: "lost s",
         rank: 0,
         pick: |row| plain(format!("{:.2}", row.more.lost_s?)),
     },
-    Column {
+    DesignColumn {
         name: "expected lost s",
         rank: 0,
         pick: |row| expected(row.expected.lost_s?, 2),
     },
-    Column {
+    DesignColumn {
         name: "first",
         rank: 0,
         pick: |row| plain(rounded(row.sync?.first)),
     },
-    Column {
+    DesignColumn {
         name: "formula",
         rank: 0,
         pick: |row| plain(rounded(row.sync?.first_bound)),
     },
-    Column {
+    DesignColumn {
         name: "expected first",
         rank: 4,
         pick: |row| expected(row.sync?.expected_first?, 0),
     },
-    Column {
+    DesignColumn {
         name: "steady",
         rank: 0,
         pick: |row| plain(rounded(row.sync?.steady)),
     },
-    Column {
+    DesignColumn {
         name: "steady formula",
         rank: 2,
         pick: |row| plain(rounded(row.sync?.steady_bound)),
     },
-    Column {
+    DesignColumn {
         name: "long run",
         rank: 0,
         pick: |row| plain(format!("{:.2}", row.sync?.long_run)),
     },
-    Column {
+    DesignColumn {
         name: "expected long run",
         rank: 3,
         pick: |row| expected(row.sync?.expected_long_run?, 2),
     },
-    Column {
+    DesignColumn {
         name: "worst",
         rank: 6,
         pick: |row| plain(row.more.worst.filter(|own| *own > 0)?.to_string()),
     },
-    Column {
+    DesignColumn {
         name: "violations",
         rank: 1,
         pick: |row| Some(bad(row.violations?, row.may_break)),
     },
-    Column {
+    DesignColumn {
         name: "checks",
         rank: 5,
         pick: |row| plain(count(float(row.checks?))),
     },
-    Column {
+    DesignColumn {
         name: "least back",
         rank: 5,
         pick: |row| plain(format!("{:.3}", row.more.back?)),
     },
-    Column {
+    DesignColumn {
         name: "failed %",
         rank: 7,
         pick: |row| {
@@ -197,17 +197,17 @@ const COLUMNS: [Column<LeaseRow>; 28] = [
             ))
         },
     },
-    Column {
+    DesignColumn {
         name: "jain",
         rank: 8,
         pick: |row| plain(format!("{:.3}", row.more.jain?)),
     },
-    Column {
+    DesignColumn {
         name: "worst client",
         rank: 8,
         pick: |row| plain(format!("{:.2}", row.more.worst_client?)),
     },
-    Column {
+    DesignColumn {
         name: "records",
         rank: 9,
         pick: |row| plain(row.more.records?.to_string()),
@@ -227,7 +227,7 @@ fn rounded(value: f64) -> String {
     format!("{value:.0}")
 }
 
-impl Named for LeaseRow {
+impl ScenarioRow for LeaseRow {
     fn scenario(&self) -> &str {
         &self.scenario
     }
@@ -238,7 +238,7 @@ impl Named for LeaseRow {
 }
 
 /// The rows as a table that fits the terminal.
-pub(super) fn table(rows: &[LeaseRow], look: Look, text: &mut String) {
+pub(super) fn table(rows: &[LeaseRow], look: TerminalStyle, text: &mut String) {
     designs::table(&COLUMNS, rows, look, text);
 }
 

@@ -9,17 +9,17 @@ use tollgate_lab::{Experiment, experiments};
 
 use super::options::{ListFormat, ListOptions};
 use crate::failure::Failure;
-use crate::report::{Ink, Look};
+use crate::report::{Ink, TerminalStyle};
 
 pub(super) fn run(options: &ListOptions) -> Result<(), Failure> {
     let text = match options.format {
-        ListFormat::Human => human(experiments(), Look::of_stdout()),
+        ListFormat::Human => human(experiments(), TerminalStyle::of_stdout()),
         ListFormat::Json => json(experiments()),
     };
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-fn human(experiments: &[Experiment], look: Look) -> String {
+fn human(experiments: &[Experiment], look: TerminalStyle) -> String {
     let width = |pick: fn(&Experiment) -> &str| {
         experiments
             .iter()

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use tollgate_limit::Span;
 
-use super::values::{self, Beta, Designs, Refill, Share};
+use super::values::{self, Beta, Designs, Millionths, Refill};
 use crate::cli::InputFormat;
 
 /// Commands of the lab.
@@ -193,11 +193,11 @@ pub struct NetworkOptions {
 
     /// Messages that are lost: `5%`, `0.05`
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = values::share, allow_hyphen_values = true)]
-    pub loss: Share,
+    pub loss: Millionths,
 
     /// Messages that come twice: `20%`
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = values::share, allow_hyphen_values = true)]
-    pub duplication: Share,
+    pub duplication: Millionths,
 
     /// How far each node's clock may be off, either way
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span, allow_hyphen_values = true)]

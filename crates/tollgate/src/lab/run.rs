@@ -2,10 +2,10 @@
 //!
 //! Not here: what they are, and how their reports are shown.
 
-use tollgate_lab::{Ask, Experiment, experiments};
+use tollgate_lab::{Experiment, RunRequest, experiments};
 
 use super::options::RunOptions;
-use super::show::{Meter, Show, threads};
+use super::show::{ProgressMeter, Show, threads};
 use super::values::nearest;
 use crate::failure::Failure;
 
@@ -22,10 +22,10 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
     let mut show = Show::new(&options.output, chosen.len() > 1)?;
     let mut failures = Vec::new();
     for experiment in chosen {
-        let meter = Meter::new(experiment.name);
+        let meter = ProgressMeter::new(experiment.name);
         let usual = experiment.seeds;
         let quick = options.quick.then(|| usual.div_ceil(5));
-        let report = experiment.run(&Ask {
+        let report = experiment.run(&RunRequest {
             first: options.output.first,
             seeds: options.seeds.or(quick),
             threads: threads(&options.output),

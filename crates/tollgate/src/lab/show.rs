@@ -11,14 +11,14 @@ use super::options::{LabFormat, OutputOptions};
 use super::{html, human, json};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::{Look, write_whole};
+use crate::report::{TerminalStyle, write_whole};
 
 /// Shows reports one by one.
 pub(super) struct Show<'a> {
     options: &'a OutputOptions,
     /// Whether objects come as the elements of an array.
     is_array: bool,
-    shown: Vec<html::Entry>,
+    shown: Vec<html::IndexEntry>,
 }
 
 impl<'a> Show<'a> {
@@ -41,7 +41,7 @@ impl<'a> Show<'a> {
             write_whole(&path, page.as_bytes()).map_err(|error| Failure::file(&path, &error))?;
         }
         self.print(report)?;
-        self.shown.push(html::Entry::of(report));
+        self.shown.push(html::IndexEntry::of(report));
         Ok(())
     }
 
@@ -53,7 +53,7 @@ impl<'a> Show<'a> {
                 let gap = if first { "" } else { "\n" };
                 format!(
                     "{gap}{}",
-                    human::report(report, per_seed, Look::of_stdout())
+                    human::report(report, per_seed, TerminalStyle::of_stdout())
                 )
             }
             LabFormat::Json => {
@@ -105,12 +105,12 @@ fn put(text: &str) -> Result<(), Failure> {
 }
 
 /// A progress bar that many threads may tell.
-pub(super) struct Meter {
+pub(super) struct ProgressMeter {
     name: String,
     bar: Mutex<Progress>,
 }
 
-impl Meter {
+impl ProgressMeter {
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -5,11 +5,11 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::SplitRow;
 
-use super::designs::{Column, number, plain, shown};
+use super::designs::{DesignColumn, number, plain, shown};
 use super::human::digits;
-use crate::report::table::{Align, Cell, Table, cell, tame};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
 use crate::report::text::{html as safe, put};
-use crate::report::{Ink, Look, Meaning};
+use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// A row for programs; what does not apply is null.
 pub(super) fn json(row: &SplitRow) -> Map<String, Value> {
@@ -41,73 +41,73 @@ pub(super) fn json(row: &SplitRow) -> Map<String, Value> {
     }
 }
 
-const COLUMNS: [Column<SplitRow>; 14] = [
-    Column {
+const COLUMNS: [DesignColumn<SplitRow>; 14] = [
+    DesignColumn {
         name: "compared",
         rank: 0,
         pick: |row| Some((row.more.what.to_owned(), Ink::Dim)),
     },
-    Column {
+    DesignColumn {
         name: "ours",
         rank: 0,
         pick: |row| Some((digits(row.more.ours?), Ink::Bold)),
     },
-    Column {
+    DesignColumn {
         name: "paper",
         rank: 0,
         pick: |row| plain(digits(row.more.paper?)),
     },
-    Column {
+    DesignColumn {
         name: "reference",
         rank: 0,
         pick: |row| Some((digits(row.more.reference?), Ink::Dim)),
     },
-    Column {
+    DesignColumn {
         name: "least",
         rank: 8,
         pick: |row| plain(digits(row.more.ours_min.filter(|_| row.more.seeds > 1)?)),
     },
-    Column {
+    DesignColumn {
         name: "most",
         rank: 8,
         pick: |row| plain(digits(row.more.ours_max.filter(|_| row.more.seeds > 1)?)),
     },
-    Column {
+    DesignColumn {
         name: "p50",
         rank: 7,
         pick: |row| plain(digits(row.p50_ms?)),
     },
-    Column {
+    DesignColumn {
         name: "p95",
         rank: 6,
         pick: |row| plain(digits(row.p95_ms?)),
     },
-    Column {
+    DesignColumn {
         name: "p99",
         rank: 3,
         pick: |row| plain(digits(row.p99_ms?)),
     },
-    Column {
+    DesignColumn {
         name: "largest",
         rank: 9,
         pick: |row| plain(digits(row.more.max_ms?)),
     },
-    Column {
+    DesignColumn {
         name: "wait %",
         rank: 4,
         pick: |row| plain(digits(100.0 * row.p_wait?)),
     },
-    Column {
+    DesignColumn {
         name: "k",
         rank: 1,
         pick: |row| plain(row.k?.to_string()),
     },
-    Column {
+    DesignColumn {
         name: "control",
         rank: 5,
         pick: |row| plain(digits(row.control_per_message.filter(|own| *own > 0.0)?)),
     },
-    Column {
+    DesignColumn {
         name: "violations",
         rank: 2,
         pick: |row| {
@@ -121,7 +121,7 @@ const COLUMNS: [Column<SplitRow>; 14] = [
 ];
 
 /// The rows as a table that fits the terminal.
-pub(super) fn table(rows: &[SplitRow], look: Look, text: &mut String) {
+pub(super) fn table(rows: &[SplitRow], look: TerminalStyle, text: &mut String) {
     let mut columns = shown(&COLUMNS, rows);
     while width(&columns, rows) > look.columns {
         let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
@@ -140,7 +140,7 @@ pub(super) fn table(rows: &[SplitRow], look: Look, text: &mut String) {
     let mut lines = Vec::new();
     for row in rows {
         let [figure, series] = names(row, &mut before);
-        let mut cells: Vec<Cell> = vec![
+        let mut cells: Vec<TableCell> = vec![
             cell(tame(figure, NAME_MAX)),
             cell(tame(series, NAME_MAX)),
             cell(digits(row.x)),
@@ -151,7 +151,7 @@ pub(super) fn table(rows: &[SplitRow], look: Look, text: &mut String) {
         }));
         lines.push(cells);
     }
-    Table {
+    ReportTable {
         header: &header,
         rows: lines,
     }
@@ -174,13 +174,13 @@ fn names<'a>(row: &'a SplitRow, before: &mut (&'a str, &'a str)) -> [&'a str; 2]
 
 const NAME_MAX: usize = 44;
 
-fn width(columns: &[&Column<SplitRow>], rows: &[SplitRow]) -> usize {
+fn width(columns: &[&DesignColumn<SplitRow>], rows: &[SplitRow]) -> usize {
     let chars = |text: &str| text.chars().count();
     let names = |pick: fn(&SplitRow) -> String| {
         let widest = rows.iter().map(|row| chars(&pick(row)).min(NAME_MAX)).max();
         widest.unwrap_or(0) + 2
     };
-    let one = |column: &&Column<SplitRow>| {
+    let one = |column: &&DesignColumn<SplitRow>| {
         let cells = rows.iter().filter_map(|row| (column.pick)(row));
         let widest = cells.map(|(text, _)| chars(&text)).max().unwrap_or(0);
         widest.max(chars(column.name)) + 2

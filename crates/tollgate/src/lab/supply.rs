@@ -5,9 +5,9 @@
 use serde_json::{Map, Value, json};
 use tollgate_lab::SupplyRow;
 
-use super::designs::{self, Column, Named, bad, float, number, plain};
+use super::designs::{self, DesignColumn, ScenarioRow, bad, float, number, plain};
 use super::human::{count, digits};
-use crate::report::{Ink, Look};
+use crate::report::{Ink, TerminalStyle};
 
 /// A row for programs; what does not apply is null.
 pub(super) fn json(row: &SupplyRow) -> Map<String, Value> {
@@ -40,68 +40,68 @@ pub(super) fn json(row: &SupplyRow) -> Map<String, Value> {
     }
 }
 
-const COLUMNS: [Column<SupplyRow>; 13] = [
-    Column {
+const COLUMNS: [DesignColumn<SupplyRow>; 13] = [
+    DesignColumn {
         name: "nodes",
         rank: 0,
         pick: |row| plain(row.nodes.to_string()),
     },
-    Column {
+    DesignColumn {
         name: "rounds",
         rank: 0,
         pick: |row| plain(digits(row.rounds?)),
     },
-    Column {
+    DesignColumn {
         name: "lost %",
         rank: 0,
         pick: |row| plain(percent(row.lost_percent?)),
     },
-    Column {
+    DesignColumn {
         name: "reported",
         rank: 1,
         pick: |row| Some((format!("{}ʳ", digits(row.reference?)), Ink::Dim)),
     },
-    Column {
+    DesignColumn {
         name: "lost s",
         rank: 5,
         pick: |row| plain(percent(row.more.lost_s?)),
     },
-    Column {
+    DesignColumn {
         name: "over",
         rank: 0,
         pick: |row| Some(bad(row.over?, row.may_break)),
     },
-    Column {
+    DesignColumn {
         name: "worst",
         rank: 7,
         pick: |row| plain(row.more.worst?.to_string()),
     },
-    Column {
+    DesignColumn {
         name: "violations",
         rank: 0,
         pick: |row| Some(bad(row.violations?, row.may_break)),
     },
-    Column {
+    DesignColumn {
         name: "checks",
         rank: 3,
         pick: |row| plain(count(float(row.checks?))),
     },
-    Column {
+    DesignColumn {
         name: "most/limit",
         rank: 4,
         pick: |row| plain(most(row.more.most?)),
     },
-    Column {
+    DesignColumn {
         name: "messages",
         rank: 2,
         pick: |row| plain(digits(row.messages_per_node_s?)),
     },
-    Column {
+    DesignColumn {
         name: "recovered",
         rank: 2,
         pick: |row| plain(format!("{} of {}", row.recovered?, row.seeds)),
     },
-    Column {
+    DesignColumn {
         name: "least back",
         rank: 6,
         pick: |row| {
@@ -123,7 +123,7 @@ fn most(value: f64) -> String {
     }
 }
 
-impl Named for SupplyRow {
+impl ScenarioRow for SupplyRow {
     fn scenario(&self) -> &str {
         &self.scenario
     }
@@ -134,7 +134,7 @@ impl Named for SupplyRow {
 }
 
 /// The rows as a table that fits the terminal.
-pub(super) fn table(rows: &[SupplyRow], look: Look, text: &mut String) {
+pub(super) fn table(rows: &[SupplyRow], look: TerminalStyle, text: &mut String) {
     designs::table(&COLUMNS, rows, look, text);
 }
 

@@ -4,18 +4,19 @@
 
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Key, Knobs};
+use tollgate_gossip::{Bucket, Knobs, ModeKey};
 use tollgate_lab::{
-    Ask, Cell, Cluster, Fault, Frequency, Plan, Request, Routing, Variant, View, Watch,
+    Cluster, ExperimentCell, ExperimentPlan, Frequency, RecordingOptions, Request, Routing,
+    RunRequest, Variant, View, WorldFault,
 };
 use tollgate_limit::{Instant, Span};
 
 use super::options::{NetworkOptions, RoutingName, TraceOptions};
-use super::show::{Meter, Show, threads};
+use super::show::{ProgressMeter, Show, threads};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::replay::{format_of, name_of};
-use crate::trace::{Class, Reader, Record, TraceError};
+use crate::trace::{Class, TraceError, TraceReader, TraceRecord};
 
 /// Requests held in memory at most: about 2.4 GB of them.
 pub(super) const REQUESTS_MAX: usize = 50_000_000;
@@ -29,11 +30,11 @@ pub(super) fn run(options: &TraceOptions) -> Result<(), Failure> {
     let name = name_of(&options.file);
     let requests = read(options, &name)?;
     let mut show = Show::new(&options.output, false)?;
-    let meter = Meter::new("trace");
+    let meter = ProgressMeter::new("trace");
     let plan = plan(options, cluster, &name, requests);
     let report = plan.run(
         options.seeds,
-        &Ask {
+        &RunRequest {
             first: options.output.first,
             seeds: None,
             threads: threads(&options.output),
@@ -48,7 +49,12 @@ pub(super) fn run(options: &TraceOptions) -> Result<(), Failure> {
     show.finish()
 }
 
-fn plan(options: &TraceOptions, cluster: Cluster, name: &str, requests: Vec<Request>) -> Plan {
+fn plan(
+    options: &TraceOptions,
+    cluster: Cluster,
+    name: &str,
+    requests: Vec<Request>,
+) -> ExperimentPlan {
     let set = options
         .file
         .file_stem()
@@ -58,7 +64,7 @@ fn plan(options: &TraceOptions, cluster: Cluster, name: &str, requests: Vec<Requ
     } else {
         set
     };
-    let keys: std::collections::BTreeSet<Key> =
+    let keys: std::collections::BTreeSet<ModeKey> =
         requests.iter().map(|request| request.key).collect();
     let span = requests
         .last()
@@ -70,7 +76,7 @@ fn plan(options: &TraceOptions, cluster: Cluster, name: &str, requests: Vec<Requ
     parameters.push(("seconds".to_owned(), seconds(u128::from(span))));
     parameters.extend(told(options));
     let requests: Arc<[Request]> = requests.into();
-    Plan {
+    ExperimentPlan {
         name: "trace".to_owned(),
         title: match cluster.nodes {
             1 => format!("{set} through one node"),
@@ -83,7 +89,7 @@ fn plan(options: &TraceOptions, cluster: Cluster, name: &str, requests: Vec<Requ
             keys.len()
         ),
         parameters,
-        cells: vec![Cell {
+        cells: vec![ExperimentCell {
             set: set.into_owned(),
             place: None,
             arrivals: Arc::new(move |_| Arc::clone(&requests)),
@@ -184,7 +190,7 @@ fn cluster(options: &TraceOptions) -> Result<Cluster, Failure> {
         },
         routing: routing(own.routing),
         faults: faults(network),
-        watch: Watch::default(),
+        watch: RecordingOptions::default(),
         ..Cluster::new(bucket)
     })
 }
@@ -198,22 +204,22 @@ fn routing(name: RoutingName) -> Routing {
     }
 }
 
-fn faults(network: &NetworkOptions) -> Vec<Fault> {
+fn faults(network: &NetworkOptions) -> Vec<WorldFault> {
     let mut faults = Vec::new();
     if network.delay > Span::ZERO || network.jitter > Span::ZERO {
-        faults.push(Fault::Delay {
+        faults.push(WorldFault::Delay {
             base: network.delay,
             jitter: network.jitter,
         });
     }
     if network.loss.0 > 0 {
-        faults.push(Fault::Loss(network.loss.0));
+        faults.push(WorldFault::Loss(network.loss.0));
     }
     if network.duplication.0 > 0 {
-        faults.push(Fault::Duplication(network.duplication.0));
+        faults.push(WorldFault::Duplication(network.duplication.0));
     }
     if network.skew > Span::ZERO {
-        faults.push(Fault::Skew(network.skew));
+        faults.push(WorldFault::Skew(network.skew));
     }
     faults
 }
@@ -222,7 +228,7 @@ fn faults(network: &NetworkOptions) -> Vec<Fault> {
 fn read(options: &TraceOptions, name: &str) -> Result<Vec<Request>, Failure> {
     let failed = |error: TraceError| Failure::trace(name, &error);
     let mut reader =
-        Reader::open(&options.file, options.input_format.map(format_of)).map_err(failed)?;
+        TraceReader::open(&options.file, options.input_format.map(format_of)).map_err(failed)?;
     let mut progress = Progress::new(reader.size(), true);
     let mut intake = Intake {
         nodes: options.cluster.nodes,
@@ -277,7 +283,7 @@ struct Intake {
 type Refused = (String, Option<&'static str>);
 
 impl Intake {
-    fn add(&mut self, record: &Record<'_>) -> Result<(), Refused> {
+    fn add(&mut self, record: &TraceRecord<'_>) -> Result<(), Refused> {
         if self.requests.len() >= REQUESTS_MAX {
             let what = format!("more than {REQUESTS_MAX} requests, which are held in memory");
             return Err((what, Some("cut the trace into parts")));
@@ -317,12 +323,12 @@ impl Intake {
 }
 
 /// Who is counted: the user, or everything that describes the request where there is none.
-fn key(entries: &[(&str, &str)]) -> Key {
+fn key(entries: &[(&str, &str)]) -> ModeKey {
     if let Some((_, user)) = entries.iter().find(|(name, _)| *name == "user") {
-        return Key(fnv(FNV_START, user.as_bytes()));
+        return ModeKey(fnv(FNV_START, user.as_bytes()));
     }
     let described = entries.iter().filter(|(name, _)| *name != "node");
-    Key(described.fold(FNV_START, |hash, (name, value)| {
+    ModeKey(described.fold(FNV_START, |hash, (name, value)| {
         let hash = fnv(fnv(hash, name.as_bytes()), &[0xff]);
         fnv(fnv(hash, value.as_bytes()), &[0xff])
     }))
@@ -352,7 +358,7 @@ mod tests {
         assert_eq!(bare, key(&[("route", "/x"), ("ip", "1"), ("node", "2")]));
         assert_ne!(bare, key(&[("route", "/x1"), ("ip", "")]));
         // The published value for "a".
-        assert_eq!(user, Key(0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964));
+        assert_eq!(user, ModeKey(0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct Refill {
 
 /// Millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share(pub u32);
+pub struct Millionths(pub u32);
 
 /// A ratio, and how it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub fn refill(text: &str) -> Result<Refill, String> {
 }
 
 /// `5%` or `0.05`, up to `100%`.
-pub fn share(text: &str) -> Result<Share, String> {
+pub fn share(text: &str) -> Result<Millionths, String> {
     let bad = || format!("{text:?} is not a share; write 5% or 0.05");
     let (number, percent) = match text.strip_suffix('%') {
         Some(number) => (number.trim_end(), true),
@@ -108,7 +108,7 @@ pub fn share(text: &str) -> Result<Share, String> {
     let whole = if percent { 10_000 } else { 1_000_000 };
     let millionths = over.checked_mul(whole).ok_or_else(bad)? / under;
     match u32::try_from(millionths) {
-        Ok(millionths) if millionths <= 1_000_000 => Ok(Share(millionths)),
+        Ok(millionths) if millionths <= 1_000_000 => Ok(Millionths(millionths)),
         _ if !percent => Err(format!(
             "{text} is more than all; {text} percent is {text}%"
         )),
@@ -288,10 +288,10 @@ mod tests {
 
     #[test]
     fn shares_are_parts_of_all() {
-        assert_eq!(share("5%"), Ok(Share(50_000)));
-        assert_eq!(share("0.05"), Ok(Share(50_000)));
-        assert_eq!(share("100%"), Ok(Share(1_000_000)));
-        assert_eq!(share("0"), Ok(Share(0)));
+        assert_eq!(share("5%"), Ok(Millionths(50_000)));
+        assert_eq!(share("0.05"), Ok(Millionths(50_000)));
+        assert_eq!(share("100%"), Ok(Millionths(1_000_000)));
+        assert_eq!(share("0"), Ok(Millionths(0)));
         for bad in ["5", "101%", "-1%", "%", "", "a", "1.1"] {
             assert!(share(bad).is_err(), "{bad}");
         }

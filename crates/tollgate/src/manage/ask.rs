@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::options::NodeOptions;
-use crate::check::http::Request;
+use crate::check::http::ServerRequest;
 pub(super) use crate::check::http::encoded;
 use crate::failure::Failure;
 
 /// A server and who asks it.
-pub(super) struct Server<'a> {
+pub(super) struct ServerAccess<'a> {
     options: &'a NodeOptions,
     token: String,
 }
 
-impl<'a> Server<'a> {
+impl<'a> ServerAccess<'a> {
     /// The server that options name, and a token from a file or the environment.
     pub(super) fn of(options: &'a NodeOptions) -> Result<Self, Failure> {
         let token = match &options.token_file {
@@ -100,7 +100,7 @@ impl<'a> Server<'a> {
     ) -> Result<(u16, Value), Failure> {
         let path = format!("/admin/v1{path}");
         let server = &self.options.server;
-        let request = Request {
+        let request = ServerRequest {
             server,
             method,
             path: &path,

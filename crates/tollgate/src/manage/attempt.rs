@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::ask::{Server, encoded};
+use super::ask::{ServerAccess, encoded};
 use super::options::TryOptions;
 use super::{put, show};
 use crate::failure::Failure;
 use crate::replay::{format_of, name_of};
-use crate::report::Look;
-use crate::report::table::{Align, Table, cell};
-use crate::trace::Reader;
+use crate::report::TerminalStyle;
+use crate::report::table::{Align, ReportTable, cell};
+use crate::trace::TraceReader;
 
 /// Asks a server what a document would have done.
 pub(super) fn attempt(
-    server: &Server<'_>,
+    server: &ServerAccess<'_>,
     plural: &str,
     options: &TryOptions,
 ) -> Result<Value, Failure> {
@@ -26,7 +26,7 @@ pub(super) fn attempt(
     let name = name_of(trace);
     let failed = |error| Failure::trace(&name, &error);
     let format = options.input_format.map(format_of);
-    let mut reader = Reader::open(trace, format).map_err(failed)?;
+    let mut reader = TraceReader::open(trace, format).map_err(failed)?;
     let mut lines = document.to_string().into_bytes();
     let mut left_out = 0_u64;
     while let Some(mut block) = reader.block().map_err(failed)? {
@@ -99,12 +99,12 @@ fn sums(sums: &Value) -> String {
         let of = |when: &str| show::text(sums.get(format!("{name}_{when}")));
         vec![cell(name), cell(of("before")), cell(of("after"))]
     };
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: ["allowed", "delayed", "denied"].map(row).into(),
     };
     let mut out = String::new();
-    table.write(Look::of_stdout(), &mut out);
+    table.write(TerminalStyle::of_stdout(), &mut out);
     out
 }
 

@@ -1,9 +1,9 @@
 //! `tollgate key`: why a key is refused, and what helps it.
 
 use serde_json::{Map, json};
-use tollgate_load::Parts;
+use tollgate_load::KeyParts;
 
-use super::ask::{Server, encoded};
+use super::ask::{ServerAccess, encoded};
 use super::options::{KeyCommand, KeyOptions, Managed};
 use super::{delete, print, show, written};
 use crate::cli::Format;
@@ -11,12 +11,12 @@ use crate::failure::Failure;
 
 /// `tollgate key`.
 pub fn key(managed: &Managed<KeyCommand>) -> Result<(), Failure> {
-    let (server, format) = (Server::of(&managed.node)?, managed.node.format);
+    let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         KeyCommand::Explain(options) => {
             let key = match parts(&options.key)? {
-                Parts::Bare(value) => format!("key={}", encoded(&value)),
-                Parts::Entries(entries) => {
+                KeyParts::Bare(value) => format!("key={}", encoded(&value)),
+                KeyParts::Entries(entries) => {
                     let entry = |(name, value): &(String, String)| {
                         format!("key={}", encoded(&format!("{name}={value}")))
                     };
@@ -68,14 +68,14 @@ pub fn key(managed: &Managed<KeyCommand>) -> Result<(), Failure> {
 }
 
 fn act(
-    server: &Server<'_>,
+    server: &ServerAccess<'_>,
     verb: &str,
     options: &KeyOptions,
     format: Format,
 ) -> Result<(), Failure> {
     let key = match parts(&options.key)? {
-        Parts::Bare(value) => json!(value),
-        Parts::Entries(entries) => {
+        KeyParts::Bare(value) => json!(value),
+        KeyParts::Entries(entries) => {
             let entries = entries
                 .into_iter()
                 .map(|(name, value)| (name, value.into()));
@@ -102,6 +102,6 @@ fn act(
     })
 }
 
-fn parts(key: &str) -> Result<Parts, Failure> {
+fn parts(key: &str) -> Result<KeyParts, Failure> {
     tollgate_load::parts(key).map_err(|error| Failure::usage(format!("error: {error}")))
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Format;
 use crate::failure::Failure;
-use ask::{Server, encoded};
+use ask::{ServerAccess, encoded};
 use options::{AssignCommand, ContractCommand, Managed, ThingCommand};
 use thing::thing;
 
@@ -26,7 +26,7 @@ pub use tokens::token;
 
 /// `tollgate contract`.
 pub fn contract(managed: &Managed<ContractCommand>) -> Result<(), Failure> {
-    let (server, format) = (Server::of(&managed.node)?, managed.node.format);
+    let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         ContractCommand::Thing(command) => thing(&server, "contracts", command, format),
         ContractCommand::Rollout {
@@ -57,13 +57,13 @@ pub fn contract(managed: &Managed<ContractCommand>) -> Result<(), Failure> {
 
 /// `tollgate plan`.
 pub fn plan(managed: &Managed<ThingCommand>) -> Result<(), Failure> {
-    let server = Server::of(&managed.node)?;
+    let server = ServerAccess::of(&managed.node)?;
     thing(&server, "plans", &managed.command, managed.node.format)
 }
 
 /// `tollgate assign`.
 pub fn assign(managed: &Managed<AssignCommand>) -> Result<(), Failure> {
-    let (server, format) = (Server::of(&managed.node)?, managed.node.format);
+    let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         AssignCommand::Thing(command) => thing(&server, "assignments", command, format),
         AssignCommand::Import { file, reason } => {
@@ -75,7 +75,12 @@ pub fn assign(managed: &Managed<AssignCommand>) -> Result<(), Failure> {
     }
 }
 
-fn delete(server: &Server<'_>, at: &str, reason: &str, format: Format) -> Result<(), Failure> {
+fn delete(
+    server: &ServerAccess<'_>,
+    at: &str,
+    reason: &str,
+    format: Format,
+) -> Result<(), Failure> {
     let seen = server.version(at)?;
     let done = server.send(
         "DELETE",
@@ -87,7 +92,7 @@ fn delete(server: &Server<'_>, at: &str, reason: &str, format: Format) -> Result
 }
 
 /// Every page of a list, as one.
-fn all(server: &Server<'_>, path: &str) -> Result<Value, Failure> {
+fn all(server: &ServerAccess<'_>, path: &str) -> Result<Value, Failure> {
     let (mut all, mut next) = (Vec::new(), String::new());
     loop {
         let mut page = server.get(&format!("{path}{next}"))?;

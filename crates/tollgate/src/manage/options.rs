@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 
 use crate::cli::{Format, InputFormat};
 
@@ -31,7 +31,7 @@ pub struct NodeOptions {
         env = "TOLLGATE_SERVER",
         default_value = "http://127.0.0.1:8080"
     )]
-    pub server: Address,
+    pub server: ServerAddress,
 
     /// A file with a management token; `TOLLGATE_ADMIN_TOKEN` has it otherwise
     #[arg(long, global = true, value_name = "FILE")]

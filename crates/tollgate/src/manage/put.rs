@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tollgate_catalogue::{Kind, documents};
 
-use super::ask::{Server, encoded};
+use super::ask::{ServerAccess, encoded};
 use crate::failure::Failure;
 
 /// How documents are put.
@@ -21,7 +21,7 @@ pub(super) struct How<'a> {
 
 /// Puts what a file has: what the server answered to each.
 pub(super) fn put(
-    server: &Server<'_>,
+    server: &ServerAccess<'_>,
     plural: &str,
     file: &Path,
     how: &How<'_>,
@@ -101,7 +101,11 @@ fn name(document: &Value) -> Option<String> {
 }
 
 /// Sends assignments in batches: how many are new, and how many were there.
-pub(super) fn import(server: &Server<'_>, file: &Path, reason: &str) -> Result<Value, Failure> {
+pub(super) fn import(
+    server: &ServerAccess<'_>,
+    file: &Path,
+    reason: &str,
+) -> Result<Value, Failure> {
     let unreadable = |error: &io::Error| Failure::unreadable(file, error);
     let path = format!("/assignments/import?reason={}", encoded(reason));
     let mut told = Told::default();

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::report::Look;
-use crate::report::table::{Align, Table, cell, tame};
+use crate::report::TerminalStyle;
+use crate::report::table::{Align, ReportTable, cell, tame};
 
 /// A table of items: each column is a name and where it is in an item.
 pub(super) fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
@@ -17,12 +17,12 @@ pub(super) fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
             .map(|(_, at)| cell(tame(&text(item.pointer(at)), CELL_MAX)));
         cells.collect()
     };
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: items.iter().map(row).collect(),
     };
     let mut out = String::new();
-    table.write(Look::of_stdout(), &mut out);
+    table.write(TerminalStyle::of_stdout(), &mut out);
     out
 }
 

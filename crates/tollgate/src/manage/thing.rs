@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ask::{Server, encoded};
+use super::ask::{ServerAccess, encoded};
 use super::options::ThingCommand;
 use super::{all, attempt, delete, items, print, put, show, written};
 use crate::cli::Format;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Does what can be done with all of them.
 pub(super) fn thing(
-    server: &Server<'_>,
+    server: &ServerAccess<'_>,
     plural: &str,
     command: &ThingCommand,
     format: Format,
@@ -75,7 +75,7 @@ pub(super) fn thing(
 }
 
 /// Shows the versions of one.
-fn history(server: &Server<'_>, at: &str, format: Format) -> Result<(), Failure> {
+fn history(server: &ServerAccess<'_>, at: &str, format: Format) -> Result<(), Failure> {
     let all = all(server, &format!("{at}/history?limit=1000"))?;
     let columns = [
         ("version", "/version"),
@@ -114,7 +114,7 @@ fn columns(plural: &str) -> &'static [(&'static str, &'static str)] {
 }
 
 fn diff(
-    server: &Server<'_>,
+    server: &ServerAccess<'_>,
     at: &str,
     from: Option<u64>,
     to: Option<u64>,

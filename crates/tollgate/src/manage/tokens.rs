@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::ask::{Server, encoded};
+use super::ask::{ServerAccess, encoded};
 use super::options::{Managed, TokenCommand};
 use super::{items, print, show};
 use crate::failure::Failure;
 
 /// `tollgate token`.
 pub fn token(managed: &Managed<TokenCommand>) -> Result<(), Failure> {
-    let (server, format) = (Server::of(&managed.node)?, managed.node.format);
+    let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         TokenCommand::List => {
             let told = server.get("/tokens")?;

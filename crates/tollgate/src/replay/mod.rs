@@ -21,20 +21,21 @@ use crate::cli::{InputFormat, OutputFormat, ReplayOptions};
 use crate::config;
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::report::lines::Lines;
+use crate::report::lines::JsonLinesWriter;
 use crate::report::{
-    Caption, Look, Outcome, PolicyLabel, Summary, Verdict, html, human, json, write_whole,
+    Caption, PolicyLabel, ReplayOutcome, ReplayVerdict, Summary, TerminalStyle, html, human, json,
+    write_whole,
 };
-use crate::trace::{Format, Reader, Record};
-use store::Stored;
+use crate::trace::{TraceFormat, TraceReader, TraceRecord};
+use store::ReplayStore;
 
 /// Runs the command.
 pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
     let contracts = config::read(&options.contracts)?;
     let trace = name_of(&options.trace);
-    let reader = Reader::open(&options.trace, options.input_format.map(format_of))
+    let reader = TraceReader::open(&options.trace, options.input_format.map(format_of))
         .map_err(|error| Failure::trace(&trace, &error))?;
-    let store = options.store.as_ref().map(Stored::open).transpose()?;
+    let store = options.store.as_ref().map(ReplayStore::open).transpose()?;
     let replay = Replay::new(contracts, options, store)?;
     let summary = replay.run(reader, &trace, options)?;
     replay.show(&summary, &trace, options)
@@ -43,7 +44,7 @@ pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
 /// A node, and where in the list of all policies those of each contract begin.
 struct Replay {
     node: Arc<Node>,
-    store: Option<Stored>,
+    store: Option<ReplayStore>,
     labels: Vec<PolicyLabel>,
     first_label: Vec<usize>,
     /// The policy that delays, where no other does.
@@ -54,7 +55,7 @@ impl Replay {
     fn new(
         contracts: Contracts,
         options: &ReplayOptions,
-        store: Option<Stored>,
+        store: Option<ReplayStore>,
     ) -> Result<Self, Failure> {
         let mut labels = Vec::new();
         let mut first_label = Vec::new();
@@ -98,13 +99,13 @@ impl Replay {
     /// Decides every record of the trace.
     fn run(
         &self,
-        mut reader: Reader,
+        mut reader: TraceReader,
         trace: &str,
         options: &ReplayOptions,
     ) -> Result<Summary, Failure> {
         let mut summary = Summary::new(self.labels.clone());
         let per_request = options.format == OutputFormat::Jsonl;
-        let mut lines = per_request.then(|| Lines::new(stdout().lock(), &self.labels));
+        let mut lines = per_request.then(|| JsonLinesWriter::new(stdout().lock(), &self.labels));
         let mut progress = Progress::new(reader.size(), !(per_request && stdout().is_terminal()));
         let failed = |error| Failure::trace(trace, &error);
         while let Some(mut block) = reader.block().map_err(failed)? {
@@ -131,9 +132,9 @@ impl Replay {
     #[inline]
     fn decide<W: Write>(
         &self,
-        record: &Record<'_>,
+        record: &TraceRecord<'_>,
         summary: &mut Summary,
-        lines: Option<&mut Lines<W>>,
+        lines: Option<&mut JsonLinesWriter<W>>,
     ) -> Result<(), Failure> {
         // The reader refuses costs and times beyond these bounds.
         let cost = Cost::new(record.cost).unwrap_or(Cost::MAX);
@@ -147,7 +148,7 @@ impl Replay {
             contract: self.contract_of(&answer),
             entries: record.entries,
         };
-        let outcome = Outcome {
+        let outcome = ReplayOutcome {
             time_ms: record.time_ms,
             cost: record.cost,
             verdict: verdict_of(&answer),
@@ -188,7 +189,9 @@ impl Replay {
             write_whole(path, page.as_bytes()).map_err(|error| Failure::file(path, &error))?;
         }
         let text = match options.format {
-            OutputFormat::Human => human::report(summary, caption, Look::of_stdout()).into_bytes(),
+            OutputFormat::Human => {
+                human::report(summary, caption, TerminalStyle::of_stdout()).into_bytes()
+            }
             OutputFormat::Json => json::report(summary),
             OutputFormat::Jsonl => Vec::new(),
         };
@@ -287,33 +290,33 @@ fn delays(policy: &NamedPolicy) -> bool {
     config.algorithm == Algorithm::LeakyBucket || config.on_limit != OnLimit::Deny
 }
 
-fn verdict_of(answer: &Answer) -> Verdict {
+fn verdict_of(answer: &Answer) -> ReplayVerdict {
     use tollgate_limit::Verdict as Decided;
     match answer.verdict {
-        Decided::Allow if answer.contract.is_none() => Verdict::Unmatched,
-        Decided::Allow => Verdict::Allowed,
-        Decided::Delay { wait } => Verdict::Delayed {
+        Decided::Allow if answer.contract.is_none() => ReplayVerdict::Unmatched,
+        Decided::Allow => ReplayVerdict::Allowed,
+        Decided::Delay { wait } => ReplayVerdict::Delayed {
             wait_ns: wait.as_nanos(),
         },
-        Decided::Deny { retry_after } => Verdict::Denied {
+        Decided::Deny { retry_after } => ReplayVerdict::Denied {
             retry_after_ns: Some(retry_after.as_nanos()),
         },
-        Decided::Never => Verdict::Denied {
+        Decided::Never => ReplayVerdict::Denied {
             retry_after_ns: None,
         },
     }
 }
 
-pub(crate) fn format_of(format: InputFormat) -> Format {
+pub(crate) fn format_of(format: InputFormat) -> TraceFormat {
     match format {
-        InputFormat::Jsonl => Format::JsonLines,
-        InputFormat::Json => Format::JsonArray,
-        InputFormat::Csv => Format::Csv,
-        InputFormat::Clf => Format::Clf,
+        InputFormat::Jsonl => TraceFormat::JsonLines,
+        InputFormat::Json => TraceFormat::JsonArray,
+        InputFormat::Csv => TraceFormat::Csv,
+        InputFormat::Clf => TraceFormat::Clf,
     }
 }
 
-fn finish<W: Write>(lines: Option<Lines<W>>) -> Result<(), Failure> {
+fn finish<W: Write>(lines: Option<JsonLinesWriter<W>>) -> Result<(), Failure> {
     match lines {
         None => Ok(()),
         Some(lines) => lines

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tollgate_limit::{Cost, Instant, Lot};
 use tollgate_node::{Answer, Key, Node, Scope, Spot, Spots};
-use tollgate_serve::engine::{Elsewhere, Question, Said, Verb};
+use tollgate_serve::engine::{Elsewhere, Question, RemoteAnswer, Verb};
 use tollgate_serve::owner::Owner;
 use tollgate_serve::settings::{StoreSettings, StoreUrl};
 use tollgate_serve::store::{Connected, connect};
@@ -19,14 +19,14 @@ use tollgate_table::Print;
 use crate::failure::Failure;
 
 /// A store that decides.
-pub(super) struct Stored {
+pub(super) struct ReplayStore {
     owner: Owner,
     runtime: Runtime,
     url: StoreUrl,
     _connected: Connected,
 }
 
-impl Stored {
+impl ReplayStore {
     pub(super) fn open(url: &StoreUrl) -> Result<Self, Failure> {
         let mut settings = StoreSettings::new(url.clone());
         settings.deadline = DEADLINE;
@@ -53,7 +53,7 @@ impl Stored {
             return Ok(Answer::unbound());
         };
         match self.ask(node, asked(Verb::Check, spots, cost), now) {
-            Some(Said::Answer(answer)) => Ok(answer),
+            Some(RemoteAnswer::Answer(answer)) => Ok(answer),
             _ => Err(self.silent()),
         }
     }
@@ -77,7 +77,7 @@ impl Stored {
         Ok(())
     }
 
-    fn ask(&self, node: &Arc<Node>, question: Question, now: Instant) -> Option<Said> {
+    fn ask(&self, node: &Arc<Node>, question: Question, now: Instant) -> Option<RemoteAnswer> {
         let heard = self.owner.ask(node, vec![question], now);
         let heard = self.runtime.block_on(heard).into_iter().next()?;
         heard.said.filter(|_| heard.fell_back.is_none())

@@ -1,14 +1,14 @@
 //! The report on a terminal.
 
-use super::look::{Ink, Look};
-use super::table::{Align, Table, cell, tame};
+use super::look::{Ink, TerminalStyle};
+use super::table::{Align, ReportTable, cell, tame};
 use super::text::put;
 use super::timeline::View;
 use super::{Caption, Meaning, PolicyCount, PolicyLabel, Summary, Waits, story, units};
 use crate::civil::Civil;
 
 /// The report as text, ready to be printed.
-pub fn report(summary: &Summary, caption: Caption<'_>, look: Look) -> String {
+pub fn report(summary: &Summary, caption: Caption<'_>, look: TerminalStyle) -> String {
     let mut out = String::new();
     head(summary, caption, look, &mut out);
     if summary.total().requests > 0 {
@@ -31,7 +31,7 @@ const SPARK_COLUMNS: usize = 32;
 const TOP_ROWS: usize = 10;
 const KEY_WIDTH: usize = 48;
 
-fn head(summary: &Summary, caption: Caption<'_>, look: Look, out: &mut String) {
+fn head(summary: &Summary, caption: Caption<'_>, look: TerminalStyle, out: &mut String) {
     out.push_str(&look.paint(Ink::Bold, &story::title(summary)));
     let (trace, contracts) = (tame(caption.trace, 60), tame(caption.contracts, 60));
     let mut facts = format!("{trace} against {contracts}");
@@ -63,7 +63,7 @@ fn head(summary: &Summary, caption: Caption<'_>, look: Look, out: &mut String) {
     out.push('\n');
 }
 
-fn tally(summary: &Summary, look: Look, out: &mut String) {
+fn tally(summary: &Summary, look: TerminalStyle, out: &mut String) {
     let total = summary.total().requests;
     let shown = Meaning::ALL
         .into_iter()
@@ -89,14 +89,14 @@ fn tally(summary: &Summary, look: Look, out: &mut String) {
         ("share", Align::Right),
         ("cost", Align::Right),
     ];
-    Table {
+    ReportTable {
         header: &header,
         rows: rows.collect(),
     }
     .write(look, out);
 }
 
-fn over_time(summary: &Summary, look: Look, out: &mut String) {
+fn over_time(summary: &Summary, look: TerminalStyle, out: &mut String) {
     let view = summary.timeline().view(look.width - MARGIN);
     let peak = view.peak();
     let title = format!(
@@ -161,7 +161,7 @@ fn stacked(stack: &[u64; 4], peak: u64) -> Vec<Meaning> {
 }
 
 /// The share denied in each column, which the stack above is too coarse to show.
-fn denied_share(view: &View, look: Look, out: &mut String) {
+fn denied_share(view: &View, look: TerminalStyle, out: &mut String) {
     let shares: Vec<u64> = view
         .stacks
         .iter()
@@ -207,7 +207,7 @@ pub(super) fn moment(time_ms: u64, span_ms: u64) -> String {
     }
 }
 
-fn policies(summary: &Summary, look: Look, out: &mut String) {
+fn policies(summary: &Summary, look: TerminalStyle, out: &mut String) {
     let mut bitten: Vec<(usize, &PolicyLabel, &PolicyCount)> = summary
         .policies()
         .enumerate()
@@ -261,7 +261,7 @@ fn policies(summary: &Summary, look: Look, out: &mut String) {
         out,
         format_args!("\n{}\n", look.paint(Ink::Bold, "When each policy bit")),
     );
-    Table {
+    ReportTable {
         header: &header,
         rows: rows.collect(),
     }
@@ -283,7 +283,7 @@ fn spark(counts: &[u64]) -> String {
     counts.iter().map(bar).collect()
 }
 
-fn top(summary: &Summary, look: Look, out: &mut String) {
+fn top(summary: &Summary, look: TerminalStyle, out: &mut String) {
     let denied = summary.count(Meaning::Denied).requests;
     let rows: Vec<_> = summary
         .top()
@@ -317,7 +317,7 @@ fn top(summary: &Summary, look: Look, out: &mut String) {
         out,
         format_args!("\n{}\n", look.paint(Ink::Bold, "Keys denied most")),
     );
-    Table {
+    ReportTable {
         header: &header,
         rows,
     }
@@ -327,7 +327,7 @@ fn top(summary: &Summary, look: Look, out: &mut String) {
     }
 }
 
-fn waits(summary: &Summary, look: Look, out: &mut String) {
+fn waits(summary: &Summary, look: TerminalStyle, out: &mut String) {
     let rows: Vec<_> = [
         ("wait of delayed requests", summary.waits()),
         ("retry-after of denied requests", summary.retries()),
@@ -346,7 +346,7 @@ fn waits(summary: &Summary, look: Look, out: &mut String) {
             out,
             format_args!("\n{}\n", look.paint(Ink::Bold, "How long")),
         );
-        Table {
+        ReportTable {
             header: &header,
             rows,
         }
@@ -361,7 +361,7 @@ fn waits(summary: &Summary, look: Look, out: &mut String) {
     }
 }
 
-fn wait_row(name: &str, waits: &Waits) -> Option<Vec<super::table::Cell>> {
+fn wait_row(name: &str, waits: &Waits) -> Option<Vec<super::table::TableCell>> {
     let (p50, p99) = (waits.percentile_ns(50)?, waits.percentile_ns(99)?);
     let times = [p50, p99, waits.max_ns()?].map(|ns| cell(units::wait(ns)));
     Some(std::iter::once(cell(name)).chain(times).collect())
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_report_states_the_fact_first_and_shows_every_part() {
-        let text = report(&sample(), CAPTION, Look::PLAIN);
+        let text = report(&sample(), CAPTION, TerminalStyle::PLAIN);
         assert!(text.starts_with("Denied 6.9 % of 10.8 k requests over 2 h 59 min\n"));
         for part in [
             "2023-11-14 22:13:20 to 2023-11-15 01:13:19 UTC",
@@ -395,10 +395,9 @@ mod tests {
             assert!(text.contains(part), "{part} is missing from:\n{text}");
         }
         assert!(!text.contains('\x1b'));
-        assert!(
-            text.lines()
-                .all(|line| line.chars().count() <= Look::PLAIN.width + 30 && !line.ends_with(' '))
-        );
+        assert!(text.lines().all(
+            |line| line.chars().count() <= TerminalStyle::PLAIN.width + 30 && !line.ends_with(' ')
+        ));
     }
 
     #[test]
@@ -406,9 +405,9 @@ mod tests {
         let coloured = report(
             &sample(),
             CAPTION,
-            Look {
+            TerminalStyle {
                 colour: true,
-                ..Look::PLAIN
+                ..TerminalStyle::PLAIN
             },
         );
         let mut plain = String::new();
@@ -424,12 +423,15 @@ mod tests {
                 .map(|line| line.trim_end().to_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(trim(&plain), trim(&report(&sample(), CAPTION, Look::PLAIN)));
+        assert_eq!(
+            trim(&plain),
+            trim(&report(&sample(), CAPTION, TerminalStyle::PLAIN))
+        );
     }
 
     #[test]
     fn an_empty_trace_says_what_to_do() {
-        let text = report(&Summary::new(vec![]), CAPTION, Look::PLAIN);
+        let text = report(&Summary::new(vec![]), CAPTION, TerminalStyle::PLAIN);
         assert!(text.starts_with("No requests in the trace\n") && text.contains("check that"));
     }
 

@@ -17,7 +17,7 @@
 
 use serde::Serialize;
 
-use super::{Count, Meaning, Summary, Waits};
+use super::{Meaning, RequestCount, Summary, Waits};
 
 /// The summary as one line of JSON, with its line end.
 pub fn report(summary: &Summary) -> Vec<u8> {
@@ -53,10 +53,10 @@ const COLUMNS: usize = 512;
 struct Report<'a> {
     requests: u64,
     cost: u128,
-    denied: Count,
-    delayed: Count,
-    allowed: Count,
-    unmatched: Count,
+    denied: RequestCount,
+    delayed: RequestCount,
+    allowed: RequestCount,
+    unmatched: RequestCount,
     skipped: u64,
     first_time: Option<u64>,
     last_time: Option<u64>,

@@ -8,10 +8,10 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::{Outcome, PolicyLabel, Verdict};
+use super::{PolicyLabel, ReplayOutcome, ReplayVerdict};
 
 /// Writes outcomes as JSON lines. Call [`finish`](Self::finish) at the end, or the last ones are lost.
-pub struct Lines<W> {
+pub struct JsonLinesWriter<W> {
     out: W,
     buffer: Vec<u8>,
     /// The policies' names.
@@ -37,7 +37,7 @@ fn written<S: Serializer>(key: &dyn fmt::Display, out: S) -> Result<S::Ok, S::Er
     out.collect_str(key)
 }
 
-impl<W: Write> Lines<W> {
+impl<W: Write> JsonLinesWriter<W> {
     /// Writes to `out`, which needs no buffer of its own.
     pub fn new(out: W, labels: &[PolicyLabel]) -> Self {
         Self {
@@ -49,11 +49,11 @@ impl<W: Write> Lines<W> {
 
     /// Writes one outcome.
     #[inline]
-    pub fn add(&mut self, outcome: &Outcome<'_>) -> io::Result<()> {
+    pub fn add(&mut self, outcome: &ReplayOutcome<'_>) -> io::Result<()> {
         let (refusal, wait_ns) = match outcome.verdict {
-            Verdict::Denied { retry_after_ns } => (Some(retry_after_ns), 0),
-            Verdict::Delayed { wait_ns } => (None, wait_ns),
-            Verdict::Allowed | Verdict::Unmatched => (None, 0),
+            ReplayVerdict::Denied { retry_after_ns } => (Some(retry_after_ns), 0),
+            ReplayVerdict::Delayed { wait_ns } => (None, wait_ns),
+            ReplayVerdict::Allowed | ReplayVerdict::Unmatched => (None, 0),
         };
         let policy = outcome.policy.filter(|_| refusal.is_some());
         let line = Line {
@@ -94,13 +94,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn line(verdict: Verdict, policy: Option<usize>, remaining: Option<u64>) -> String {
+    fn line(verdict: ReplayVerdict, policy: Option<usize>, remaining: Option<u64>) -> String {
         let labels = [PolicyLabel {
             contract: "c".into(),
             name: "bu\"rst".into(),
         }];
-        let mut lines = Lines::new(Vec::new(), &labels);
-        let outcome = Outcome {
+        let mut lines = JsonLinesWriter::new(Vec::new(), &labels);
+        let outcome = ReplayOutcome {
             time_ms: 1_700_000_000_000,
             cost: 2,
             verdict,
@@ -116,20 +116,24 @@ mod tests {
     fn each_verdict_has_its_line() {
         let head = r#"{"time":1700000000000,"key":"user=a\n","cost":2,"allowed":"#;
         assert_eq!(
-            line(Verdict::Allowed, None, Some(7)),
+            line(ReplayVerdict::Allowed, None, Some(7)),
             format!(
                 "{head}true,\"policy\":null,\"remaining\":7,\"retry_after_ns\":null,\"wait_ns\":0}}\n"
             )
         );
         assert_eq!(
-            line(Verdict::Delayed { wait_ns: 1 << 70 }, Some(0), Some(0)),
+            line(
+                ReplayVerdict::Delayed { wait_ns: 1 << 70 },
+                Some(0),
+                Some(0)
+            ),
             format!(
                 "{head}true,\"policy\":null,\"remaining\":0,\"retry_after_ns\":null,\"wait_ns\":1180591620717411303424}}\n"
             )
         );
         assert_eq!(
             line(
-                Verdict::Denied {
+                ReplayVerdict::Denied {
                     retry_after_ns: Some(5)
                 },
                 Some(0),
@@ -141,7 +145,7 @@ mod tests {
         );
         assert_eq!(
             line(
-                Verdict::Denied {
+                ReplayVerdict::Denied {
                     retry_after_ns: None
                 },
                 None,
@@ -159,11 +163,11 @@ mod tests {
             .filter_map(char::from_u32)
             .chain("😀\"\\".chars())
             .collect();
-        let mut lines = Lines::new(Vec::new(), &[]);
-        let outcome = Outcome {
+        let mut lines = JsonLinesWriter::new(Vec::new(), &[]);
+        let outcome = ReplayOutcome {
             time_ms: 0,
             cost: 1,
-            verdict: Verdict::Allowed,
+            verdict: ReplayVerdict::Allowed,
             policy: None,
             remaining: None,
             key: &text,
@@ -176,10 +180,10 @@ mod tests {
 
     #[test]
     fn many_lines_arrive_whole_and_in_order() {
-        let mut lines = Lines::new(Vec::new(), &[]);
+        let mut lines = JsonLinesWriter::new(Vec::new(), &[]);
         for time_ms in 0..5000 {
-            let verdict = Verdict::Allowed;
-            let outcome = Outcome {
+            let verdict = ReplayVerdict::Allowed;
+            let outcome = ReplayOutcome {
                 time_ms,
                 cost: 1,
                 verdict,

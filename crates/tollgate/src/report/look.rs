@@ -6,7 +6,7 @@ use super::Meaning;
 
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalStyle {
     /// Whether to use colours.
     pub colour: bool,
     /// Columns that running text fills at most.
@@ -29,7 +29,7 @@ const WIDTH_DEFAULT: usize = 96;
 const WIDTH_MIN: usize = 60;
 const WIDTH_MAX: usize = 140;
 
-impl Look {
+impl TerminalStyle {
     /// Plain text of the usual width, as for a file.
     pub const PLAIN: Self = Self {
         colour: false,
@@ -99,8 +99,8 @@ impl Meaning {
 mod tests {
     use super::*;
 
-    fn look(variables: &[(&str, &str)]) -> Look {
-        Look::of_terminal(Some(120), |name| {
+    fn look(variables: &[(&str, &str)]) -> TerminalStyle {
+        TerminalStyle::of_terminal(Some(120), |name| {
             variables
                 .iter()
                 .find(|(known, _)| *known == name)
@@ -113,7 +113,7 @@ mod tests {
         assert!(look(&[("NO_COLOR", ""), ("TERM", "xterm")]).colour);
         assert!(!look(&[("NO_COLOR", "1")]).colour);
         assert!(!look(&[("TERM", "dumb")]).colour);
-        assert_eq!(Look::PLAIN.paint(Ink::Bold, "x"), "x");
+        assert_eq!(TerminalStyle::PLAIN.paint(Ink::Bold, "x"), "x");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a replay says: a [`Summary`] in constant memory, and the ways to show it.
 //!
-//! The loop tells every decision as an [`Outcome`]. [`human`] is for a terminal, [`json`] and [`lines`] are for
+//! The loop tells every decision as an [`ReplayOutcome`]. [`human`] is for a terminal, [`json`] and [`lines`] are for
 //! programs, [`html`] is one page that needs nothing else. Nothing here reads a clock, decides, or touches the trace.
 
 mod atomic;
@@ -23,15 +23,15 @@ use std::fmt;
 
 pub use atomic::write_whole;
 pub(crate) use look::Ink;
-pub use look::Look;
-pub use sketch::{TopKey, TopKeys};
-pub use summary::{Count, PolicyCount, Summary};
+pub use look::TerminalStyle;
+pub use sketch::{CountedKey, TopKeys};
+pub use summary::{PolicyCount, RequestCount, Summary};
 pub use timeline::{Timeline, View};
 pub use waits::Waits;
 
 /// What became of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// It passed at once.
     Allowed,
     /// It passed after a wait.
@@ -50,13 +50,13 @@ pub enum Verdict {
 
 /// One request and its decision.
 #[derive(Clone, Copy)]
-pub struct Outcome<'a> {
+pub struct ReplayOutcome<'a> {
     /// When the request was made, in unix milliseconds.
     pub time_ms: u64,
     /// The tokens it asked for.
     pub cost: u64,
     /// What became of it.
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     /// The policy that refused or delayed it, as an index into the labels.
     pub policy: Option<usize>,
     /// The tokens left to the key; `None` when nothing counts them.
@@ -108,7 +108,7 @@ impl Meaning {
     }
 }
 
-impl Verdict {
+impl ReplayVerdict {
     /// What the verdict means for the request.
     pub fn meaning(self) -> Meaning {
         match self {
@@ -145,22 +145,22 @@ pub(crate) mod tests {
             let key = format!("user=<u{}>", n * n % 40);
             let (verdict, policy) = match n % 10 {
                 0 | 1 if second_hour => (
-                    Verdict::Denied {
+                    ReplayVerdict::Denied {
                         retry_after_ns: Some(u128::from(n) * 1000),
                     },
                     Some(0),
                 ),
-                2 if second_hour => (Verdict::Delayed { wait_ns: 3_100_000 }, Some(1)),
+                2 if second_hour => (ReplayVerdict::Delayed { wait_ns: 3_100_000 }, Some(1)),
                 3 if n % 500 == 3 => (
-                    Verdict::Denied {
+                    ReplayVerdict::Denied {
                         retry_after_ns: None,
                     },
                     Some(1),
                 ),
-                4 => (Verdict::Unmatched, None),
-                _ => (Verdict::Allowed, None),
+                4 => (ReplayVerdict::Unmatched, None),
+                _ => (ReplayVerdict::Allowed, None),
             };
-            summary.add(&Outcome {
+            summary.add(&ReplayOutcome {
                 time_ms: 1_700_000_000_000 + n * 1000,
                 cost: 1 + n % 2,
                 verdict,

@@ -17,7 +17,7 @@ const COUNTERS: usize = 1024;
 
 /// A key and how often it was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TopKey {
+pub struct CountedKey {
     /// The key's text.
     pub key: String,
     /// How often it was counted, or an upper bound of it.
@@ -74,7 +74,7 @@ impl TopKeys {
     }
 
     /// The most frequent keys, most frequent first; keys of one count in the order of their texts.
-    pub fn list(&self, len_max: usize) -> Vec<TopKey> {
+    pub fn list(&self, len_max: usize) -> Vec<CountedKey> {
         let mut sorted: Vec<(u64, &Counter)> = self
             .counts
             .iter()
@@ -86,7 +86,7 @@ impl TopKeys {
         let list = sorted
             .into_iter()
             .take(len_max)
-            .map(|(count, counter)| TopKey {
+            .map(|(count, counter)| CountedKey {
                 key: counter.key.to_string(),
                 count,
                 over_max: counter.over_max,

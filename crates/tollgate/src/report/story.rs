@@ -103,13 +103,13 @@ pub(super) fn precision(summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::sample;
-    use super::super::{Outcome, Verdict};
+    use super::super::{ReplayOutcome, ReplayVerdict};
     use super::*;
 
-    fn told(verdicts: &[Verdict]) -> Summary {
+    fn told(verdicts: &[ReplayVerdict]) -> Summary {
         let mut summary = Summary::new(vec![]);
         for (time_ms, verdict) in (0..).step_by(60_000).zip(verdicts) {
-            summary.add(&Outcome {
+            summary.add(&ReplayOutcome {
                 time_ms,
                 cost: 1,
                 verdict: *verdict,
@@ -123,22 +123,22 @@ mod tests {
 
     #[test]
     fn the_title_states_the_fact() {
-        let delayed = Verdict::Delayed { wait_ns: 1 };
+        let delayed = ReplayVerdict::Delayed { wait_ns: 1 };
         assert_eq!(
             title(&sample()),
             "Denied 6.9 % of 10.8 k requests over 2 h 59 min"
         );
         assert_eq!(title(&told(&[])), "No requests in the trace");
         assert_eq!(
-            title(&told(&[Verdict::Allowed])),
+            title(&told(&[ReplayVerdict::Allowed])),
             "Allowed the only request"
         );
         assert_eq!(
-            title(&told(&[Verdict::Allowed; 3])),
+            title(&told(&[ReplayVerdict::Allowed; 3])),
             "Allowed all of 3 requests over 2 min"
         );
         assert_eq!(
-            title(&told(&[Verdict::Allowed, delayed])),
+            title(&told(&[ReplayVerdict::Allowed, delayed])),
             "Delayed 50 % of 2 requests over 1 min, denied none"
         );
     }
@@ -150,6 +150,6 @@ mod tests {
                 .starts_with("The policy free-users/burst decided most: it denied 720")
         );
         assert!(conclusion(&told(&[])).contains("right file"));
-        assert!(conclusion(&told(&[Verdict::Unmatched])).contains("No contract matches"));
+        assert!(conclusion(&told(&[ReplayVerdict::Unmatched])).contains("No contract matches"));
     }
 }

@@ -5,18 +5,18 @@ use serde::Serialize;
 use super::sketch::TopKeys;
 use super::timeline::Timeline;
 use super::waits::Waits;
-use super::{Meaning, Outcome, PolicyLabel, Verdict};
+use super::{Meaning, PolicyLabel, ReplayOutcome, ReplayVerdict};
 
 /// How many requests, and how many tokens they asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Count {
+pub struct RequestCount {
     /// Requests.
     pub requests: u64,
     /// Tokens.
     pub cost: u128,
 }
 
-impl Count {
+impl RequestCount {
     fn add(&mut self, cost: u64) {
         self.requests += 1;
         self.cost += u128::from(cost);
@@ -27,9 +27,9 @@ impl Count {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PolicyCount {
     /// Requests it refused.
-    pub denied: Count,
+    pub denied: RequestCount,
     /// Requests it delayed.
-    pub delayed: Count,
+    pub delayed: RequestCount,
     /// The earliest and the latest time it did either.
     pub span: Option<(u64, u64)>,
 }
@@ -38,7 +38,7 @@ pub struct PolicyCount {
 #[derive(Debug)]
 pub struct Summary {
     labels: Vec<PolicyLabel>,
-    counts: [Count; 4],
+    counts: [RequestCount; 4],
     policies: Vec<PolicyCount>,
     timeline: Timeline,
     top: TopKeys,
@@ -52,7 +52,7 @@ impl Summary {
     /// Nothing yet, for these policies.
     pub fn new(labels: Vec<PolicyLabel>) -> Self {
         Self {
-            counts: [Count::default(); 4],
+            counts: [RequestCount::default(); 4],
             policies: vec![PolicyCount::default(); labels.len()],
             timeline: Timeline::new(labels.len()),
             labels,
@@ -66,17 +66,17 @@ impl Summary {
 
     /// Adds one outcome.
     #[inline]
-    pub fn add(&mut self, outcome: &Outcome<'_>) {
+    pub fn add(&mut self, outcome: &ReplayOutcome<'_>) {
         let meaning = outcome.verdict.meaning();
         self.counts[meaning as usize].add(outcome.cost);
         let slot = self.timeline.add(outcome.time_ms, meaning);
         match outcome.verdict {
-            Verdict::Allowed | Verdict::Unmatched => {}
-            Verdict::Delayed { wait_ns } => {
+            ReplayVerdict::Allowed | ReplayVerdict::Unmatched => {}
+            ReplayVerdict::Delayed { wait_ns } => {
                 self.waits.add(wait_ns);
                 self.bite(outcome, slot);
             }
-            Verdict::Denied { retry_after_ns } => {
+            ReplayVerdict::Denied { retry_after_ns } => {
                 match retry_after_ns {
                     Some(retry_after_ns) => self.retries.add(retry_after_ns),
                     None => self.never += 1,
@@ -92,7 +92,7 @@ impl Summary {
         self.skipped += 1;
     }
 
-    fn bite(&mut self, outcome: &Outcome<'_>, slot: usize) {
+    fn bite(&mut self, outcome: &ReplayOutcome<'_>, slot: usize) {
         let Some(index) = outcome.policy else { return };
         let Some(policy) = self.policies.get_mut(index) else {
             return;
@@ -108,13 +108,13 @@ impl Summary {
     }
 
     /// Requests and tokens of one kind.
-    pub fn count(&self, meaning: Meaning) -> Count {
+    pub fn count(&self, meaning: Meaning) -> RequestCount {
         self.counts[meaning as usize]
     }
 
     /// All requests and tokens.
-    pub fn total(&self) -> Count {
-        Count {
+    pub fn total(&self) -> RequestCount {
+        RequestCount {
             requests: self.counts.iter().map(|count| count.requests).sum(),
             cost: self.counts.iter().map(|count| count.cost).sum(),
         }
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn a_policy_nobody_named_is_no_accident() {
         let mut summary = Summary::new(vec![]);
-        let verdict = Verdict::Denied {
+        let verdict = ReplayVerdict::Denied {
             retry_after_ns: None,
         };
-        summary.add(&Outcome {
+        summary.add(&ReplayOutcome {
             time_ms: 0,
             cost: u64::MAX,
             verdict,

@@ -1,21 +1,21 @@
 //! Aligned tables with light rules.
 
-use super::look::{Ink, Look};
+use super::look::{Ink, TerminalStyle};
 
 /// A cell: its text, and the ink it is written in.
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     ink: Ink,
 }
 
-pub(crate) fn cell(text: impl Into<String>) -> Cell {
-    Cell {
+pub(crate) fn cell(text: impl Into<String>) -> TableCell {
+    TableCell {
         text: text.into(),
         ink: Ink::Plain,
     }
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn ink(self, ink: Ink) -> Self {
         Self { ink, ..self }
     }
@@ -28,25 +28,25 @@ pub(crate) enum Align {
 }
 
 /// Rows under a header; every row has as many cells as the header.
-pub(crate) struct Table<'a> {
+pub(crate) struct ReportTable<'a> {
     pub(crate) header: &'a [(&'a str, Align)],
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<TableCell>>,
 }
 
 const GAP: &str = "  ";
 
-impl Table<'_> {
-    pub(crate) fn write(&self, look: Look, out: &mut String) {
+impl ReportTable<'_> {
+    pub(crate) fn write(&self, look: TerminalStyle, out: &mut String) {
         let widths: Vec<usize> = (0..self.header.len())
             .map(|column| self.width(column))
             .collect();
-        let names: Vec<Cell> = self
+        let names: Vec<TableCell> = self
             .header
             .iter()
             .map(|(name, _)| cell(*name).ink(Ink::Dim))
             .collect();
         self.line(&names, &widths, look, out);
-        let rule: Vec<Cell> = widths
+        let rule: Vec<TableCell> = widths
             .iter()
             .map(|width| cell("─".repeat(*width)).ink(Ink::Dim))
             .collect();
@@ -65,7 +65,7 @@ impl Table<'_> {
         widest.max(self.header[column].0.chars().count())
     }
 
-    fn line(&self, cells: &[Cell], widths: &[usize], look: Look, out: &mut String) {
+    fn line(&self, cells: &[TableCell], widths: &[usize], look: TerminalStyle, out: &mut String) {
         let mut line = String::new();
         for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(self.header) {
             let pad = " ".repeat(width.saturating_sub(cell.text.chars().count()));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn columns_line_up_by_their_widest_cell() {
-        let table = Table {
+        let table = ReportTable {
             header: &[("key", Align::Left), ("denied", Align::Right)],
             rows: vec![
                 vec![cell("användare"), cell("1")],
@@ -121,7 +121,7 @@ mod tests {
             ],
         };
         let mut text = String::new();
-        table.write(Look::PLAIN, &mut text);
+        table.write(TerminalStyle::PLAIN, &mut text);
         assert_eq!(
             text,
             "  key          denied\n  ─────────  ────────\n  användare         1\n  b          12345678\n"

@@ -3,18 +3,18 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tollgate_admin::{Admin, Config};
-use tollgate_serve::desk::Desk;
+use tollgate_admin::{Admin, AdminConfig};
+use tollgate_serve::desk::AdminApi;
 use tollgate_serve::run::StartError;
 use tollgate_serve::shared::Shared;
 
 /// Sets the desk up; a sidecar has nothing to manage.
-pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn Desk>>, StartError> {
+pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, StartError> {
     if shared.settings.keeping.upstream.is_some() {
         return Ok(None);
     }
     let preset = std::env::var(PRESET).ok();
-    let config = Config {
+    let config = AdminConfig {
         preset: preset.filter(|secret| !secret.is_empty()),
         tell: Box::new(tell),
     };

@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use serde_json::json;
 use tollgate_serve::listen::Speech;
 use tollgate_serve::run::{Open, Running};
-use tollgate_serve::settings::{Address, Settings};
+use tollgate_serve::settings::{ListenAddress, Settings};
 
 use super::options::ServeFormat;
-use crate::report::{Ink, Look};
+use crate::report::{Ink, TerminalStyle};
 
 /// What there is to say.
 pub(super) struct Screen<'a> {
@@ -34,7 +34,7 @@ impl<'a> Screen<'a> {
         let is_terminal = std::io::stdout().is_terminal();
         match format {
             ServeFormat::Json => self.json(),
-            ServeFormat::Human if is_terminal => self.screen(Look::of_stdout()),
+            ServeFormat::Human if is_terminal => self.screen(TerminalStyle::of_stdout()),
             ServeFormat::Human => self.plain(),
         }
     }
@@ -46,7 +46,7 @@ impl<'a> Screen<'a> {
         lines.collect::<String>() + "ready\n"
     }
 
-    fn screen(&self, look: Look) -> String {
+    fn screen(&self, look: TerminalStyle) -> String {
         let bold = |text: &str| look.paint(Ink::Bold, text);
         let mut lines = vec![
             String::new(),
@@ -129,8 +129,8 @@ impl<'a> Screen<'a> {
         };
         let curl = self.first(Speech::Http).map(|open| {
             let (at, url) = match &open.at {
-                Address::Tcp(_) => (String::new(), web(open)),
-                Address::Unix { path, .. } => {
+                ListenAddress::Tcp(_) => (String::new(), web(open)),
+                ListenAddress::Unix { path, .. } => {
                     (format!(" --unix-socket {}", path.display()), "http://localhost".to_owned())
                 }
             };
@@ -138,8 +138,8 @@ impl<'a> Screen<'a> {
         });
         let redis = self.first(Speech::Resp).map(|open| {
             let at = match &open.at {
-                Address::Tcp(address) => format!("-h {} -p {}", address.ip(), address.port()),
-                Address::Unix { path, .. } => format!("-s {}", path.display()),
+                ListenAddress::Tcp(address) => format!("-h {} -p {}", address.ip(), address.port()),
+                ListenAddress::Unix { path, .. } => format!("-s {}", path.display()),
             };
             let tls = if open.tls { " --tls" } else { "" };
             format!("redis-cli {at}{tls} CL.THROTTLE user:1 15 30 60 1")
@@ -174,8 +174,10 @@ impl<'a> Screen<'a> {
 /// A listener as browsers and `curl` are given it.
 fn web(open: &Open) -> String {
     match &open.at {
-        Address::Tcp(address) => format!("{}://{address}", if open.tls { "https" } else { "http" }),
-        Address::Unix { .. } => address(open),
+        ListenAddress::Tcp(address) => {
+            format!("{}://{address}", if open.tls { "https" } else { "http" })
+        }
+        ListenAddress::Unix { .. } => address(open),
     }
 }
 

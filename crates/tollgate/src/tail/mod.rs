@@ -8,18 +8,18 @@ use std::io::{BufRead, Read, Write, stderr, stdout};
 
 use serde_json::Value;
 
-use crate::check::http::{Followed, Request, encoded};
+use crate::check::http::{Followed, ServerRequest, encoded};
 use crate::check::{left, refused};
 use crate::civil::Civil;
 use crate::failure::Failure;
 use crate::report::table::tame;
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 use options::{TailFormat, TailOptions};
 
 /// Prints decisions until the server ends, or whoever reads them.
 pub fn run(options: &TailOptions) -> Result<(), Failure> {
     let server = &options.at.server;
-    let request = Request {
+    let request = ServerRequest {
         server,
         method: "GET",
         path: &path(options),
@@ -36,7 +36,7 @@ pub fn run(options: &TailOptions) -> Result<(), Failure> {
         }
     };
     let mut out = stdout();
-    let look = Look::of_stdout();
+    let look = TerminalStyle::of_stdout();
     loop {
         let mut text = String::new();
         let read = lines.by_ref().take(LINE_MAX).read_line(&mut text);
@@ -72,7 +72,7 @@ fn path(options: &TailOptions) -> String {
 }
 
 /// A decision in one line.
-fn decision(line: &Value, look: Look) -> String {
+fn decision(line: &Value, look: TerminalStyle) -> String {
     let number = |name: &str| line.get(name).and_then(Value::as_u64);
     let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();
     let (meaning, words) = match text("verdict") {
@@ -139,7 +139,7 @@ mod tests {
             "contract": "users", "policy": "burst", "limit": 5, "capacity": 10, "remaining": 9, "debt": 0,
             "wait_ms": null, "retry_after_ms": null
         });
-        let shown = decision(&line, Look::PLAIN);
+        let shown = decision(&line, TerminalStyle::PLAIN);
         assert!(
             shown.ends_with("░ allowed   user=42  users/burst: 9 left of 10, at a limit of 5"),
             "{shown}"
@@ -147,7 +147,7 @@ mod tests {
         line["verdict"] = json!("deny");
         line["cost"] = json!(7);
         line["retry_after_ms"] = json!(1500);
-        let shown = decision(&line, Look::PLAIN);
+        let shown = decision(&line, TerminalStyle::PLAIN);
         assert!(
             shown.contains("█ denied    user=42  for 7  users/burst: "),
             "{shown}"

@@ -18,8 +18,8 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use crate::cli::Format;
 use crate::failure::Failure;
 use options::TopOptions;
-use source::Source;
-use state::{State, Wish};
+use source::SnapshotSource;
+use state::{ScreenAction, ScreenState};
 use view::Theme;
 
 /// Shows frames until somebody has seen enough, or one frame.
@@ -33,7 +33,7 @@ pub fn run(options: &TopOptions) -> Result<(), Failure> {
         ));
     }
     let first = source::fetch(options)?;
-    let mut state = State::new(options.at.server.to_string());
+    let mut state = ScreenState::new(options.at.server.to_string());
     state.take(first.snapshot);
     let mut terminal = ratatui::try_init().map_err(Failure::output)?;
     let shown = show(&mut terminal, state, options);
@@ -47,7 +47,7 @@ fn once(options: &TopOptions) -> Result<(), Failure> {
     let text = match options.format {
         Format::Json => format!("{}\n", fetched.text.trim_end()),
         Format::Human => {
-            let mut state = State::new(options.at.server.to_string());
+            let mut state = ScreenState::new(options.at.server.to_string());
             state.take(fetched.snapshot);
             plain::text(&state)
         }
@@ -57,11 +57,11 @@ fn once(options: &TopOptions) -> Result<(), Failure> {
 
 fn show(
     terminal: &mut DefaultTerminal,
-    mut state: State,
+    mut state: ScreenState,
     options: &TopOptions,
 ) -> Result<(), Failure> {
     let theme = Theme::of_environment(|name| std::env::var(name).ok());
-    let source = Source::start(options)?;
+    let source = SnapshotSource::start(options)?;
     loop {
         while let Some(news) = source.news() {
             match news {
@@ -77,7 +77,7 @@ fn show(
         }
         if let Event::Key(key) = event::read().map_err(Failure::output)?
             && key.kind == KeyEventKind::Press
-            && state.handle_key(key) == Wish::Leave
+            && state.handle_key(key) == ScreenAction::Leave
         {
             return Ok(());
         }

@@ -4,11 +4,11 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Cell;
 
-use super::state::State;
+use super::state::ScreenState;
 use super::view::{self, Theme};
 
 /// The frame as it would be on a terminal of the usual size, without colours.
-pub(super) fn text(state: &State) -> String {
+pub(super) fn text(state: &ScreenState) -> String {
     let backend = TestBackend::new(WIDTH, HEIGHT);
     // A backend in memory cannot fail.
     let Ok(mut terminal) = Terminal::new(backend);

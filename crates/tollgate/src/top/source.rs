@@ -5,7 +5,7 @@ use std::thread;
 
 use super::options::TopOptions;
 use super::snapshot::Snapshot;
-use crate::check::http::Request;
+use crate::check::http::ServerRequest;
 use crate::failure::Failure;
 
 /// What came.
@@ -16,11 +16,11 @@ pub(super) struct Fetched {
 }
 
 /// A thread that asks.
-pub(super) struct Source {
+pub(super) struct SnapshotSource {
     news: Receiver<Result<Fetched, Failure>>,
 }
 
-impl Source {
+impl SnapshotSource {
     /// Starts to ask; it ends when nobody listens any more.
     pub(super) fn start(options: &TopOptions) -> Result<Self, Failure> {
         let (sender, news) = sync_channel(NEWS_MAX);
@@ -54,7 +54,7 @@ fn ask(options: &TopOptions, sender: &SyncSender<Result<Fetched, Failure>>) {
 /// Asks once.
 pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
     let server = &options.at.server;
-    let request = Request {
+    let request = ServerRequest {
         server,
         method: "GET",
         path: "/v1/top",

@@ -10,7 +10,7 @@ use super::snapshot::{Snapshot, TopKey};
 use crate::failure::Failure;
 
 /// What is on the screen.
-pub(super) struct State {
+pub(super) struct ScreenState {
     pub(super) server: String,
     pub(super) now: Snapshot,
     /// Allowed (delayed ones among them) and denied per second, the newest last.
@@ -52,12 +52,12 @@ impl Sort {
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum ScreenAction {
     Stay,
     Leave,
 }
 
-impl State {
+impl ScreenState {
     pub(super) fn new(server: String) -> Self {
         Self {
             server,
@@ -108,9 +108,9 @@ impl State {
     }
 
     /// A key was pressed.
-    pub(super) fn handle_key(&mut self, key: KeyEvent) -> Wish {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> ScreenAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
-            return Wish::Leave;
+            return ScreenAction::Leave;
         }
         match (self.typing, key.code) {
             (true, KeyCode::Enter) => self.typing = false,
@@ -122,13 +122,13 @@ impl State {
                 self.typing = false;
                 self.filter.clear();
             }
-            (false, KeyCode::Char('q')) => return Wish::Leave,
+            (false, KeyCode::Char('q')) => return ScreenAction::Leave,
             (false, KeyCode::Char('p')) => self.paused = !self.paused,
             (false, KeyCode::Char('s')) => self.sort = self.sort.next(),
             (false, KeyCode::Char('/')) => self.typing = true,
             _ => {}
         }
-        Wish::Stay
+        ScreenAction::Stay
     }
 }
 
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
     use crate::top::snapshot::Rates;
 
-    fn press(state: &mut State, keys: &str) -> Wish {
-        let mut wish = Wish::Stay;
+    fn press(state: &mut ScreenState, keys: &str) -> ScreenAction {
+        let mut wish = ScreenAction::Stay;
         for letter in keys.chars() {
             let code = match letter {
                 '\n' => KeyCode::Enter,
@@ -180,8 +180,8 @@ mod tests {
             key("user=a", 9.0, 0.0),
             key("ip=1", 7.0, 0.9),
         ];
-        let mut state = State::new(String::new());
-        let shown = |state: &State| -> Vec<String> {
+        let mut state = ScreenState::new(String::new());
+        let shown = |state: &ScreenState| -> Vec<String> {
             state
                 .shown(&keys)
                 .into_iter()
@@ -199,15 +199,15 @@ mod tests {
 
     #[test]
     fn letters_mean_something_else_while_the_filter_is_typed() {
-        let mut state = State::new(String::new());
-        assert_eq!(press(&mut state, "/qps"), Wish::Stay);
+        let mut state = ScreenState::new(String::new());
+        assert_eq!(press(&mut state, "/qps"), ScreenAction::Stay);
         assert_eq!((state.filter.as_str(), state.paused), ("qps", false));
-        assert_eq!(press(&mut state, "\nq"), Wish::Leave);
+        assert_eq!(press(&mut state, "\nq"), ScreenAction::Leave);
     }
 
     #[test]
     fn nothing_moves_while_paused() {
-        let mut state = State::new(String::new());
+        let mut state = ScreenState::new(String::new());
         let snapshot = Snapshot {
             last_1s: Rates {
                 allowed: 10.4,

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
 
 use super::snapshot::{Rates, TopKey};
-use super::state::State;
+use super::state::ScreenState;
 use crate::report::table::tame;
 use crate::report::units;
 
@@ -51,7 +51,7 @@ const DELAYED: u8 = 135;
 const DENIED: u8 = 202;
 
 /// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+pub(super) fn draw(frame: &mut Frame<'_>, state: &ScreenState, theme: Theme) {
     let [head, traffic, keys, foot] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(9),
@@ -81,7 +81,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     draw_foot(frame, foot, state, theme);
 }
 
-fn draw_head(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn draw_head(frame: &mut Frame<'_>, area: Rect, state: &ScreenState, theme: Theme) {
     let now = &state.now;
     let title = Line::from(vec![
         Span::styled("tollgate ", theme.accent()),
@@ -109,7 +109,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     frame.render_widget(Paragraph::new(vec![title, second]), area);
 }
 
-fn draw_rates(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn draw_rates(frame: &mut Frame<'_>, area: Rect, state: &ScreenState, theme: Theme) {
     let now = &state.now;
     let rows = [
         (
@@ -158,7 +158,7 @@ fn draw_rates(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     frame.render_widget(Paragraph::new(text), below);
 }
 
-fn draw_chart(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn draw_chart(frame: &mut Frame<'_>, area: Rect, state: &ScreenState, theme: Theme) {
     let inner = area.inner(ratatui::layout::Margin::new(1, 1));
     let (allowed, denied): (Vec<_>, Vec<_>) = state.past.iter().copied().unzip();
     let last = &state.now.last_60s;
@@ -201,7 +201,13 @@ struct KeyTable<'a> {
     keys: &'a [TopKey],
 }
 
-fn draw_keys(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme, table: &KeyTable<'_>) {
+fn draw_keys(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    state: &ScreenState,
+    theme: Theme,
+    table: &KeyTable<'_>,
+) {
     let block = Block::new()
         .borders(Borders::ALL)
         .title(format!(" {} ", table.title))
@@ -251,7 +257,7 @@ fn draw_keys(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme, tab
     );
 }
 
-fn draw_foot(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn draw_foot(frame: &mut Frame<'_>, area: Rect, state: &ScreenState, theme: Theme) {
     let text = if state.typing {
         format!("filter: {}▏ (Enter keeps it, Esc forgets it)", state.filter)
     } else {
@@ -294,7 +300,7 @@ mod tests {
     use crate::top::plain;
     use crate::top::snapshot::Snapshot;
 
-    fn state() -> State {
+    fn state() -> ScreenState {
         let body = r#"{
             "uptime_s": 3725, "connections": 12,
             "last_1s": {"all": 1500.0, "allowed": 1400.0, "denied": 100.0},
@@ -305,7 +311,7 @@ mod tests {
             "unheard_of": [1, 2, 3]
         }"#;
         let snapshot: Snapshot = serde_json::from_str(body).unwrap();
-        let mut state = State::new("127.0.0.1:8080".to_owned());
+        let mut state = ScreenState::new("127.0.0.1:8080".to_owned());
         state.take(snapshot);
         state
     }
@@ -332,7 +338,7 @@ mod tests {
 
     #[test]
     fn an_empty_server_and_a_small_terminal_are_no_trouble() {
-        let empty = State::new("unix:/run/x".to_owned());
+        let empty = ScreenState::new("unix:/run/x".to_owned());
         let text = plain::text(&empty);
         assert!(text.contains("No requests in the last minute"), "{text}");
         for (width, height) in [(1, 1), (20, 5), (40, 12), (200, 60)] {

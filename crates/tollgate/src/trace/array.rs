@@ -3,14 +3,14 @@
 //! After a fault the next element is found by brackets and quotes alone; a quote that is missing can therefore
 //! swallow the elements up to the next one.
 
-use super::error::Fault;
-use super::field::Desk;
+use super::error::ParseFault;
+use super::field::RecordLayout;
 use super::json::{self, Trouble};
 use super::step::{Step, Took};
 
 /// Where in the array the text stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ArrayPosition {
     /// Before the opening bracket.
     #[default]
     Before,
@@ -26,8 +26,8 @@ pub(super) enum Place {
 
 pub(super) fn step<'b>(
     text: &'b str,
-    place: &mut Place,
-    desk: &mut Desk<'b>,
+    place: &mut ArrayPosition,
+    desk: &mut RecordLayout<'b>,
     at_end: bool,
 ) -> Step {
     let start = text.len() - text.trim_ascii_start().len();
@@ -37,41 +37,51 @@ pub(super) fn step<'b>(
     let next = text.as_bytes().first().copied();
     let mark = Took { bytes: 1, lines: 0 };
     match (*place, next) {
-        (Place::Closed, None) => Step::Blank(Took::all(text)),
+        (ArrayPosition::Closed, None) => Step::Blank(Took::all(text)),
         (_, None) if !at_end => Step::Short,
         (_, None) => {
-            *place = Place::Closed;
-            let fault = Fault::new(0, "the array has no end").hint("the file may be cut off");
+            *place = ArrayPosition::Closed;
+            let fault = ParseFault::new(0, "the array has no end").hint("the file may be cut off");
             Step::Bad {
                 fault: fault.fatal(),
                 took: Took::all(text),
             }
         }
-        (Place::Before, Some(b'[')) => {
-            *place = Place::Open;
+        (ArrayPosition::Before, Some(b'[')) => {
+            *place = ArrayPosition::Open;
             Step::Blank(mark)
         }
-        (Place::Before, Some(_)) => misplaced(text, "expected an array, which starts with ["),
-        (Place::Open | Place::After, Some(b']')) => {
-            *place = Place::Closed;
+        (ArrayPosition::Before, Some(_)) => {
+            misplaced(text, "expected an array, which starts with [")
+        }
+        (ArrayPosition::Open | ArrayPosition::After, Some(b']')) => {
+            *place = ArrayPosition::Closed;
             Step::Blank(mark)
         }
-        (Place::After, Some(b',')) => {
-            *place = Place::Comma;
+        (ArrayPosition::After, Some(b',')) => {
+            *place = ArrayPosition::Comma;
             Step::Blank(mark)
         }
-        (Place::After, Some(_)) => {
-            lost(text, place, Fault::new(0, "expected a comma or ]"), at_end)
-        }
-        (Place::Open | Place::Comma, Some(_)) => element(text, place, desk, at_end),
-        (Place::Closed, Some(_)) => misplaced(text, "text after the end of the array"),
+        (ArrayPosition::After, Some(_)) => lost(
+            text,
+            place,
+            ParseFault::new(0, "expected a comma or ]"),
+            at_end,
+        ),
+        (ArrayPosition::Open | ArrayPosition::Comma, Some(_)) => element(text, place, desk, at_end),
+        (ArrayPosition::Closed, Some(_)) => misplaced(text, "text after the end of the array"),
     }
 }
 
-fn element<'b>(text: &'b str, place: &mut Place, desk: &mut Desk<'b>, at_end: bool) -> Step {
+fn element<'b>(
+    text: &'b str,
+    place: &mut ArrayPosition,
+    desk: &mut RecordLayout<'b>,
+    at_end: bool,
+) -> Step {
     match json::object(text, desk) {
         Ok(object) => {
-            *place = Place::After;
+            *place = ArrayPosition::After;
             let took = Took::all(&text[..object.end]);
             Step::Record {
                 time_ms: object.time_ms,
@@ -82,8 +92,8 @@ fn element<'b>(text: &'b str, place: &mut Place, desk: &mut Desk<'b>, at_end: bo
         Err(Trouble::Full) => Step::Full,
         Err(Trouble::Short) if !at_end => Step::Short,
         Err(Trouble::Short) => {
-            *place = Place::Closed;
-            let fault = Fault::new(0, "the file ends inside this object");
+            *place = ArrayPosition::Closed;
+            let fault = ParseFault::new(0, "the file ends inside this object");
             Step::Bad {
                 fault: fault.hint("the file may be cut off").fatal(),
                 took: Took::all(text),
@@ -95,18 +105,18 @@ fn element<'b>(text: &'b str, place: &mut Place, desk: &mut Desk<'b>, at_end: bo
 
 /// Reports a fault and goes on after the element it is in.
 #[cold]
-fn lost(text: &str, place: &mut Place, fault: Fault, at_end: bool) -> Step {
+fn lost(text: &str, place: &mut ArrayPosition, fault: ParseFault, at_end: bool) -> Step {
     match json::end_of_element(text) {
         // A stray closing brace would otherwise stop the search in front of itself for ever.
         Some(end) if text.as_bytes()[end] == b'}' => {
-            *place = Place::After;
+            *place = ArrayPosition::After;
             Step::Bad {
                 fault,
                 took: Took::all(&text[..=end]),
             }
         }
         Some(end) => {
-            *place = Place::After;
+            *place = ArrayPosition::After;
             Step::Bad {
                 fault,
                 took: Took::all(&text[..end]),
@@ -114,7 +124,7 @@ fn lost(text: &str, place: &mut Place, fault: Fault, at_end: bool) -> Step {
         }
         None if !at_end => Step::Short,
         None => {
-            *place = Place::Closed;
+            *place = ArrayPosition::Closed;
             Step::Bad {
                 fault: fault.fatal(),
                 took: Took::all(text),
@@ -126,35 +136,35 @@ fn lost(text: &str, place: &mut Place, fault: Fault, at_end: bool) -> Step {
 #[cold]
 fn misplaced(text: &str, what: &str) -> Step {
     Step::Bad {
-        fault: Fault::new(0, what).fatal(),
+        fault: ParseFault::new(0, what).fatal(),
         took: Took::all(text),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::TraceFormat;
     use super::super::tests::{faults, read};
 
     #[test]
     fn elements_are_records_wherever_the_lines_break() {
         let text = "\n[ {\"time\":1,\n\"user\":\"a\"},{\"time\":2}\n,\n{\"time\":3}\n]\n";
         assert_eq!(
-            read(Format::JsonArray, text),
+            read(TraceFormat::JsonArray, text),
             ["2: 1 1 user=a", "3: 2 1", "5: 3 1"]
         );
-        assert_eq!(read(Format::JsonArray, "[]"), [""; 0]);
-        assert_eq!(read(Format::JsonArray, " [ ] "), [""; 0]);
+        assert_eq!(read(TraceFormat::JsonArray, "[]"), [""; 0]);
+        assert_eq!(read(TraceFormat::JsonArray, " [ ] "), [""; 0]);
     }
 
     #[test]
     fn a_bad_element_names_its_place_and_the_next_is_read() {
         let text = "[{\"time\":1},\n {\"time\":1,\"a\":{\"b\":[1,\"]}\"]}}, {\"time\":2},7,\"x,y\",{\"time\":3}]";
         assert_eq!(
-            read(Format::JsonArray, text),
+            read(TraceFormat::JsonArray, text),
             ["1: 1 1", "2: 2 1", "2: 3 1"]
         );
-        let faults = faults(Format::JsonArray, text);
+        let faults = faults(TraceFormat::JsonArray, text);
         assert_eq!(faults.len(), 3);
         assert!(
             faults[0].starts_with("line 2, column 16: the field \"a\" is an object"),
@@ -181,7 +191,7 @@ mod tests {
             ("{\"time\":1}", "expected an array"),
             ("", "no end"),
         ] {
-            let faults = faults(Format::JsonArray, text);
+            let faults = faults(TraceFormat::JsonArray, text);
             assert_eq!(faults.len(), 1, "{text}: {faults:?}");
             assert!(faults[0].contains(part), "{text}: {}", faults[0]);
         }

@@ -2,13 +2,13 @@
 
 use memchr::{memchr, memrchr};
 
-use super::array::{self, Place};
-use super::csv::Column;
-use super::error::{Class, Details, Fault, TraceError};
-use super::field::Desk;
-use super::source::Window;
+use super::array::{self, ArrayPosition};
+use super::csv::CsvColumn;
+use super::error::{Class, Details, ParseFault, TraceError};
+use super::field::RecordLayout;
+use super::source::TextWindow;
 use super::step::{RECORD_BYTES_MAX, Step, Took};
-use super::{Record, clf, csv, jsonl};
+use super::{TraceRecord, clf, csv, jsonl};
 
 /// Where in the trace the reading stands; outlives the blocks.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(super) struct Stand {
     pub(super) lines: u64,
     /// Bytes of the current line that stood before the window.
     pub(super) column: u64,
-    pub(super) place: Place,
+    pub(super) place: ArrayPosition,
     /// Whether the rest of the current line belongs to a record that was given up.
     skipping: bool,
     /// Whether nothing more can be read.
@@ -55,7 +55,7 @@ impl Stand {
     }
 
     /// A parser's fault, told with its place in the trace.
-    pub(super) fn tell(&self, text: &[u8], fault: Fault) -> TraceError {
+    pub(super) fn tell(&self, text: &[u8], fault: ParseFault) -> TraceError {
         let (line, column) = self.locate(text, self.taken + fault.at);
         let Details {
             class, what, hint, ..
@@ -71,32 +71,37 @@ impl Stand {
 }
 
 /// How the text is to be understood.
-pub(super) enum Shape<'b> {
+pub(super) enum BlockLayout<'b> {
     JsonLines,
     JsonArray,
-    Csv { columns: &'b [Column], quotes: bool },
+    Csv {
+        columns: &'b [CsvColumn],
+        quotes: bool,
+    },
     Clf,
 }
 
 /// A stretch of a trace. Read it to its end, then ask the reader for the next one.
 pub struct Block<'b> {
-    window: Window<'b>,
-    shape: Shape<'b>,
-    desk: Desk<'b>,
+    window: TextWindow<'b>,
+    shape: BlockLayout<'b>,
+    desk: RecordLayout<'b>,
     stand: &'b mut Stand,
 }
 
 impl<'b> Block<'b> {
     pub(super) fn new(
-        window: Window<'b>,
-        shape: Shape<'b>,
+        window: TextWindow<'b>,
+        shape: BlockLayout<'b>,
         spare: &'b mut Vec<u8>,
         stand: &'b mut Stand,
     ) -> Self {
         let escapes = match shape {
-            Shape::JsonLines | Shape::JsonArray => memchr(b'\\', window.text.as_bytes()).is_some(),
-            Shape::Csv { quotes, .. } => quotes,
-            Shape::Clf => false,
+            BlockLayout::JsonLines | BlockLayout::JsonArray => {
+                memchr(b'\\', window.text.as_bytes()).is_some()
+            }
+            BlockLayout::Csv { quotes, .. } => quotes,
+            BlockLayout::Clf => false,
         };
         if escapes && spare.len() < window.text.len() {
             spare.resize(window.text.len(), 0);
@@ -104,7 +109,7 @@ impl<'b> Block<'b> {
         Self {
             window,
             shape,
-            desk: Desk::new(spare),
+            desk: RecordLayout::new(spare),
             stand,
         }
     }
@@ -114,7 +119,7 @@ impl<'b> Block<'b> {
         clippy::should_implement_trait,
         reason = "a record borrows from the block"
     )]
-    pub fn next(&mut self) -> Option<Result<Record<'_>, TraceError>> {
+    pub fn next(&mut self) -> Option<Result<TraceRecord<'_>, TraceError>> {
         if self.stand.skipping {
             self.skip_line();
         }
@@ -136,7 +141,7 @@ impl<'b> Block<'b> {
                     }
                     let line = self.stand.lines + 1;
                     self.stand.advance(took);
-                    return Some(Ok(Record {
+                    return Some(Ok(TraceRecord {
                         line,
                         time_ms,
                         cost,
@@ -179,21 +184,21 @@ impl<'b> Block<'b> {
         } = self;
         let at_end = window.at_end;
         let rest = window.text.get(stand.taken..)?;
-        let unfinished_array = at_end && matches!(shape, Shape::JsonArray) && !stand.finished;
-        if rest.is_empty() && !(unfinished_array && stand.place != Place::Closed) {
+        let unfinished_array = at_end && matches!(shape, BlockLayout::JsonArray) && !stand.finished;
+        if rest.is_empty() && !(unfinished_array && stand.place != ArrayPosition::Closed) {
             return None;
         }
         Some(match shape {
-            Shape::Csv { columns, quotes } => csv::step(rest, columns, desk, *quotes, at_end),
-            Shape::JsonLines => jsonl::step(rest, desk, at_end),
-            Shape::JsonArray => array::step(rest, &mut stand.place, desk, at_end),
-            Shape::Clf => clf::step(rest, desk, at_end),
+            BlockLayout::Csv { columns, quotes } => csv::step(rest, columns, desk, *quotes, at_end),
+            BlockLayout::JsonLines => jsonl::step(rest, desk, at_end),
+            BlockLayout::JsonArray => array::step(rest, &mut stand.place, desk, at_end),
+            BlockLayout::Clf => clf::step(rest, desk, at_end),
         })
     }
 
     /// Tells a fault and goes on behind it.
     #[cold]
-    fn refuse(&mut self, fault: Fault, took: Took) -> TraceError {
+    fn refuse(&mut self, fault: ParseFault, took: Took) -> TraceError {
         let error = self.stand.tell(self.window.text.as_bytes(), fault);
         self.stand.finished |= !error.can_skip();
         self.stand.advance(took);
@@ -204,8 +209,10 @@ impl<'b> Block<'b> {
     #[cold]
     fn give_up(&mut self) -> TraceError {
         let fault = match self.shape {
-            Shape::JsonArray => Fault::too_long().fatal(),
-            Shape::JsonLines | Shape::Csv { .. } | Shape::Clf => Fault::too_long(),
+            BlockLayout::JsonArray => ParseFault::too_long().fatal(),
+            BlockLayout::JsonLines | BlockLayout::Csv { .. } | BlockLayout::Clf => {
+                ParseFault::too_long()
+            }
         };
         let error = self.refuse(fault, Took { bytes: 0, lines: 0 });
         self.stand.skipping = true;
@@ -225,12 +232,12 @@ impl<'b> Block<'b> {
 
     /// The fault of a record that has bytes which are not text.
     #[inline]
-    fn not_text(&self, took: Took) -> Option<Fault> {
+    fn not_text(&self, took: Took) -> Option<ParseFault> {
         if self.window.bad.is_empty() {
             return None;
         }
         let from = self.stand.taken;
         let at = self.window.bad.within(from, from + took.bytes)?;
-        Some(Fault::not_text(at - from))
+        Some(ParseFault::not_text(at - from))
     }
 }

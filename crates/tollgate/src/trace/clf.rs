@@ -6,13 +6,13 @@
 
 use memchr::{memchr, memchr2, memmem};
 
-use super::error::{Fault, quote};
-use super::field::{Desk, TIME_MS_MAX, decimal};
-use super::step::{Line, Step};
+use super::error::{ParseFault, quote};
+use super::field::{RecordLayout, TIME_MS_MAX, decimal};
+use super::step::{Step, TraceLine};
 use crate::civil;
 
-pub(super) fn step<'b>(text: &'b str, desk: &mut Desk<'b>, at_end: bool) -> Step {
-    let Some(line) = Line::first(text, at_end) else {
+pub(super) fn step<'b>(text: &'b str, desk: &mut RecordLayout<'b>, at_end: bool) -> Step {
+    let Some(line) = TraceLine::first(text, at_end) else {
         return Step::Short;
     };
     let took = line.took;
@@ -31,20 +31,20 @@ pub(super) fn step<'b>(text: &'b str, desk: &mut Desk<'b>, at_end: bool) -> Step
 
 /// Whether a line could be one of an access log.
 pub(super) fn is_likely(line: &str) -> bool {
-    parse(line, &mut Desk::new(&mut [])).is_ok()
+    parse(line, &mut RecordLayout::new(&mut [])).is_ok()
 }
 
-fn parse<'b>(line: &'b str, desk: &mut Desk<'b>) -> Result<u64, Fault> {
+fn parse<'b>(line: &'b str, desk: &mut RecordLayout<'b>) -> Result<u64, ParseFault> {
     let open = memmem::find(line.as_bytes(), b" [")
-        .ok_or_else(|| Fault::new(0, "no time in brackets").hint(FORM_HINT))?;
+        .ok_or_else(|| ParseFault::new(0, "no time in brackets").hint(FORM_HINT))?;
     client(&line[..open], desk)?;
     let from = open + 2;
     let close = from
         + memchr(b']', &line.as_bytes()[from..])
-            .ok_or_else(|| Fault::new(from, "the time's bracket is never closed"))?;
+            .ok_or_else(|| ParseFault::new(from, "the time's bracket is never closed"))?;
     let time_ms = time(&line[from..close]).map_err(|what| {
         let what = format!("the time {} {what}", quote(&line[from..close]));
-        Fault::new(from, what).hint("write it as [10/Oct/2000:13:55:36 -0700]")
+        ParseFault::new(from, what).hint("write it as [10/Oct/2000:13:55:36 -0700]")
     })?;
     let at = close + 1;
     tail(&line[at..], desk).map_err(|fault| fault.moved(at))?;
@@ -55,16 +55,18 @@ const FORM_HINT: &str =
     "a line reads: address ident user [time] \"request\" status bytes \"referer\" \"agent\"";
 
 /// Reads `address ident user`; a user may hold spaces.
-fn client<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<(), Fault> {
+fn client<'b>(text: &'b str, desk: &mut RecordLayout<'b>) -> Result<(), ParseFault> {
     let mut parts = text.splitn(3, ' ');
     let (Some(address), Some(_), Some(user)) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(Fault::new(0, "no address, ident and user before the time").hint(FORM_HINT));
+        return Err(
+            ParseFault::new(0, "no address, ident and user before the time").hint(FORM_HINT),
+        );
     };
     if address.is_empty() {
-        return Err(Fault::new(0, "the client's address is missing").hint(FORM_HINT));
+        return Err(ParseFault::new(0, "the client's address is missing").hint(FORM_HINT));
     }
     if user.starts_with("- ") {
-        return Err(Fault::new(0, "a field too many before the time")
+        return Err(ParseFault::new(0, "a field too many before the time")
             .hint("logs that start with the virtual host must lose that column"));
     }
     desk.entries.push(("remote_address", address));
@@ -73,9 +75,9 @@ fn client<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<(), Fault> {
 }
 
 /// Reads ` "request" status bytes "referer" "agent"`.
-fn tail<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<(), Fault> {
-    let (request, rest) =
-        in_quotes(text).ok_or_else(|| Fault::new(0, "no request in quotes").hint(FORM_HINT))?;
+fn tail<'b>(text: &'b str, desk: &mut RecordLayout<'b>) -> Result<(), ParseFault> {
+    let (request, rest) = in_quotes(text)
+        .ok_or_else(|| ParseFault::new(0, "no request in quotes").hint(FORM_HINT))?;
     let mut parts = request.split(' ');
     if let (Some(method), Some(target)) = (parts.next(), parts.next())
         && !method.is_empty()
@@ -93,7 +95,7 @@ fn tail<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<(), Fault> {
     if status != "-" && decimal(status).is_none() {
         let at = text.len() - rest.trim_ascii_start().len();
         let what = format!("the status {} is not a number", quote(status));
-        return Err(Fault::new(at, what).hint(FORM_HINT));
+        return Err(ParseFault::new(at, what).hint(FORM_HINT));
     }
     enter("status", status, desk);
     let after_bytes = words.nth(1).unwrap_or("");
@@ -106,7 +108,7 @@ fn tail<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn enter<'b>(name: &'static str, value: &'b str, desk: &mut Desk<'b>) {
+fn enter<'b>(name: &'static str, value: &'b str, desk: &mut RecordLayout<'b>) {
     if value != "-" && !value.is_empty() {
         desk.entries.push((name, value));
     }
@@ -166,7 +168,7 @@ const MONTHS: [&[u8]; 12] = [
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::TraceFormat;
     use super::super::tests::{faults, read};
     use super::time;
 
@@ -174,7 +176,7 @@ mod tests {
     fn the_common_form_gives_address_user_request_and_status() {
         assert_eq!(
             read(
-                Format::Clf,
+                TraceFormat::Clf,
                 "127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] \"GET /a.gif?x=1 HTTP/1.0\" 200 2326\n"
             ),
             [
@@ -187,7 +189,7 @@ mod tests {
     fn the_combined_form_adds_referer_and_agent() {
         assert_eq!(
             read(
-                Format::Clf,
+                TraceFormat::Clf,
                 "::1 - - [01/Jan/1970:00:00:01 +0000] \"POST /x HTTP/1.1\" 429 0 \"http://r/\" \"cu\\\"rl\" 0.1\n\
                  ::1 - J. Doe [01/Jan/1970:02:00:02 +0200] \"-\" 400 - \"-\" \"-\"\r\n"
             ),
@@ -202,7 +204,7 @@ mod tests {
     fn requests_that_are_no_http_leave_method_and_path_out() {
         assert_eq!(
             read(
-                Format::Clf,
+                TraceFormat::Clf,
                 "h - - [01/Jan/1970:00:00:00 +0000] \"\\x16\\x03 \\x01\" 400 0"
             ),
             ["1: 0 1 remote_address=h status=400"]
@@ -252,7 +254,7 @@ mod tests {
                 "status \"ok\"",
             ),
         ] {
-            let faults = faults(Format::Clf, line);
+            let faults = faults(TraceFormat::Clf, line);
             assert_eq!(faults.len(), 1, "{line}: {faults:?}");
             assert!(faults[0].contains(part), "{line}: {}", faults[0]);
         }

@@ -5,30 +5,33 @@
 
 use memchr::memchr;
 
-use super::error::{Fault, quote};
-use super::field::{self, Desk, FIELDS_MAX, Role};
-use super::step::{Line, RECORD_BYTES_MAX, Step, Took};
+use super::error::{ParseFault, quote};
+use super::field::{self, FIELDS_MAX, FieldRole, RecordLayout};
+use super::step::{RECORD_BYTES_MAX, Step, Took, TraceLine};
 
 /// What a column holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum CsvColumn {
     Time,
     Cost,
     Entry(String),
 }
 
 /// Reads the header row; `None` when it may go on beyond the text.
-pub(super) fn header(text: &str, at_end: bool) -> Option<Result<(Vec<Column>, Took), Fault>> {
+pub(super) fn header(
+    text: &str,
+    at_end: bool,
+) -> Option<Result<(Vec<CsvColumn>, Took), ParseFault>> {
     let mut blank = Took { bytes: 0, lines: 0 };
     let line = loop {
-        let line = Line::first(&text[blank.bytes..], at_end)?;
+        let line = TraceLine::first(&text[blank.bytes..], at_end)?;
         if !line.is_blank() {
             break line;
         }
         blank.bytes += line.took.bytes;
         blank.lines += line.took.lines;
         if line.took.bytes == 0 {
-            let fault = Fault::new(0, "the header row is missing").hint(HEADER_HINT);
+            let fault = ParseFault::new(0, "the header row is missing").hint(HEADER_HINT);
             return Some(Err(fault.fatal()));
         }
     };
@@ -42,9 +45,9 @@ pub(super) fn header(text: &str, at_end: bool) -> Option<Result<(Vec<Column>, To
 
 const HEADER_HINT: &str = "the first row names the columns, for example time,user,cost";
 
-fn columns(line: &str) -> Result<Vec<Column>, Fault> {
+fn columns(line: &str) -> Result<Vec<CsvColumn>, ParseFault> {
     let mut room = vec![0; line.len()];
-    let mut desk = Desk::new(&mut room);
+    let mut desk = RecordLayout::new(&mut room);
     let mut names: Vec<&str> = Vec::new();
     let mut at = 0;
     loop {
@@ -52,23 +55,26 @@ fn columns(line: &str) -> Result<Vec<Column>, Fault> {
         let field = match Field::at(line, start, true) {
             Ok(field) => field,
             Err(Stop::Fault(fault)) => return Err(fault),
-            Err(Stop::Short) => return Err(Fault::new(start, "a quote that is never closed")),
+            Err(Stop::Short) => return Err(ParseFault::new(start, "a quote that is never closed")),
         };
         let name = field.text(line, &mut desk).unwrap_or("").trim_ascii();
         if name.is_empty() {
             return Err(
-                Fault::new(start, format!("column {} has no name", names.len() + 1))
+                ParseFault::new(start, format!("column {} has no name", names.len() + 1))
                     .hint("name it, or remove the column"),
             );
         }
-        if names.iter().any(|known| Role::of(known) == Role::of(name)) {
-            return Err(Fault::new(
+        if names
+            .iter()
+            .any(|known| FieldRole::of(known) == FieldRole::of(name))
+        {
+            return Err(ParseFault::new(
                 start,
                 format!("the column {} is there twice", quote(name)),
             ));
         }
         if names.len() == FIELDS_MAX {
-            return Err(Fault::new(
+            return Err(ParseFault::new(
                 start,
                 format!("there are more than {FIELDS_MAX} columns"),
             ));
@@ -79,9 +85,9 @@ fn columns(line: &str) -> Result<Vec<Column>, Fault> {
         }
         at = field.next;
     }
-    let columns: Vec<Column> = names.iter().map(|name| Column::of(name)).collect();
-    if !columns.contains(&Column::Time) {
-        let fault = Fault::new(0, "no column is named time");
+    let columns: Vec<CsvColumn> = names.iter().map(|name| CsvColumn::of(name)).collect();
+    if !columns.contains(&CsvColumn::Time) {
+        let fault = ParseFault::new(0, "no column is named time");
         return Err(fault.hint(if line.contains([';', '\t']) {
             COMMA_HINT
         } else {
@@ -93,12 +99,12 @@ fn columns(line: &str) -> Result<Vec<Column>, Fault> {
 
 const COMMA_HINT: &str = "fields are separated by commas, not by semicolons or tabs";
 
-impl Column {
+impl CsvColumn {
     fn of(name: &str) -> Self {
-        match Role::of(name) {
-            Role::Time => Self::Time,
-            Role::Cost => Self::Cost,
-            Role::Entry(name) => Self::Entry(name.to_owned()),
+        match FieldRole::of(name) {
+            FieldRole::Time => Self::Time,
+            FieldRole::Cost => Self::Cost,
+            FieldRole::Entry(name) => Self::Entry(name.to_owned()),
         }
     }
 }
@@ -107,12 +113,12 @@ impl Column {
 #[inline]
 pub(super) fn step<'b>(
     text: &'b str,
-    columns: &'b [Column],
-    desk: &mut Desk<'b>,
+    columns: &'b [CsvColumn],
+    desk: &mut RecordLayout<'b>,
     quotes: bool,
     at_end: bool,
 ) -> Step {
-    let Some(line) = Line::first(text, at_end) else {
+    let Some(line) = TraceLine::first(text, at_end) else {
         return Step::Short;
     };
     let took = line.took;
@@ -137,9 +143,9 @@ pub(super) fn step<'b>(
 #[inline]
 fn plain<'b>(
     line: &'b str,
-    columns: &'b [Column],
-    desk: &mut Desk<'b>,
-) -> Result<(u64, u64), Fault> {
+    columns: &'b [CsvColumn],
+    desk: &mut RecordLayout<'b>,
+) -> Result<(u64, u64), ParseFault> {
     let bytes = line.as_bytes();
     let mut row = Row {
         time_ms: 0,
@@ -166,7 +172,7 @@ fn plain<'b>(
 }
 
 #[cold]
-fn miscounted(line: &str, columns: &[Column]) -> Fault {
+fn miscounted(line: &str, columns: &[CsvColumn]) -> ParseFault {
     wrong_count(
         memchr::memchr_iter(b',', line.as_bytes()).count() + 1,
         columns.len(),
@@ -174,9 +180,9 @@ fn miscounted(line: &str, columns: &[Column]) -> Fault {
 }
 
 #[cold]
-fn wrong_count(found: usize, wanted: usize) -> Fault {
+fn wrong_count(found: usize, wanted: usize) -> ParseFault {
     let fields = if found == 1 { "field" } else { "fields" };
-    Fault::new(
+    ParseFault::new(
         0,
         format!("{found} {fields}, but the header names {wanted} columns"),
     )
@@ -191,16 +197,16 @@ impl Row {
     #[inline]
     fn set<'b>(
         &mut self,
-        column: &'b Column,
+        column: &'b CsvColumn,
         value: Option<&'b str>,
-        desk: &mut Desk<'b>,
-    ) -> Result<(), Fault> {
+        desk: &mut RecordLayout<'b>,
+    ) -> Result<(), ParseFault> {
         match (column, value) {
-            (Column::Time, Some(text)) => self.time_ms = field::time(text.trim_ascii())?,
-            (Column::Time, None) => return Err(field::missing_time()),
-            (Column::Cost, Some(text)) => self.cost = field::cost(text.trim_ascii())?,
-            (Column::Entry(name), Some(text)) => desk.entries.push((name, text)),
-            (Column::Cost | Column::Entry(_), None) => {}
+            (CsvColumn::Time, Some(text)) => self.time_ms = field::time(text.trim_ascii())?,
+            (CsvColumn::Time, None) => return Err(field::missing_time()),
+            (CsvColumn::Cost, Some(text)) => self.cost = field::cost(text.trim_ascii())?,
+            (CsvColumn::Entry(name), Some(text)) => desk.entries.push((name, text)),
+            (CsvColumn::Cost | CsvColumn::Entry(_), None) => {}
         }
         Ok(())
     }
@@ -209,7 +215,12 @@ impl Row {
 /// Reads a row that has quotes, and may therefore span lines.
 ///
 /// After a fault the next row is looked for on the next line: a stray quote costs one line, not the file.
-fn quoted<'b>(text: &'b str, columns: &'b [Column], desk: &mut Desk<'b>, at_end: bool) -> Step {
+fn quoted<'b>(
+    text: &'b str,
+    columns: &'b [CsvColumn],
+    desk: &mut RecordLayout<'b>,
+    at_end: bool,
+) -> Step {
     let next_line = memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
     let bad = |fault| Step::Bad {
         fault,
@@ -225,7 +236,7 @@ fn quoted<'b>(text: &'b str, columns: &'b [Column], desk: &mut Desk<'b>, at_end:
         let field = match Field::at(text, start, at_end) {
             Ok(field) => field,
             Err(Stop::Short) if at_end && text.len() <= RECORD_BYTES_MAX => {
-                return bad(Fault::new(start, "a quote that is never closed"));
+                return bad(ParseFault::new(start, "a quote that is never closed"));
             }
             Err(Stop::Short) => return Step::Short,
             Err(Stop::Fault(fault)) => return bad(fault),
@@ -257,7 +268,7 @@ fn quoted<'b>(text: &'b str, columns: &'b [Column], desk: &mut Desk<'b>, at_end:
 
 enum Stop {
     Short,
-    Fault(Fault),
+    Fault(ParseFault),
 }
 
 /// One field of a row, as it stands in the text.
@@ -293,7 +304,7 @@ impl Field {
             [] | [b'\r'] => return Err(Stop::Short),
             _ => {
                 return Err(Stop::Fault(
-                    Fault::new(after, "text after a closing quote")
+                    ParseFault::new(after, "text after a closing quote")
                         .hint("write a quote inside quotes twice"),
                 ));
             }
@@ -314,7 +325,7 @@ impl Field {
     }
 
     /// What the field says; `None` when there is no room left to take doubled quotes apart.
-    fn text<'b>(&self, text: &'b str, desk: &mut Desk<'b>) -> Option<&'b str> {
+    fn text<'b>(&self, text: &'b str, desk: &mut RecordLayout<'b>) -> Option<&'b str> {
         let raw = &text[self.start..self.end];
         if !self.quoted || memchr(b'"', raw.as_bytes()).is_none() {
             return Some(raw);
@@ -338,14 +349,14 @@ fn closing_quote(bytes: &[u8], from: usize, at_end: bool) -> Result<usize, Stop>
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::TraceFormat;
     use super::super::tests::{faults, read};
 
     #[test]
     fn the_header_names_the_entries() {
         assert_eq!(
             read(
-                Format::Csv,
+                TraceFormat::Csv,
                 "\u{feff}time,user_id,route,cost\r\n5,ana,/a,3\r\n6,,\"\",\r\n7,b c,d,0"
             ),
             [
@@ -355,11 +366,11 @@ mod tests {
             ]
         );
         assert_eq!(
-            read(Format::Csv, "\n\n user , time \nx, 9 \n"),
+            read(TraceFormat::Csv, "\n\n user , time \nx, 9 \n"),
             ["4: 9 1 user=x"]
         );
         assert_eq!(
-            read(Format::Csv, "time\n1\n\n2\n  \n"),
+            read(TraceFormat::Csv, "time\n1\n\n2\n  \n"),
             ["2: 1 1", "4: 2 1"]
         );
     }
@@ -368,7 +379,7 @@ mod tests {
     fn quoted_fields_may_hold_commas_quotes_and_lines() {
         assert_eq!(
             read(
-                Format::Csv,
+                TraceFormat::Csv,
                 "\"time\",\"the \"\"user\"\"\",b\n\"1\",\"a,\"\"b\"\"\nc\",\"\"\"\"\r\n2,x\"y,\"z\"\n"
             ),
             [
@@ -381,8 +392,11 @@ mod tests {
     #[test]
     fn a_bad_row_names_its_place_and_the_next_is_read() {
         let text = "time,user\n1,a\nx,b\n2\n3,c,d\n-4,e\n5,\"f\"g\n6,\"h\n7,i\n";
-        assert_eq!(read(Format::Csv, text), ["2: 1 1 user=a", "9: 7 1 user=i"]);
-        let faults = faults(Format::Csv, text);
+        assert_eq!(
+            read(TraceFormat::Csv, text),
+            ["2: 1 1 user=a", "9: 7 1 user=i"]
+        );
+        let faults = faults(TraceFormat::Csv, text);
         assert_eq!(faults.len(), 6, "{faults:?}");
         for (fault, start) in faults.iter().zip([
             "line 3, column 1: the time \"x\" is not a number",
@@ -408,7 +422,7 @@ mod tests {
             ("time,user,user_id\n1,2,3\n", "twice"),
             ("time,\"user\n1,2\n", "never closed"),
         ] {
-            let faults = faults(Format::Csv, text);
+            let faults = faults(TraceFormat::Csv, text);
             assert_eq!(faults.len(), 1, "{text:?}: {faults:?}");
             assert!(faults[0].contains(part), "{text:?}: {}", faults[0]);
         }
@@ -417,7 +431,10 @@ mod tests {
     #[test]
     fn a_stray_quote_costs_one_line() {
         let text = "time,user\n1,\"a\n2,b\n3,\"c\n4,d\n";
-        assert_eq!(read(Format::Csv, text), ["3: 2 1 user=b", "5: 4 1 user=d"]);
-        assert_eq!(faults(Format::Csv, text).len(), 2);
+        assert_eq!(
+            read(TraceFormat::Csv, text),
+            ["3: 2 1 user=b", "5: 4 1 user=d"]
+        );
+        assert_eq!(faults(TraceFormat::Csv, text).len(), 2);
     }
 }

@@ -5,7 +5,7 @@ use super::error::{Class, TraceError};
 
 /// The format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum TraceFormat {
     /// One JSON object on each line.
     JsonLines,
     /// One JSON array of objects.
@@ -16,7 +16,7 @@ pub enum Format {
     Clf,
 }
 
-impl Format {
+impl TraceFormat {
     /// Every format, with the name the command line knows it by.
     pub const NAMES: [(&'static str, Self); 4] = [
         ("jsonl", Self::JsonLines),
@@ -105,30 +105,34 @@ mod tests {
     fn the_first_bytes_and_the_extension_decide() {
         let log = b"h - - [01/Jan/1970:00:00:00 +0000] \"GET / H\" 200 1\n";
         for (extension, head, format) in [
-            (None, &b" \n[{"[..], Format::JsonArray),
-            (None, b"{", Format::JsonLines),
-            (None, b"time,user\n", Format::Csv),
-            (None, log, Format::Clf),
-            (None, b"", Format::JsonLines),
-            (Some("log"), b"{\"time\":1}", Format::JsonLines),
-            (Some("LOG"), b"whatever", Format::Clf),
-            (Some("1"), log, Format::Clf),
-            (Some("csv"), b"[a],time\n", Format::Csv),
-            (Some("csv"), b"", Format::Csv),
-            (Some("json"), b"[", Format::JsonArray),
-            (Some("json"), b"{", Format::JsonLines),
+            (None, &b" \n[{"[..], TraceFormat::JsonArray),
+            (None, b"{", TraceFormat::JsonLines),
+            (None, b"time,user\n", TraceFormat::Csv),
+            (None, log, TraceFormat::Clf),
+            (None, b"", TraceFormat::JsonLines),
+            (Some("log"), b"{\"time\":1}", TraceFormat::JsonLines),
+            (Some("LOG"), b"whatever", TraceFormat::Clf),
+            (Some("1"), log, TraceFormat::Clf),
+            (Some("csv"), b"[a],time\n", TraceFormat::Csv),
+            (Some("csv"), b"", TraceFormat::Csv),
+            (Some("json"), b"[", TraceFormat::JsonArray),
+            (Some("json"), b"{", TraceFormat::JsonLines),
         ] {
-            assert_eq!(Format::detect(extension, head), format, "{extension:?}");
+            assert_eq!(
+                TraceFormat::detect(extension, head),
+                format,
+                "{extension:?}"
+            );
         }
     }
 
     #[test]
     fn names_lead_to_their_formats_and_back() {
-        for (name, format) in Format::NAMES {
-            assert_eq!(Format::named(name), Some(format));
+        for (name, format) in TraceFormat::NAMES {
+            assert_eq!(TraceFormat::named(name), Some(format));
             assert_eq!(format.name(), name);
         }
-        assert_eq!(Format::named("xml"), None);
+        assert_eq!(TraceFormat::named("xml"), None);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl std::error::Error for TraceError {}
 ///
 /// One pointer, so that the results it is part of stay small on the path of good records.
 #[derive(Debug)]
-pub(super) struct Fault(Box<Details>);
+pub(super) struct ParseFault(Box<Details>);
 
 #[derive(Debug)]
 pub(super) struct Details {
@@ -79,7 +79,7 @@ pub(super) struct Details {
     pub(super) hint: Option<&'static str>,
 }
 
-impl Fault {
+impl ParseFault {
     #[cold]
     pub(super) fn new(at: usize, what: impl Into<String>) -> Self {
         Self(Box::new(Details {
@@ -129,7 +129,7 @@ impl Fault {
     }
 }
 
-impl Deref for Fault {
+impl Deref for ParseFault {
     type Target = Details;
 
     fn deref(&self) -> &Details {

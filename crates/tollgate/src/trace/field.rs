@@ -1,6 +1,6 @@
 //! What the fields of a record mean, whatever format they came in.
 
-use super::error::{Fault, quote};
+use super::error::{ParseFault, quote};
 use super::spare::Spare;
 
 /// The latest time a trace may name: nanoseconds since 1970 fit 64 bits.
@@ -12,13 +12,13 @@ pub(super) const FIELDS_MAX: usize = 256;
 
 /// What a field is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role<'a> {
+pub(super) enum FieldRole<'a> {
     Time,
     Cost,
     Entry(&'a str),
 }
 
-impl<'a> Role<'a> {
+impl<'a> FieldRole<'a> {
     pub(super) fn of(name: &'a str) -> Self {
         match name {
             "time" => Self::Time,
@@ -30,14 +30,14 @@ impl<'a> Role<'a> {
 }
 
 /// Where a block's parser lays out the record it is reading.
-pub(super) struct Desk<'b> {
+pub(super) struct RecordLayout<'b> {
     pub(super) entries: Vec<(&'b str, &'b str)>,
     /// Names of fields that were present but null.
     pub(super) absent: Vec<&'b str>,
     pub(super) spare: Spare<'b>,
 }
 
-impl<'b> Desk<'b> {
+impl<'b> RecordLayout<'b> {
     pub(super) fn new(spare: &'b mut [u8]) -> Self {
         Self {
             entries: Vec::with_capacity(16),
@@ -83,7 +83,7 @@ pub(super) fn decimal(text: &str) -> Option<u64> {
 
 /// Reads a time; the fault's place is 0.
 #[inline]
-pub(super) fn time(text: &str) -> Result<u64, Fault> {
+pub(super) fn time(text: &str) -> Result<u64, ParseFault> {
     match decimal(text) {
         Some(time_ms) if time_ms <= TIME_MS_MAX => Ok(time_ms),
         _ => Err(bad_time(text)),
@@ -92,7 +92,7 @@ pub(super) fn time(text: &str) -> Result<u64, Fault> {
 
 /// Reads a cost; the fault's place is 0.
 #[inline]
-pub(super) fn cost(text: &str) -> Result<u64, Fault> {
+pub(super) fn cost(text: &str) -> Result<u64, ParseFault> {
     match decimal(text) {
         Some(cost) if cost <= COST_MAX => Ok(cost),
         _ => Err(bad_cost(text)),
@@ -100,30 +100,30 @@ pub(super) fn cost(text: &str) -> Result<u64, Fault> {
 }
 
 #[cold]
-pub(super) fn missing_time() -> Fault {
-    Fault::new(0, "the time is missing").hint(TIME_HINT)
+pub(super) fn missing_time() -> ParseFault {
+    ParseFault::new(0, "the time is missing").hint(TIME_HINT)
 }
 
 #[cold]
-fn bad_time(text: &str) -> Fault {
+fn bad_time(text: &str) -> ParseFault {
     let what = match Flaw::of(text) {
         Flaw::Empty => return missing_time(),
         Flaw::Negative => format!("the time {} is before 1970", quote(text)),
         Flaw::Fraction => format!("the time {} is not a whole number", quote(text)),
         Flaw::Text => format!("the time {} is not a number", quote(text)),
         Flaw::Large => {
-            return Fault::new(
+            return ParseFault::new(
                 0,
                 format!("the time {} is after the year 2554", quote(text)),
             )
             .hint("times are milliseconds, not microseconds or nanoseconds");
         }
     };
-    Fault::new(0, what).hint(TIME_HINT)
+    ParseFault::new(0, what).hint(TIME_HINT)
 }
 
 #[cold]
-fn bad_cost(text: &str) -> Fault {
+fn bad_cost(text: &str) -> ParseFault {
     let what = match Flaw::of(text) {
         Flaw::Empty => "the cost is empty".to_owned(),
         Flaw::Negative => format!("the cost {} is negative", quote(text)),
@@ -131,7 +131,7 @@ fn bad_cost(text: &str) -> Fault {
         Flaw::Text => format!("the cost {} is not a number", quote(text)),
         Flaw::Large => format!("the cost {} is larger than {COST_MAX}", quote(text)),
     };
-    Fault::new(0, what).hint("a cost is a whole number of tokens, 1 when left out")
+    ParseFault::new(0, what).hint("a cost is a whole number of tokens, 1 when left out")
 }
 
 const TIME_HINT: &str = "write whole unix milliseconds, for example 1700000000000";
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_there_twice_is_refused_even_when_null() {
-        let mut desk = Desk::new(&mut []);
+        let mut desk = RecordLayout::new(&mut []);
         desk.enter("a", None).unwrap();
         desk.enter("b", Some("1")).unwrap();
         assert!(desk.enter("a", Some("2")).is_err());
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn the_number_of_fields_is_bounded() {
         let names: Vec<String> = (0..=FIELDS_MAX).map(|n| n.to_string()).collect();
-        let mut desk = Desk::new(&mut []);
+        let mut desk = RecordLayout::new(&mut []);
         for name in &names[..FIELDS_MAX] {
             desk.enter(name, Some("")).unwrap();
         }

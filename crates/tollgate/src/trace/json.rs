@@ -7,8 +7,8 @@ use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::error::{Fault, quote};
-use super::field::{self, Desk, Role};
+use super::error::{ParseFault, quote};
+use super::field::{self, FieldRole, RecordLayout};
 
 /// A record, and where its object ends in the text.
 #[derive(Debug)]
@@ -25,17 +25,17 @@ pub(super) enum Trouble {
     Short,
     /// The room for unescaped texts is used up.
     Full,
-    Fault(Fault),
+    Fault(ParseFault),
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Self {
+impl From<ParseFault> for Trouble {
+    fn from(fault: ParseFault) -> Self {
         Self::Fault(fault)
     }
 }
 
 /// Reads the object at the front of `text`, which starts with its brace.
-pub(super) fn object<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<Object, Trouble> {
+pub(super) fn object<'b>(text: &'b str, desk: &mut RecordLayout<'b>) -> Result<Object, Trouble> {
     match text.as_bytes().first() {
         None => return Err(Trouble::Short),
         Some(b'{') => {}
@@ -68,7 +68,7 @@ pub(super) fn object<'b>(text: &'b str, desk: &mut Desk<'b>) -> Result<Object, T
 /// What was read of an object so far.
 struct Reading<'a, 'b> {
     text: &'b str,
-    desk: &'a mut Desk<'b>,
+    desk: &'a mut RecordLayout<'b>,
     time: Seen,
     cost: Seen,
     /// Why the reading stopped, where it was not the grammar.
@@ -102,10 +102,10 @@ impl<'b> Reading<'_, 'b> {
     #[inline]
     fn enter(&mut self, name: &'b str, value: &'b str) -> Result<(), Trouble> {
         let value_at = self.place_of(value).unwrap_or(0);
-        let told = match Role::of(name) {
-            Role::Time => self.time.tell("time", value, field::time),
-            Role::Cost => self.cost.tell("cost", value, field::cost),
-            Role::Entry(entry) => {
+        let told = match FieldRole::of(name) {
+            FieldRole::Time => self.time.tell("time", value, field::time),
+            FieldRole::Cost => self.cost.tell("cost", value, field::cost),
+            FieldRole::Entry(entry) => {
                 let meaning =
                     meaning(entry, value, self.desk).map_err(|trouble| match trouble {
                         Trouble::Fault(fault) => fault.moved(value_at).into(),
@@ -114,7 +114,7 @@ impl<'b> Reading<'_, 'b> {
                 // A name with escapes does not stand in the text as it is meant, but its value does.
                 let name_at = self.place_of(name).map_or(value_at, |inside| inside - 1);
                 let entered = self.desk.enter(entry, meaning);
-                return entered.map_err(|what| Fault::new(name_at, what).into());
+                return entered.map_err(|what| ParseFault::new(name_at, what).into());
             }
         };
         told.map_err(|fault| fault.moved(value_at).into())
@@ -129,7 +129,7 @@ impl<'b> Reading<'_, 'b> {
 }
 
 /// Reads a field's name; `None` when there is no room left to resolve its escapes.
-struct Name<'a, 'b>(&'a mut Desk<'b>);
+struct Name<'a, 'b>(&'a mut RecordLayout<'b>);
 
 impl<'b> DeserializeSeed<'b> for Name<'_, 'b> {
     type Value = Option<&'b str>;
@@ -162,7 +162,7 @@ impl<'b> Visitor<'b> for Name<'_, 'b> {
 fn meaning<'b>(
     name: &str,
     value: &'b str,
-    desk: &mut Desk<'b>,
+    desk: &mut RecordLayout<'b>,
 ) -> Result<Option<&'b str>, Trouble> {
     match kind(value) {
         "text" => {
@@ -183,7 +183,7 @@ fn meaning<'b>(
                 kind
             };
             let what = format!("the field {} is {kind}", quote(name));
-            let fault = Fault::new(0, what);
+            let fault = ParseFault::new(0, what);
             Err(fault.hint("fields are text, whole numbers or null").into())
         }
     }
@@ -222,7 +222,7 @@ fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
     if words.starts_with("control character") {
         let mut rest = text.bytes().skip(at);
         let ahead = rest.position(|byte| byte < b' ').unwrap_or(0);
-        let fault = Fault::new(at + ahead, "a control character inside a string");
+        let fault = ParseFault::new(at + ahead, "a control character inside a string");
         return fault.hint("write it as an escape, for example \\n").into();
     }
     let before = &text.as_bytes()[..at.min(text.len())];
@@ -234,7 +234,7 @@ fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
         if start + number.len() == text.len() {
             return Trouble::Short;
         }
-        return Fault::new(start, format!("{} is not a number", quote(number))).into();
+        return ParseFault::new(start, format!("{} is not a number", quote(number))).into();
     }
     let expected = EXPECTED
         .iter()
@@ -249,14 +249,14 @@ fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
         Some(what) if !what.ends_with("hex escape") => what,
         _ => "half of a surrogate pair",
     };
-    Fault::new(escape, what).into()
+    ParseFault::new(escape, what).into()
 }
 
 #[cold]
-fn unexpected(text: &str, at: usize, wanted: &str) -> Fault {
+fn unexpected(text: &str, at: usize, wanted: &str) -> ParseFault {
     let found = text.get(at..).and_then(|rest| rest.chars().next());
     let found = found.map_or(String::new(), |found| quote(&found.to_string()));
-    Fault::new(at, format!("expected {wanted}, found {found}"))
+    ParseFault::new(at, format!("expected {wanted}, found {found}"))
 }
 
 /// A number that may be given at most once.
@@ -272,18 +272,18 @@ impl Seen {
         &mut self,
         name: &str,
         value: &str,
-        read: fn(&str) -> Result<u64, Fault>,
-    ) -> Result<(), Fault> {
+        read: fn(&str) -> Result<u64, ParseFault>,
+    ) -> Result<(), ParseFault> {
         if !matches!(self, Self::No) {
             let what = format!("the field \"{name}\" is there twice");
-            return Err(Fault::new(0, what));
+            return Err(ParseFault::new(0, what));
         }
         *self = match kind(value) {
             "null" => Self::Null,
             "a number" => Self::Value(read(value)?),
             kind => {
                 let what = format!("the {name} is {kind}, not a number");
-                return Err(Fault::new(0, what));
+                return Err(ParseFault::new(0, what));
             }
         };
         Ok(())
@@ -337,7 +337,7 @@ mod tests {
     #[track_caller]
     fn read(text: &str) -> (u64, u64, String) {
         let mut room = vec![0; text.len()];
-        let mut desk = Desk::new(&mut room);
+        let mut desk = RecordLayout::new(&mut room);
         let object = object(text, &mut desk).unwrap();
         assert_eq!(&text[object.end - 1..object.end], "}");
         let entries: Vec<String> = desk
@@ -351,7 +351,7 @@ mod tests {
     #[track_caller]
     fn refused(text: &str, at: usize, part: &str) {
         let mut room = vec![0; text.len()];
-        match object(text, &mut Desk::new(&mut room)) {
+        match object(text, &mut RecordLayout::new(&mut room)) {
             Err(Trouble::Fault(fault)) => {
                 assert!(fault.what.contains(part), "{text}: {}", fault.what);
                 assert_eq!(fault.at, at, "{text}: {}", fault.what);
@@ -415,7 +415,7 @@ mod tests {
         let text = r#"{"time": 12 ,"user":"a\u00e9b", "plan":null }"#;
         for end in 0..text.len() {
             let mut room = vec![0; text.len()];
-            let result = object(&text[..end], &mut Desk::new(&mut room));
+            let result = object(&text[..end], &mut RecordLayout::new(&mut room));
             assert!(matches!(result, Err(Trouble::Short)), "{end}: {result:?}");
         }
     }
@@ -433,7 +433,7 @@ mod tests {
     fn numbers_follow_the_grammar() {
         let refusal = |number: &str| {
             let text = format!("{{\"time\":1,\"a\":{number}}}");
-            match object(&text, &mut Desk::new(&mut [])) {
+            match object(&text, &mut RecordLayout::new(&mut [])) {
                 Err(Trouble::Fault(fault)) => Some(fault.what.clone()),
                 _ => None,
             }
@@ -457,7 +457,7 @@ mod tests {
     fn unescaped(raw: &str) -> Option<String> {
         let text = format!("{{\"time\":1,\"a\":\"{raw}\"}}");
         let mut room = vec![0; text.len()];
-        let mut desk = Desk::new(&mut room);
+        let mut desk = RecordLayout::new(&mut room);
         object(&text, &mut desk).ok()?;
         Some(desk.entries[0].1.to_owned())
     }

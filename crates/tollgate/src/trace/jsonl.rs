@@ -1,12 +1,12 @@
 //! JSON lines: one object on each line, blank lines ignored.
 
-use super::error::Fault;
-use super::field::Desk;
+use super::error::ParseFault;
+use super::field::RecordLayout;
 use super::json::{self, Trouble};
-use super::step::{Line, Step};
+use super::step::{Step, TraceLine};
 
-pub(super) fn step<'b>(text: &'b str, desk: &mut Desk<'b>, at_end: bool) -> Step {
-    let Some(line) = Line::first(text, at_end) else {
+pub(super) fn step<'b>(text: &'b str, desk: &mut RecordLayout<'b>, at_end: bool) -> Step {
+    let Some(line) = TraceLine::first(text, at_end) else {
         return Step::Short;
     };
     let took = line.took;
@@ -25,12 +25,14 @@ pub(super) fn step<'b>(text: &'b str, desk: &mut Desk<'b>, at_end: bool) -> Step
                     took,
                 };
             }
-            Fault::new(inside.len() - tail.len(), "text after the object")
+            ParseFault::new(inside.len() - tail.len(), "text after the object")
                 .hint("each line holds one object")
         }
         Err(Trouble::Full) => return Step::Full,
-        Err(Trouble::Short) => Fault::new(inside.len(), "the line ends before its object does")
-            .hint("each object stands on one line; several lines need an array"),
+        Err(Trouble::Short) => {
+            ParseFault::new(inside.len(), "the line ends before its object does")
+                .hint("each object stands on one line; several lines need an array")
+        }
         Err(Trouble::Fault(fault)) => fault,
     };
     Step::Bad {
@@ -41,7 +43,7 @@ pub(super) fn step<'b>(text: &'b str, desk: &mut Desk<'b>, at_end: bool) -> Step
 
 #[cfg(test)]
 mod tests {
-    use super::super::Format;
+    use super::super::TraceFormat;
     use super::super::tests::{faults, read};
 
     #[test]
@@ -49,7 +51,7 @@ mod tests {
         let text =
             "\u{feff}{\"time\":1,\"user\":\"a\"}\r\n\n  \n {\"time\":2,\"cost\":5} \n{\"time\":3}";
         assert_eq!(
-            read(Format::JsonLines, text),
+            read(TraceFormat::JsonLines, text),
             ["1: 1 1 user=a", "4: 2 5", "5: 3 1"]
         );
     }
@@ -57,8 +59,8 @@ mod tests {
     #[test]
     fn a_bad_line_names_its_place_and_the_next_is_read() {
         let text = "{\"time\":1}\n{\"time\":-2}\n{\"time\":3} x\n {\"time\"\n{\"time\":5}\n{\"ti";
-        assert_eq!(read(Format::JsonLines, text), ["1: 1 1", "5: 5 1"]);
-        let faults = faults(Format::JsonLines, text);
+        assert_eq!(read(TraceFormat::JsonLines, text), ["1: 1 1", "5: 5 1"]);
+        let faults = faults(TraceFormat::JsonLines, text);
         assert_eq!(faults.len(), 4);
         assert!(
             faults[0].starts_with("line 2, column 9: the time \"-2\""),

@@ -1,14 +1,14 @@
 //! Recorded traffic, read as a stream: JSON lines, a JSON array, CSV, and access logs.
 //!
-//! A [`Reader`] shows the trace block by block; the records of a block borrow their texts from it, so nothing is
+//! A [`TraceReader`] shows the trace block by block; the records of a block borrow their texts from it, so nothing is
 //! allocated for a record and memory does not depend on the trace's length. Decompression is not here: a pipe does it.
 //!
 //! ```
-//! use tollgate::trace::{Reader, TraceError};
+//! use tollgate::trace::{TraceReader, TraceError};
 //!
 //! # fn main() -> Result<(), TraceError> {
 //! let trace = "time,user,cost\n1700000000000,ana,2\n1700000000250,ben,1\n";
-//! let mut reader = Reader::new(Box::new(trace.as_bytes()), None);
+//! let mut reader = TraceReader::new(Box::new(trace.as_bytes()), None);
 //! let mut cost = 0;
 //! while let Some(mut block) = reader.block()? {
 //!     while let Some(record) = block.next() {
@@ -37,15 +37,15 @@ mod step;
 mod tests;
 
 pub use block::Block;
-pub use detect::Format;
+pub use detect::TraceFormat;
 pub use error::{Class, TraceError};
 pub use field::{COST_MAX, TIME_MS_MAX};
-pub use reader::Reader;
+pub use reader::TraceReader;
 pub use step::RECORD_BYTES_MAX;
 
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct TraceRecord<'a> {
     /// The line it starts on, from 1.
     pub line: u64,
     /// When it was made, in unix milliseconds.

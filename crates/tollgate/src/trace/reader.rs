@@ -6,31 +6,31 @@ use std::path::Path;
 
 use memchr::memchr;
 
-use super::block::{Block, Shape, Stand};
-use super::csv::{self, Column};
-use super::detect::{self, Format};
-use super::error::{Fault, TraceError};
-use super::source::{HEAD, Source};
+use super::block::{Block, BlockLayout, Stand};
+use super::csv::{self, CsvColumn};
+use super::detect::{self, TraceFormat};
+use super::error::{ParseFault, TraceError};
+use super::source::{HEAD, TraceSource};
 use super::step::RECORD_BYTES_MAX;
 
 /// Reads a trace from its start to its end, once.
 ///
 /// Ask for a [`block`](Self::block), read its records with [`Block::next`], and ask again until there is none.
 /// A fault that [`can_skip`](TraceError::can_skip) leaves the reader at the next record.
-pub struct Reader {
-    source: Source,
-    format: Option<Format>,
+pub struct TraceReader {
+    source: TraceSource,
+    format: Option<TraceFormat>,
     extension: Option<String>,
     size: Option<u64>,
-    columns: Vec<Column>,
+    columns: Vec<CsvColumn>,
     spare: Vec<u8>,
     stand: Stand,
     begun: bool,
 }
 
-impl Reader {
+impl TraceReader {
     /// Opens a file, or standard input for `-`. Without a format it is judged by the name and the first bytes.
-    pub fn open(path: &Path, format: Option<Format>) -> Result<Self, TraceError> {
+    pub fn open(path: &Path, format: Option<TraceFormat>) -> Result<Self, TraceError> {
         if path == Path::new("-") {
             return Ok(Self::new(Box::new(std::io::stdin()), format));
         }
@@ -49,9 +49,9 @@ impl Reader {
     }
 
     /// Reads from anything. Without a format it is judged by the first bytes.
-    pub fn new(input: Box<dyn Read>, format: Option<Format>) -> Self {
+    pub fn new(input: Box<dyn Read>, format: Option<TraceFormat>) -> Self {
         Self {
-            source: Source::new(input),
+            source: TraceSource::new(input),
             format,
             extension: None,
             size: None,
@@ -73,7 +73,7 @@ impl Reader {
     }
 
     /// The format, once the first block was read.
-    pub fn format(&self) -> Option<Format> {
+    pub fn format(&self) -> Option<TraceFormat> {
         self.format
     }
 
@@ -88,24 +88,24 @@ impl Reader {
             self.stand.finished = true;
             return Err(error);
         }
-        let format = self.format.unwrap_or(Format::JsonLines);
+        let format = self.format.unwrap_or(TraceFormat::JsonLines);
         let window = self.source.window();
         if window.at_end && window.text.is_empty() {
             // An array that was never closed has one more thing to say.
-            self.stand.finished =
-                format != Format::JsonArray || self.stand.place == super::array::Place::Closed;
+            self.stand.finished = format != TraceFormat::JsonArray
+                || self.stand.place == super::array::ArrayPosition::Closed;
             if self.stand.finished {
                 return Ok(None);
             }
         }
         let shape = match format {
-            Format::JsonLines => Shape::JsonLines,
-            Format::JsonArray => Shape::JsonArray,
-            Format::Csv => Shape::Csv {
+            TraceFormat::JsonLines => BlockLayout::JsonLines,
+            TraceFormat::JsonArray => BlockLayout::JsonArray,
+            TraceFormat::Csv => BlockLayout::Csv {
                 columns: &self.columns,
                 quotes: memchr(b'"', window.text.as_bytes()).is_some(),
             },
-            Format::Clf => Shape::Clf,
+            TraceFormat::Clf => BlockLayout::Clf,
         };
         Ok(Some(Block::new(
             window,
@@ -143,12 +143,12 @@ impl Reader {
             let (bytes, ended) = (self.source.bytes(), self.source.at_end());
             let line = bytes.trim_ascii_start();
             if memchr(b'\n', line).is_some() || ended || bytes.len() > RECORD_BYTES_MAX {
-                self.format = Some(Format::detect(self.extension.as_deref(), bytes));
+                self.format = Some(TraceFormat::detect(self.extension.as_deref(), bytes));
             } else {
                 self.fill()?;
             }
         }
-        if self.format == Some(Format::Csv) {
+        if self.format == Some(TraceFormat::Csv) {
             self.header()
         } else {
             Ok(())
@@ -162,7 +162,7 @@ impl Reader {
             match csv::header(window.text, window.at_end) {
                 Some(Ok((columns, took))) => {
                     if let Some(at) = window.bad.within(0, took.bytes) {
-                        let fault = Fault::not_text(at).fatal();
+                        let fault = ParseFault::not_text(at).fatal();
                         return Err(self.stand.tell(bytes, fault));
                     }
                     self.columns = columns;
@@ -172,7 +172,7 @@ impl Reader {
                 }
                 Some(Err(fault)) => return Err(self.stand.tell(bytes, fault)),
                 None if bytes.len() > RECORD_BYTES_MAX => {
-                    return Err(self.stand.tell(bytes, Fault::too_long().fatal()));
+                    return Err(self.stand.tell(bytes, ParseFault::too_long().fatal()));
                 }
                 None => self.fill()?,
             }

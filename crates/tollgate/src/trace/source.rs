@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read};
 /// Bytes asked for at once.
 pub(super) const CHUNK: usize = 256 * 1024;
 
-pub(super) struct Source {
+pub(super) struct TraceSource {
     input: Box<dyn Read>,
     buffer: Vec<u8>,
     start: usize,
@@ -26,7 +26,7 @@ pub(super) struct Source {
 pub(super) const HEAD: usize = 4;
 
 /// What the window shows.
-pub(super) struct Window<'b> {
+pub(super) struct TextWindow<'b> {
     pub(super) text: &'b str,
     /// Whether the trace ends where the text ends.
     pub(super) at_end: bool,
@@ -58,7 +58,7 @@ impl Bad<'_> {
     }
 }
 
-impl Source {
+impl TraceSource {
     pub(super) fn new(input: Box<dyn Read>) -> Self {
         Self {
             input,
@@ -94,7 +94,7 @@ impl Source {
     }
 
     /// The window as text.
-    pub(super) fn window(&self) -> Window<'_> {
+    pub(super) fn window(&self) -> TextWindow<'_> {
         let bytes = self.bytes();
         let text = std::str::from_utf8(bytes).unwrap_or_else(|error| {
             debug_assert!(false, "the window was checked when it was filled: {error}");
@@ -105,7 +105,7 @@ impl Source {
             places: &self.bad[first..],
             base: self.start,
         };
-        Window {
+        TextWindow {
             text,
             at_end: self.at_end,
             bad,
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn characters_cut_by_a_chunk_are_put_together() {
-        let mut source = Source::new(Box::new(Drip("aé😀z".as_bytes().to_vec(), 0)));
+        let mut source = TraceSource::new(Box::new(Drip("aé😀z".as_bytes().to_vec(), 0)));
         while !source.at_end() {
             source.fill().unwrap();
             assert!("aé😀z".starts_with(source.window().text));
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_replaced_and_remembered() {
-        let mut source = Source::new(Box::new(Drip(b"ab\xffc\xf0\x9fd\xc3".to_vec(), 0)));
+        let mut source = TraceSource::new(Box::new(Drip(b"ab\xffc\xf0\x9fd\xc3".to_vec(), 0)));
         while !source.at_end() {
             source.fill().unwrap();
         }

@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use super::error::Fault;
+use super::error::ParseFault;
 
 /// The longest record, so that a file without line ends cannot take all memory.
 pub const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -16,7 +16,7 @@ pub(super) enum Step {
     /// Something between records.
     Blank(Took),
     /// A record that cannot be read, or text where none belongs.
-    Bad { fault: Fault, took: Took },
+    Bad { fault: ParseFault, took: Took },
     /// The text stops inside a record; more is needed.
     Short,
     /// The room for unescaped texts is used up; the same text can be read on with fresh room.
@@ -42,12 +42,12 @@ impl Took {
 }
 
 /// A line without its ending.
-pub(super) struct Line<'b> {
+pub(super) struct TraceLine<'b> {
     pub(super) text: &'b str,
     pub(super) took: Took,
 }
 
-impl<'b> Line<'b> {
+impl<'b> TraceLine<'b> {
     /// The first line of `text`; `None` when it may go on beyond the text.
     #[inline]
     pub(super) fn first(text: &'b str, at_end: bool) -> Option<Self> {
@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn a_line_ends_at_its_newline_or_with_the_file() {
-        let line = Line::first("a b\r\nc", false).unwrap();
+        let line = TraceLine::first("a b\r\nc", false).unwrap();
         assert_eq!((line.text, line.took.bytes, line.took.lines), ("a b", 5, 1));
-        assert!(Line::first("c", false).is_none());
-        let last = Line::first("c", true).unwrap();
+        assert!(TraceLine::first("c", false).is_none());
+        let last = TraceLine::first("c", true).unwrap();
         assert_eq!((last.text, last.took.bytes, last.took.lines), ("c", 1, 0));
     }
 }

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use tollgate_kit::Dice;
 
-use super::{Class, Format, RECORD_BYTES_MAX, Reader, TraceError};
+use super::{Class, RECORD_BYTES_MAX, TraceError, TraceFormat, TraceReader};
 
 /// Hands out at most so many bytes at a time.
 pub(super) struct Chopped {
@@ -25,13 +25,13 @@ impl Read for Chopped {
 
 type Told = (Vec<String>, Vec<TraceError>);
 
-fn drain(format: Option<Format>, bytes: &[u8], len: usize) -> Told {
+fn drain(format: Option<TraceFormat>, bytes: &[u8], len: usize) -> Told {
     let input = Chopped {
         bytes: bytes.to_vec(),
         at: 0,
         len,
     };
-    let mut reader = Reader::new(Box::new(input), format);
+    let mut reader = TraceReader::new(Box::new(input), format);
     let (mut records, mut faults) = (Vec::new(), Vec::new());
     loop {
         match reader.block() {
@@ -64,7 +64,7 @@ fn drain(format: Option<Format>, bytes: &[u8], len: usize) -> Told {
 
 /// Reads in chunks of every size, which must not matter.
 #[track_caller]
-fn drain_all(format: Option<Format>, bytes: &[u8]) -> Told {
+fn drain_all(format: Option<TraceFormat>, bytes: &[u8]) -> Told {
     let whole = drain(format, bytes, usize::MAX);
     for len in [1, 2, 3, 7, 16] {
         assert_eq!(drain(format, bytes, len), whole, "in chunks of {len}");
@@ -74,13 +74,13 @@ fn drain_all(format: Option<Format>, bytes: &[u8]) -> Told {
 
 /// The records of a trace as `line: time cost name=value`.
 #[track_caller]
-pub(super) fn read(format: Format, text: &str) -> Vec<String> {
+pub(super) fn read(format: TraceFormat, text: &str) -> Vec<String> {
     drain_all(Some(format), text.as_bytes()).0
 }
 
 /// The faults of a trace as messages.
 #[track_caller]
-pub(super) fn faults(format: Format, text: &str) -> Vec<String> {
+pub(super) fn faults(format: TraceFormat, text: &str) -> Vec<String> {
     let (_, faults) = drain_all(Some(format), text.as_bytes());
     faults.iter().map(ToString::to_string).collect()
 }
@@ -111,7 +111,7 @@ fn an_empty_trace_has_no_records_and_no_faults() {
 #[test]
 fn bytes_that_are_no_text_cost_only_their_record() {
     let (records, faults) = drain_all(
-        Some(Format::JsonLines),
+        Some(TraceFormat::JsonLines),
         b"{\"time\":1}\n{\"time\":2,\"a\":\"\xff\"}\n{\"time\":3}\n",
     );
     assert_eq!(records, ["1: 1 1", "3: 3 1"]);
@@ -120,7 +120,7 @@ fn bytes_that_are_no_text_cost_only_their_record() {
         (1, 2, Some(16))
     );
     let (records, faults) = drain_all(
-        Some(Format::JsonArray),
+        Some(TraceFormat::JsonArray),
         b"[{\"time\":1,\"a\":\"\xc3\"},{\"time\":3}]",
     );
     assert_eq!(records, ["1: 3 1"]);
@@ -128,10 +128,10 @@ fn bytes_that_are_no_text_cost_only_their_record() {
         (faults.len(), faults[0].line, faults[0].column),
         (1, 1, Some(17))
     );
-    let (records, faults) = drain_all(Some(Format::Csv), b"time,a\n1,\xf0\x9f\n2,b\n3,\x80");
+    let (records, faults) = drain_all(Some(TraceFormat::Csv), b"time,a\n1,\xf0\x9f\n2,b\n3,\x80");
     assert_eq!(records, ["3: 2 1 a=b"]);
     assert_eq!(faults.len(), 2);
-    let (_, faults) = drain_all(Some(Format::Csv), b"time,\xff\n1,2\n");
+    let (_, faults) = drain_all(Some(TraceFormat::Csv), b"time,\xff\n1,2\n");
     assert_eq!((faults.len(), faults[0].class), (1, Class::File));
 }
 
@@ -140,18 +140,18 @@ fn a_record_longer_than_the_limit_is_skipped_as_one() {
     let long = "x".repeat(RECORD_BYTES_MAX + 2);
     for (format, text, expected) in [
         (
-            Format::JsonLines,
+            TraceFormat::JsonLines,
             format!("{{\"time\":1}}\n{{\"a\":\"{long}\"}}\n{{\"time\":3}}\n"),
             vec!["1: 1 1", "3: 3 1"],
         ),
         (
-            Format::Csv,
+            TraceFormat::Csv,
             format!("time\n1\n{long}\n3\n"),
             vec!["2: 1 1", "4: 3 1"],
         ),
-        (Format::Csv, format!("time,a\n1,\"{long}"), vec![]),
+        (TraceFormat::Csv, format!("time,a\n1,\"{long}"), vec![]),
         (
-            Format::JsonArray,
+            TraceFormat::JsonArray,
             format!("[{{\"time\":1}},{{\"a\":\"{long}\"}},{{\"time\":3}}]"),
             vec!["1: 1 1"],
         ),
@@ -184,14 +184,14 @@ fn random_bytes_never_upset_the_reader() {
             .collect();
         for format in [
             None,
-            Some(Format::JsonLines),
-            Some(Format::JsonArray),
-            Some(Format::Csv),
-            Some(Format::Clf),
+            Some(TraceFormat::JsonLines),
+            Some(TraceFormat::JsonArray),
+            Some(TraceFormat::Csv),
+            Some(TraceFormat::Clf),
         ] {
             drain_all(format, &bytes);
             let with_header = [b"time,a,\"b\"\n".as_slice(), &bytes].concat();
-            drain_all(Some(Format::Csv), &with_header);
+            drain_all(Some(TraceFormat::Csv), &with_header);
         }
     }
 }
@@ -200,17 +200,17 @@ fn random_bytes_never_upset_the_reader() {
 fn records_cut_or_changed_anywhere_never_upset_the_reader() {
     let text = "[{\"time\":1,\"us\\u00e9r\":\"a\\\"b\"},\n{\"time\":2,\"cost\":7,\"x\":null}]\n";
     for (format, text) in [
-        (Format::JsonArray, text.to_owned()),
+        (TraceFormat::JsonArray, text.to_owned()),
         (
-            Format::JsonLines,
+            TraceFormat::JsonLines,
             text.trim_matches(['[', ']', '\n']).replace("},", "}"),
         ),
         (
-            Format::Csv,
+            TraceFormat::Csv,
             "time,a,cost\n1,\"b\"\"c\nd\",2\n3,,\n".to_owned(),
         ),
         (
-            Format::Clf,
+            TraceFormat::Clf,
             "h - u [01/Jan/1970:00:00:00 +0000] \"GET /?a H\" 200 1 \"r\" \"a\\\"\"\n".to_owned(),
         ),
     ] {
@@ -253,9 +253,15 @@ fn what_was_written_is_read_back_in_every_format() {
         .map(|(n, (a, b))| format!("{n} {} a={a} b={b}", n % 3))
         .collect();
     for (format, text) in [
-        (Format::JsonLines, objects.join("\n")),
-        (Format::JsonArray, format!("[{}]", objects.join(" ,\n"))),
-        (Format::Csv, format!("time,cost,a,b\n{}", table.concat())),
+        (TraceFormat::JsonLines, objects.join("\n")),
+        (
+            TraceFormat::JsonArray,
+            format!("[{}]", objects.join(" ,\n")),
+        ),
+        (
+            TraceFormat::Csv,
+            format!("time,cost,a,b\n{}", table.concat()),
+        ),
     ] {
         let records = read(format, &text);
         let records: Vec<&str> = records
@@ -268,7 +274,7 @@ fn what_was_written_is_read_back_in_every_format() {
 
 #[test]
 fn a_block_left_early_is_taken_up_where_it_was_left() {
-    let mut reader = Reader::new(Box::new(&b"time\n1\n2\n3\n"[..]), None);
+    let mut reader = TraceReader::new(Box::new(&b"time\n1\n2\n3\n"[..]), None);
     let mut times = Vec::new();
     while let Ok(Some(mut block)) = reader.block() {
         times.extend(

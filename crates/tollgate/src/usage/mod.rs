@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tollgate_stats::{CSV_HEAD, UsageRow, csv_line};
 
-use crate::check::http::{Request, encoded};
+use crate::check::http::{ServerRequest, encoded};
 use crate::failure::Failure;
 use options::{ExportFormat, ExportOptions, UsageCommand};
 
@@ -78,7 +78,7 @@ fn page(options: &ExportOptions, after: Option<&str>) -> Result<Page, Failure> {
         }
     }
     let server = &options.server;
-    let request = Request {
+    let request = ServerRequest {
         server,
         method: "GET",
         path: &path,

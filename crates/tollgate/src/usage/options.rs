@@ -1,7 +1,7 @@
 //! Flags of `usage`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 
 /// Commands about what was used.
 #[derive(Debug, Subcommand)]
@@ -41,7 +41,7 @@ pub struct ExportOptions {
         env = "TOLLGATE_SERVER",
         default_value = "http://127.0.0.1:8080"
     )]
-    pub server: Address,
+    pub server: ServerAddress,
 
     /// A token of the management interface
     #[arg(

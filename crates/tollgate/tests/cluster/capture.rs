@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::Fleet;
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 
 use crate::kit::plan;
 use crate::phases::contracts;
@@ -128,9 +128,9 @@ fn nothing_that_was_counted_is_heard_between_nodes() {
 /// Everybody is asked about the user; a node leaves and hands over, another dies, and both join again.
 fn live(fleet: &mut Fleet) {
     ask(fleet);
-    for (node, end) in [(1, Process::Stop(1)), (2, Process::Kill(2))] {
+    for (node, end) in [(1, ProcessFault::Stop(1)), (2, ProcessFault::Kill(2))] {
         fleet.suffer(end).unwrap();
-        let process = Process::Start {
+        let process = ProcessFault::Start {
             node,
             is_empty: false,
         };

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tollgate::cluster::asker::Asker;
-use tollgate::cluster::fleet::{Fleet, Plan, Spot};
-use tollgate_fault::Process;
+use tollgate::cluster::fleet::{ClusterPlan, Fleet, Spot};
+use tollgate_fault::ProcessFault;
 use tollgate_parts::{PATIENCE, until, until_within};
 
 use crate::faked::{library, set, under};
 use crate::judge::judge;
 use crate::kit::plan;
-use crate::load::Load;
+use crate::load::ClusterLoad;
 use crate::phases::{BUCKET, RATE, contracts};
 
 /// A step must stand for a minute before it is followed.
@@ -73,7 +73,7 @@ impl Clocks {
         for (node, offset) in (0..nodes).zip(offsets) {
             set(&clock(folder.path(), node), *offset);
         }
-        let fleet = Fleet::start(Plan {
+        let fleet = Fleet::start(ClusterPlan {
             spots,
             ..plan(nodes, path)
         });
@@ -90,9 +90,9 @@ impl Clocks {
 
     /// Starts a node again by the clock that it has now.
     fn restart(&mut self, node: u16) {
-        self.fleet.suffer(Process::Stop(node)).unwrap();
+        self.fleet.suffer(ProcessFault::Stop(node)).unwrap();
         let is_empty = false;
-        let process = Process::Start { node, is_empty };
+        let process = ProcessFault::Start { node, is_empty };
         self.fleet.suffer(process).unwrap();
     }
 
@@ -235,7 +235,7 @@ fn clocks_that_are_a_little_off_and_jump_cost_no_more_than_twice_their_refill() 
         Err(why) => return println!("skipped: {why}"),
     };
     let clocks = Clocks::start(&library, &[0, 0, 3]);
-    let load = Load::start(&clocks.fleet, LANES, RATE);
+    let load = ClusterLoad::start(&clocks.fleet, LANES, RATE);
     let mut begins = Vec::new();
     // A node that is ahead from the start, and what its clock is set to: it goes on as it did.
     let phases = [

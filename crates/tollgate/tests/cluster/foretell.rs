@@ -8,21 +8,21 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_gossip::{Bucket, Key};
-use tollgate_lab::{Cluster, Contender, Fault, Request, answers_of};
+use tollgate_gossip::{Bucket, ModeKey};
+use tollgate_lab::{Cluster, Contender, Request, WorldFault, answers_of};
 use tollgate_limit::{Instant as LabTime, Span};
 
-use crate::judge::{Answer, Found, Said, judge};
+use crate::judge::{NodeVerdict, PhaseSummary, RecordedAnswer, judge};
 use crate::phases::{BUCKET, BURST, NODES, PER_SECOND, RATE};
 
 /// What a phase may cost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct PhaseBound {
     pub(crate) over: f64,
     pub(crate) under: f64,
 }
 
-impl Bound {
+impl PhaseBound {
     /// The same where news and answers may be that late.
     ///
     /// Each of the other nodes may be asked once more than its rate says in any time, and all of it may be admitted by
@@ -106,12 +106,12 @@ impl Diary {
         healing.unwrap_or_default().as_secs_f64()
     }
 
-    fn faults(&self, begun: Instant) -> Vec<Fault> {
+    fn faults(&self, begun: Instant) -> Vec<WorldFault> {
         let since = |at: Instant| span(at.saturating_duration_since(begun));
         let mut faults = Vec::new();
         for outage in &self.outages {
             let end = outage.to.unwrap();
-            faults.push(Fault::Crash {
+            faults.push(WorldFault::Crash {
                 node: outage.node,
                 at: since(outage.from),
                 outage: span(end - outage.from),
@@ -120,7 +120,7 @@ impl Diary {
         }
         for cut in &self.cuts {
             for (from, to) in [(&cut.one, &cut.other), (&cut.other, &cut.one)] {
-                faults.push(Fault::Cut {
+                faults.push(WorldFault::Cut {
                     from: from.clone(),
                     to: to.clone(),
                     at: since(cut.from),
@@ -133,11 +133,15 @@ impl Diary {
 }
 
 /// The bound of each phase for gossip.
-pub(crate) fn foretell(answers: &[Answer], phases: &[Instant], diary: &Diary) -> Vec<Bound> {
+pub(crate) fn foretell(
+    answers: &[RecordedAnswer],
+    phases: &[Instant],
+    diary: &Diary,
+) -> Vec<PhaseBound> {
     let begun = answers.iter().map(|answer| answer.at).min().unwrap();
-    let seen: Vec<&Answer> = answers
+    let seen: Vec<&RecordedAnswer> = answers
         .iter()
-        .filter(|it| it.said != Said::Nothing)
+        .filter(|it| it.said != NodeVerdict::Nothing)
         .collect();
     let trace: Vec<Request> = seen.iter().map(|answer| request(answer, begun)).collect();
     let mut faults = diary.faults(begun);
@@ -147,24 +151,24 @@ pub(crate) fn foretell(answers: &[Answer], phases: &[Instant], diary: &Diary) ->
         faults,
         ..Cluster::new(Bucket::new(BURST, PER_SECOND, SECOND_NS).unwrap())
     };
-    let runs: Vec<Vec<Found>> = (1..=SEEDS)
+    let runs: Vec<Vec<PhaseSummary>> = (1..=SEEDS)
         .map(|seed| {
             let said = answers_of(&cluster, Contender::Links, &trace, seed).unwrap();
-            let back: Vec<Answer> = said
+            let back: Vec<RecordedAnswer> = said
                 .iter()
                 .map(|(request, did)| answer(request, *did, begun))
                 .collect();
             judge(BUCKET, &back, phases, |_| false)
         })
         .collect();
-    let spread = |phase: usize, value: fn(&Found) -> f64| {
+    let spread = |phase: usize, value: fn(&PhaseSummary) -> f64| {
         let mut values: Vec<f64> = runs.iter().map(|run| value(&run[phase]).max(0.0)).collect();
         values.sort_by(f64::total_cmp);
         let (median, worst) = (values[values.len() / 2], values[values.len() - 1]);
         median + 3.0 * (worst - median)
     };
     (0..phases.len())
-        .map(|phase| Bound {
+        .map(|phase| PhaseBound {
             over: spread(phase, |found| found.over),
             under: spread(phase, |found| {
                 f64::from(u32::try_from(found.under).unwrap())
@@ -174,35 +178,35 @@ pub(crate) fn foretell(answers: &[Answer], phases: &[Instant], diary: &Diary) ->
 }
 
 /// Messages take as long as the usual answer, and up to as long as one in a hundred.
-fn delay(answers: &[&Answer]) -> Fault {
+fn delay(answers: &[&RecordedAnswer]) -> WorldFault {
     let mut took: Vec<Duration> = answers.iter().map(|answer| answer.took()).collect();
     took.sort_unstable();
-    Fault::Delay {
+    WorldFault::Delay {
         base: span(took[took.len() / 2]),
         jitter: span(took[took.len() - 1 - took.len() / 100]),
     }
 }
 
-fn request(answer: &Answer, begun: Instant) -> Request {
+fn request(answer: &RecordedAnswer, begun: Instant) -> Request {
     Request {
         at: LabTime::from_nanos(EPOCH_NS + nanos(answer.at - begun)),
-        key: Key(1),
+        key: ModeKey(1),
         cost: 1,
         node: Some(answer.node),
     }
 }
 
-fn answer(request: &Request, admitted: bool, begun: Instant) -> Answer {
+fn answer(request: &Request, admitted: bool, begun: Instant) -> RecordedAnswer {
     let at = begun + Duration::from_nanos(request.at.as_nanos() - EPOCH_NS);
-    Answer {
+    RecordedAnswer {
         lane: 0,
         node: request.node.unwrap(),
         begun: at,
         at,
         said: if admitted {
-            Said::Admitted
+            NodeVerdict::Admitted
         } else {
-            Said::Refused
+            NodeVerdict::Refused
         },
     }
 }

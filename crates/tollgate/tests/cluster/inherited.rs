@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::Fleet;
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 use tollgate_parts::{Postgres, Wire, until};
 
 use crate::kit::plan;
@@ -77,7 +77,7 @@ fn keys_of_an_owner_that_died_are_found_by_those_who_own_them_then() {
     };
     let lost = of_seat("n1");
     assert!(lost > 0, "no key is the second node's");
-    fleet.suffer(Process::Kill(1)).unwrap();
+    fleet.suffer(ProcessFault::Kill(1)).unwrap();
     until("its keys are found again", || used(&fleet) == vec![10; 30]);
     let inherited = || {
         let each = [0, 2].map(|node| metric(&fleet, node, "tollgate_durable_inherited_total"));
@@ -89,7 +89,7 @@ fn keys_of_an_owner_that_died_are_found_by_those_who_own_them_then() {
     assert_eq!(used(&fleet), vec![11; 30]);
     // It comes back on another machine, and is given what the others know: once.
     fleet
-        .suffer(Process::Start {
+        .suffer(ProcessFault::Start {
             node: 1,
             is_empty: true,
         })
@@ -102,11 +102,11 @@ fn keys_of_an_owner_that_died_are_found_by_those_who_own_them_then() {
     // All die: each finds its own.
     flushed(&fleet);
     for node in 0..3 {
-        fleet.suffer(Process::Kill(node)).unwrap();
+        fleet.suffer(ProcessFault::Kill(node)).unwrap();
     }
     for node in 0..3 {
         fleet
-            .suffer(Process::Start {
+            .suffer(ProcessFault::Start {
                 node,
                 is_empty: true,
             })
@@ -122,14 +122,14 @@ fn a_node_that_was_taken_for_gone_counts_nothing_twice() {
     let (_folder, mut fleet) = fleet(OWNED, &database);
     charge(&fleet, 10);
     flushed(&fleet);
-    fleet.suffer(Process::Pause(1)).unwrap();
+    fleet.suffer(ProcessFault::Pause(1)).unwrap();
     let left = "SELECT count(*) FROM tollgate.cell WHERE seat = 'n1'";
     until("its rows are taken", || database.sql(left) == "0");
     until("its keys are found again", || used(&fleet) == vec![10; 30]);
     charge(&fleet, 1);
     assert_eq!(used(&fleet), vec![11; 30]);
     // It still knows what the others took over, and is given that and what they counted since.
-    fleet.suffer(Process::Resume(1)).unwrap();
+    fleet.suffer(ProcessFault::Resume(1)).unwrap();
     fleet.gather().unwrap();
     until("it has keys again", || {
         flushed(&fleet);
@@ -162,9 +162,9 @@ fn a_home_is_found_at_the_seat_of_a_node_that_surely_ended_and_at_no_other() {
     let doubts = |fleet: &Fleet| said(fleet).matches(NEVER).count();
     let before = doubts(&fleet);
     // It says that it ends: its home is found on an empty disk.
-    fleet.suffer(Process::Stop(1)).unwrap();
+    fleet.suffer(ProcessFault::Stop(1)).unwrap();
     fleet
-        .suffer(Process::Start {
+        .suffer(ProcessFault::Start {
             node: 1,
             is_empty: true,
         })
@@ -173,9 +173,9 @@ fn a_home_is_found_at_the_seat_of_a_node_that_surely_ended_and_at_no_other() {
     fleet.gather().unwrap();
     until("its home is kept", || kept("n1"));
     // Killed and started on the same disk, which tells that it is gone.
-    fleet.suffer(Process::Kill(1)).unwrap();
+    fleet.suffer(ProcessFault::Kill(1)).unwrap();
     fleet
-        .suffer(Process::Start {
+        .suffer(ProcessFault::Start {
             node: 1,
             is_empty: false,
         })
@@ -184,9 +184,9 @@ fn a_home_is_found_at_the_seat_of_a_node_that_surely_ended_and_at_no_other() {
     fleet.gather().unwrap();
     until("its home is kept", || kept("n1"));
     // Killed and started elsewhere at once: it might still be there.
-    fleet.suffer(Process::Kill(1)).unwrap();
+    fleet.suffer(ProcessFault::Kill(1)).unwrap();
     fleet
-        .suffer(Process::Start {
+        .suffer(ProcessFault::Start {
             node: 1,
             is_empty: true,
         })

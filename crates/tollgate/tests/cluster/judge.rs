@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 /// Tokens a bucket holds, and regains in a second.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct TestBucket {
     pub(crate) burst: f64,
     pub(crate) per_second: f64,
 }
 
 /// What a node said to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum NodeVerdict {
     Admitted,
     Refused,
     /// No answer came. The request may have been charged.
@@ -24,16 +24,16 @@ pub(crate) enum Said {
 
 /// A request and its answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RecordedAnswer {
     pub(crate) lane: usize,
     pub(crate) node: u16,
     pub(crate) begun: Instant,
     /// When the answer came, or was waited for no longer.
     pub(crate) at: Instant,
-    pub(crate) said: Said,
+    pub(crate) said: NodeVerdict,
 }
 
-impl Answer {
+impl RecordedAnswer {
     /// How long the node took.
     pub(crate) fn took(&self) -> Duration {
         self.at - self.begun
@@ -42,7 +42,7 @@ impl Answer {
 
 /// What happened in a phase.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct PhaseSummary {
     pub(crate) asked: u64,
     pub(crate) admitted: u64,
     /// Tokens admitted beyond what the bucket had at its worst, counted from the debt the phase began with.
@@ -66,7 +66,7 @@ struct Level {
 }
 
 impl Level {
-    fn leak(&mut self, bucket: Bucket, now: Instant) {
+    fn leak(&mut self, bucket: TestBucket, now: Instant) {
         let passed = self
             .at
             .map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
@@ -79,12 +79,12 @@ impl Level {
 ///
 /// `doubtful` answers took so long that the request may have been charged once more than it was answered.
 pub(crate) fn judge(
-    bucket: Bucket,
-    answers: &[Answer],
+    bucket: TestBucket,
+    answers: &[RecordedAnswer],
     phases: &[Instant],
-    doubtful: impl Fn(&Answer) -> bool,
-) -> Vec<Found> {
-    let mut found = vec![Found::default(); phases.len()];
+    doubtful: impl Fn(&RecordedAnswer) -> bool,
+) -> Vec<PhaseSummary> {
+    let mut found = vec![PhaseSummary::default(); phases.len()];
     overs(bucket, answers, phases, &mut found);
     unders(bucket, answers, phases, &doubtful, &mut found);
     found
@@ -97,7 +97,12 @@ fn phase_at(phases: &[Instant], at: Instant) -> usize {
 }
 
 /// What was admitted, as late as it may have been: only what was answered counts.
-fn overs(bucket: Bucket, answers: &[Answer], phases: &[Instant], found: &mut [Found]) {
+fn overs(
+    bucket: TestBucket,
+    answers: &[RecordedAnswer],
+    phases: &[Instant],
+    found: &mut [PhaseSummary],
+) {
     let mut level = Level::default();
     let (mut phase, mut debt_before) = (0, 0.0_f64);
     for answer in answers {
@@ -108,12 +113,12 @@ fn overs(bucket: Bucket, answers: &[Answer], phases: &[Instant], found: &mut [Fo
         }
         let now = &mut found[phase];
         match answer.said {
-            Said::Nothing => {
+            NodeVerdict::Nothing => {
                 now.unanswered += 1;
                 continue;
             }
-            Said::Refused => {}
-            Said::Admitted => {
+            NodeVerdict::Refused => {}
+            NodeVerdict::Admitted => {
                 level.tokens += 1.0;
                 now.admitted += 1;
                 now.over = now.over.max(level.tokens - bucket.burst - debt_before);
@@ -126,22 +131,22 @@ fn overs(bucket: Bucket, answers: &[Answer], phases: &[Instant], found: &mut [Fo
 
 /// What was charged, as early as it may have been: what was not answered counts, what was in doubt twice.
 fn unders(
-    bucket: Bucket,
-    answers: &[Answer],
+    bucket: TestBucket,
+    answers: &[RecordedAnswer],
     phases: &[Instant],
-    doubtful: &impl Fn(&Answer) -> bool,
-    found: &mut [Found],
+    doubtful: &impl Fn(&RecordedAnswer) -> bool,
+    found: &mut [PhaseSummary],
 ) {
     // A charge was there from the moment it was asked for, and is drained from when it was answered on; a refusal is
     // judged by what the bucket had when it was asked.
-    let mut charges: Vec<&Answer> = answers
+    let mut charges: Vec<&RecordedAnswer> = answers
         .iter()
-        .filter(|it| it.said != Said::Refused)
+        .filter(|it| it.said != NodeVerdict::Refused)
         .collect();
     charges.sort_by_key(|answer| answer.begun);
-    let mut refusals: Vec<&Answer> = answers
+    let mut refusals: Vec<&RecordedAnswer> = answers
         .iter()
-        .filter(|it| it.said == Said::Refused)
+        .filter(|it| it.said == NodeVerdict::Refused)
         .collect();
     refusals.sort_by_key(|answer| answer.begun);
     let mut level = Level::default();
@@ -167,13 +172,13 @@ fn unders(
 }
 
 /// Charges that were asked for while that one was decided.
-fn answers_between(answers: &[Answer], refusal: &Answer) -> f64 {
+fn answers_between(answers: &[RecordedAnswer], refusal: &RecordedAnswer) -> f64 {
     let first = answers.partition_point(|it| it.at < refusal.begun);
     let rest = answers[first..]
         .iter()
         .take_while(|it| it.at <= refusal.at + LATEST);
     let count = rest.filter(|it| {
-        it.said != Said::Refused && it.begun > refusal.begun && it.begun <= refusal.at
+        it.said != NodeVerdict::Refused && it.begun > refusal.begun && it.begun <= refusal.at
     });
     f64::from(u32::try_from(count.count()).unwrap())
 }
@@ -187,14 +192,14 @@ const LATEST: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
 
-    const BUCKET: Bucket = Bucket {
+    const BUCKET: TestBucket = TestBucket {
         burst: 10.0,
         per_second: 1.0,
     };
 
-    fn answers(begun: Instant, said: fn(u64) -> Said) -> Vec<Answer> {
+    fn answers(begun: Instant, said: fn(u64) -> NodeVerdict) -> Vec<RecordedAnswer> {
         (0..40)
-            .map(|number| Answer {
+            .map(|number| RecordedAnswer {
                 lane: 0,
                 node: 0,
                 begun: begun + Duration::from_millis(10 * number),
@@ -204,11 +209,11 @@ mod tests {
             .collect()
     }
 
-    fn first(count: u64, number: u64) -> Said {
+    fn first(count: u64, number: u64) -> NodeVerdict {
         if number < count {
-            Said::Admitted
+            NodeVerdict::Admitted
         } else {
-            Said::Refused
+            NodeVerdict::Refused
         }
     }
 
@@ -231,7 +236,7 @@ mod tests {
     fn what_was_not_answered_may_have_been_charged() {
         let begun = Instant::now();
         let lost = |number| match number {
-            0..5 => Said::Nothing,
+            0..5 => NodeVerdict::Nothing,
             _ => first(10, number),
         };
         let found = judge(BUCKET, &answers(begun, lost), &[begun], |_| false);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use tollgate::cluster::fleet::Plan;
+use tollgate::cluster::fleet::ClusterPlan;
 
 /// The command with these words.
 pub(crate) fn tollgate(words: &[&str]) -> Command {
@@ -14,8 +14,8 @@ pub(crate) fn tollgate(words: &[&str]) -> Command {
 }
 
 /// So many nodes on loopback, each with one thread, by these contracts.
-pub(crate) fn plan(nodes: u16, contracts: PathBuf) -> Plan {
-    Plan {
+pub(crate) fn plan(nodes: u16, contracts: PathBuf) -> ClusterPlan {
+    ClusterPlan {
         binary: env!("CARGO_BIN_EXE_tollgate").into(),
         nodes,
         contracts,

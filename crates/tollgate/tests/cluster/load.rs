@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::Fleet;
 
-use crate::judge::{Answer, Said};
+use crate::judge::{NodeVerdict, RecordedAnswer};
 
 /// How long a node may take to answer before the next one is asked.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Traffic under way.
-pub(crate) struct Load {
+pub(crate) struct ClusterLoad {
     places: Arc<Mutex<BTreeMap<u16, SocketAddr>>>,
     is_over: Arc<AtomicBool>,
-    clients: Vec<JoinHandle<Vec<Answer>>>,
+    clients: Vec<JoinHandle<Vec<RecordedAnswer>>>,
 }
 
-impl Load {
+impl ClusterLoad {
     /// One client per node; each asks about every lane in turn, all together `rate` times a second and lane.
     pub(crate) fn start(fleet: &Fleet, lanes: &'static [&'static str], rate: u32) -> Self {
         let nodes = u16::try_from(fleet.nodes().len()).unwrap();
@@ -53,9 +53,9 @@ impl Load {
     }
 
     /// Ends it: all answers in order of time.
-    pub(crate) fn stop(self) -> Vec<Answer> {
+    pub(crate) fn stop(self) -> Vec<RecordedAnswer> {
         self.is_over.store(true, Ordering::Relaxed);
-        let mut answers: Vec<Answer> = self
+        let mut answers: Vec<RecordedAnswer> = self
             .clients
             .into_iter()
             .flat_map(|client| client.join().unwrap())
@@ -80,7 +80,7 @@ struct Client {
 }
 
 impl Client {
-    fn run(self) -> Vec<Answer> {
+    fn run(self) -> Vec<RecordedAnswer> {
         let mut askers: BTreeMap<u16, (SocketAddr, Asker)> = BTreeMap::new();
         let mut answers = Vec::new();
         let mut next = Instant::now() + self.every * u32::from(self.node) / 5;
@@ -100,7 +100,7 @@ impl Client {
         &self,
         askers: &mut BTreeMap<u16, (SocketAddr, Asker)>,
         lane: usize,
-        answers: &mut Vec<Answer>,
+        answers: &mut Vec<RecordedAnswer>,
     ) {
         let ring: Vec<(u16, SocketAddr)> = {
             let places = self.places.lock().unwrap();
@@ -116,18 +116,18 @@ impl Client {
             let begun = Instant::now();
             let key = [("lane", self.lanes[lane]), ("user", "42")];
             let said = match asker.ask(&key, 1) {
-                Ok(true) => Said::Admitted,
-                Ok(false) => Said::Refused,
-                Err(_) => Said::Nothing,
+                Ok(true) => NodeVerdict::Admitted,
+                Ok(false) => NodeVerdict::Refused,
+                Err(_) => NodeVerdict::Nothing,
             };
-            answers.push(Answer {
+            answers.push(RecordedAnswer {
                 lane,
                 node,
                 begun,
                 at: Instant::now(),
                 said,
             });
-            if said != Said::Nothing {
+            if said != NodeVerdict::Nothing {
                 askers.insert(node, (at, asker));
                 return;
             }

@@ -5,13 +5,13 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate::cluster::fleet::{Fleet, Plan};
+use tollgate::cluster::fleet::{ClusterPlan, Fleet};
 use tollgate::cluster::nets::{self, Nets};
 
 use crate::foretell::{Diary, foretell};
 use crate::judge::judge;
 use crate::kit::plan;
-use crate::load::Load;
+use crate::load::ClusterLoad;
 use crate::phases::{BUCKET, NODES, RATE, contracts};
 
 const LANES: &[&str] = &["gossip"];
@@ -43,12 +43,12 @@ fn inside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts(LANES)).unwrap();
-    let fleet = Fleet::start(Plan {
+    let fleet = Fleet::start(ClusterPlan {
         spots: nets.spots(),
         ..plan(NODES, path)
     })
     .unwrap();
-    let load = Load::start(&fleet, LANES, RATE);
+    let load = ClusterLoad::start(&fleet, LANES, RATE);
     let mut diary = Diary::default();
     let mut begins = vec![Instant::now()];
     std::thread::sleep(Duration::from_secs(3));

@@ -19,8 +19,8 @@
 
 use std::time::Duration;
 
-use crate::foretell::Bound;
-use crate::judge::Bucket;
+use crate::foretell::PhaseBound;
+use crate::judge::TestBucket;
 use crate::phases::{BUCKET, NODES, RATE};
 
 /// How long an owner is waited for: the default of `cluster.owner_deadline`.
@@ -54,8 +54,8 @@ pub(crate) struct Spans {
 }
 
 /// The bound of a phase.
-pub(crate) fn bound_of_owner(hurt: Hurt, spans: Spans) -> Bound {
-    let Bucket { burst, per_second } = BUCKET;
+pub(crate) fn bound_of_owner(hurt: Hurt, spans: Spans) -> PhaseBound {
+    let TestBucket { burst, per_second } = BUCKET;
     let client = f64::from(RATE) / f64::from(NODES);
     // Each client may have one request more in a time than its rate says.
     let asked = |clients: f64, seconds: f64| clients * (client * seconds + 1.0);
@@ -74,5 +74,5 @@ pub(crate) fn bound_of_owner(hurt: Hurt, spans: Spans) -> Bound {
         Hurt::Resumed => (per_second * spans.before).min(burst) + slow,
         Hurt::Replaced => 2.0 * burst + slow,
     };
-    Bound { over, under: 0.0 }
+    PhaseBound { over, under: 0.0 }
 }

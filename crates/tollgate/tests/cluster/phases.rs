@@ -9,13 +9,13 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use tollgate::cluster::fleet::{Fleet, Plan};
-use tollgate_fault::Process;
+use tollgate::cluster::fleet::{ClusterPlan, Fleet};
+use tollgate_fault::ProcessFault;
 
-use crate::foretell::{Bound, Diary, foretell};
-use crate::judge::{Answer, Bucket, Found, Said, judge};
+use crate::foretell::{Diary, PhaseBound, foretell};
+use crate::judge::{NodeVerdict, PhaseSummary, RecordedAnswer, TestBucket, judge};
 use crate::kit::plan;
-use crate::load::Load;
+use crate::load::ClusterLoad;
 use crate::owned::{DEADLINE, Hurt, Spans, bound_of_owner};
 
 pub(crate) const NODES: u16 = 5;
@@ -23,7 +23,7 @@ pub(crate) const NODES: u16 = 5;
 pub(crate) const RATE: u32 = 60;
 pub(crate) const BURST: u64 = 60;
 pub(crate) const PER_SECOND: u64 = 12;
-pub(crate) const BUCKET: Bucket = Bucket {
+pub(crate) const BUCKET: TestBucket = TestBucket {
     burst: 60.0,
     per_second: 12.0,
 };
@@ -109,25 +109,25 @@ const PHASES: &[Phase] = &[
 /// The cluster, its traffic, and what was done to it when.
 struct Stage {
     fleet: Fleet,
-    load: Load,
+    load: ClusterLoad,
     diary: Diary,
 }
 
 impl Stage {
     fn kill(&mut self, node: u16) {
         self.diary.down(node, false);
-        self.fleet.suffer(Process::Kill(node)).unwrap();
+        self.fleet.suffer(ProcessFault::Kill(node)).unwrap();
         self.load.follow(&self.fleet, &[]);
     }
 
     fn stop(&mut self, node: u16) {
         self.diary.down(node, false);
-        self.fleet.suffer(Process::Stop(node)).unwrap();
+        self.fleet.suffer(ProcessFault::Stop(node)).unwrap();
         self.load.follow(&self.fleet, &[]);
     }
 
     fn start(&mut self, node: u16, is_empty: bool) {
-        let process = Process::Start { node, is_empty };
+        let process = ProcessFault::Start { node, is_empty };
         self.fleet.suffer(process).unwrap();
         self.fleet.gather().unwrap();
         self.diary.up(node);
@@ -136,12 +136,12 @@ impl Stage {
 
     fn pause(&mut self, node: u16) {
         self.diary.down(node, true);
-        self.fleet.suffer(Process::Pause(node)).unwrap();
+        self.fleet.suffer(ProcessFault::Pause(node)).unwrap();
         self.load.follow(&self.fleet, &[node]);
     }
 
     fn resume(&mut self, node: u16) {
-        self.fleet.suffer(Process::Resume(node)).unwrap();
+        self.fleet.suffer(ProcessFault::Resume(node)).unwrap();
         self.diary.up(node);
         self.load.follow(&self.fleet, &[]);
     }
@@ -177,7 +177,7 @@ pub(crate) fn contracts(lanes: &[&str]) -> String {
 
 /// What was measured.
 struct Run {
-    answers: Vec<Answer>,
+    answers: Vec<RecordedAnswer>,
     begins: Vec<Instant>,
     seconds: Vec<f64>,
     diary: Diary,
@@ -188,12 +188,12 @@ fn run(times: u32) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, contracts(LANES)).unwrap();
-    let fleet = Fleet::start(Plan {
+    let fleet = Fleet::start(ClusterPlan {
         faults: Some(1),
         ..plan(NODES, path)
     })
     .unwrap();
-    let load = Load::start(&fleet, LANES, RATE);
+    let load = ClusterLoad::start(&fleet, LANES, RATE);
     let diary = Diary::default();
     let mut stage = Stage { fleet, load, diary };
     let mut begins = Vec::new();
@@ -214,17 +214,17 @@ fn run(times: u32) -> Run {
 }
 
 impl Run {
-    fn of_lane(&self, lane: usize) -> Vec<Answer> {
+    fn of_lane(&self, lane: usize) -> Vec<RecordedAnswer> {
         let own = self.answers.iter().filter(|answer| answer.lane == lane);
         own.copied().collect()
     }
 
     /// What a lane did in each phase, beside what it may do.
-    fn judged(&self, lane: usize) -> Vec<(Found, Bound)> {
+    fn judged(&self, lane: usize) -> Vec<(PhaseSummary, PhaseBound)> {
         let answers = self.of_lane(lane);
         let is_owner = LANES[lane] == OWNER;
         // Whoever waits no longer decides by itself, and the owner may have charged.
-        let doubtful = |answer: &Answer| is_owner && answer.took() >= DEADLINE;
+        let doubtful = |answer: &RecordedAnswer| is_owner && answer.took() >= DEADLINE;
         let found = judge(BUCKET, &answers, &self.begins, doubtful);
         let bounds = if is_owner {
             self.bounds_of_owner(&answers)
@@ -234,16 +234,17 @@ impl Run {
         found.into_iter().zip(bounds).collect()
     }
 
-    fn bounds_of_owner(&self, answers: &[Answer]) -> Vec<Bound> {
+    fn bounds_of_owner(&self, answers: &[RecordedAnswer]) -> Vec<PhaseBound> {
         let slow = |phase: usize, side: &[u16]| {
             let (begin, end) = (self.begins[phase], self.begins.get(phase + 1));
-            let within =
-                |answer: &&Answer| answer.at >= begin && end.is_none_or(|end| answer.at < *end);
+            let within = |answer: &&RecordedAnswer| {
+                answer.at >= begin && end.is_none_or(|end| answer.at < *end)
+            };
             let here = answers
                 .iter()
                 .filter(within)
                 .filter(|it| side.contains(&it.node));
-            let slow = here.filter(|it| it.said == Said::Admitted && it.took() >= DEADLINE);
+            let slow = here.filter(|it| it.said == NodeVerdict::Admitted && it.took() >= DEADLINE);
             f64::from(u32::try_from(slow.count()).unwrap())
         };
         let bounds = PHASES.iter().enumerate().map(|(number, phase)| {

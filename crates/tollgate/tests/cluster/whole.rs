@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
 use tollgate::cluster::fleet::Fleet;
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 use tollgate_parts::{Postgres, Wire, until};
 
 use crate::kit::plan;
@@ -87,10 +87,12 @@ fn remembers(flags: &[&str], is_empty: bool) {
     for round in 0..2 {
         flushed(&fleet);
         for node in 0..3 {
-            fleet.suffer(Process::Kill(node)).unwrap();
+            fleet.suffer(ProcessFault::Kill(node)).unwrap();
         }
         for node in 0..3 {
-            fleet.suffer(Process::Start { node, is_empty }).unwrap();
+            fleet
+                .suffer(ProcessFault::Start { node, is_empty })
+                .unwrap();
         }
         fleet.gather().unwrap();
         let spent = LIMIT - 3 * EACH;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tollgate_parts::{Daemon, Mosquitto, Reply, Wire, until};
+use tollgate_parts::{Daemon, HttpReply, Mosquitto, Wire, until};
 
 use crate::kit::{refused, run, tollgate};
 
@@ -44,7 +44,7 @@ impl Gateway {
         self.page("/metrics").body
     }
 
-    pub(crate) fn page(&self, path: &str) -> Reply {
+    pub(crate) fn page(&self, path: &str) -> HttpReply {
         Wire::to(self.metrics).get(path)
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tollgate_parts::{Papers, Postgres, Redis, Setup};
+use tollgate_parts::{Papers, Postgres, Redis, RedisSetup};
 
 use crate::kit::{Server, file, refused, run, tollgate, until};
 use crate::store::{check, ready};
@@ -59,7 +59,7 @@ fn decides(url: &str, papers: &Papers) {
 #[test]
 fn a_redis_and_a_postgres_decide_by_tls() {
     let papers = Arc::new(Papers::new());
-    let redis = Redis::of(&Setup::default().papers(&papers).password("secret"));
+    let redis = Redis::of(&RedisSetup::default().papers(&papers).password("secret"));
     decides(&redis.url(), &papers);
     let postgres = Postgres::with_tls(&papers, "cert");
     decides(&postgres.url_as(Papers::CLIENT), &papers);

@@ -19,7 +19,7 @@ use super::reply::Writer;
 
 /// What `TOLLGATE.CHECK` asks, or a command of the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Check<'a> {
+pub struct CheckCommand<'a> {
     /// Tokens to take; one unless said, and zero is a peek.
     pub cost: u64,
     /// The only contract to ask, instead of all that bind the key.
@@ -27,19 +27,19 @@ pub struct Check<'a> {
     /// The operation's id: the same id is charged once, however often it is sent.
     pub id: Option<&'a [u8]>,
     /// Who is counted.
-    pub key: Entries<'a>,
+    pub key: CheckKey<'a>,
 }
 
 /// The key of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entries<'a> {
+pub enum CheckKey<'a> {
     /// One value without a name.
     Bare(&'a [u8]),
     /// Names and values, alternating; at least one pair.
     Pairs(Arguments<'a>),
 }
 
-impl<'a> Entries<'a> {
+impl<'a> CheckKey<'a> {
     /// The entries in order; a bare value has an empty name.
     pub fn pairs(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let (bare, mut pairs) = match self {
@@ -54,7 +54,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> CheckCommand<'a> {
     pub(super) fn decode(
         request: Arguments<'a>,
         name: &'static str,
@@ -91,13 +91,13 @@ impl<'a> Check<'a> {
     }
 }
 
-pub(super) fn entries(arguments: Arguments<'_>) -> Result<Entries<'_>, CommandError<'_>> {
+pub(super) fn entries(arguments: Arguments<'_>) -> Result<CheckKey<'_>, CommandError<'_>> {
     match arguments.len() {
         1 => arguments
             .get(0)
-            .map(Entries::Bare)
+            .map(CheckKey::Bare)
             .ok_or(CommandError::Entries),
-        count if count > 0 && count % 2 == 0 => Ok(Entries::Pairs(arguments)),
+        count if count > 0 && count % 2 == 0 => Ok(CheckKey::Pairs(arguments)),
         _ => Err(CommandError::Entries),
     }
 }

@@ -1,12 +1,12 @@
 //! What a request asks: one variant per command, and the table that `COMMAND` answers from.
 
-use super::check::Check;
+use super::check::CheckCommand;
 use super::error::{CommandError, Excerpt};
 use super::lease::Lease;
 use super::number::signed;
 use super::parse::Arguments;
 use super::reply::Writer;
-use super::session::{Client, Credentials, Hello, List, Transaction};
+use super::session::{ClientCommand, Credentials, HelloCommand, List, Transaction};
 use super::stand::Settle;
 use super::throttle::{Dialect, Throttle};
 
@@ -16,17 +16,17 @@ pub enum Command<'a> {
     /// `CL.THROTTLE` or `THROTTLE`.
     Throttle(Throttle<'a>),
     /// `TOLLGATE.CHECK`.
-    Check(Check<'a>),
+    Check(CheckCommand<'a>),
     /// `TOLLGATE.LEASE`.
     Lease(Lease<'a>),
     /// `TOLLGATE.CHARGE`: take without asking.
-    Charge(Check<'a>),
+    Charge(CheckCommand<'a>),
     /// `TOLLGATE.REFUND`: give back.
-    Refund(Check<'a>),
+    Refund(CheckCommand<'a>),
     /// `TOLLGATE.RESET`: forget the key.
-    Forget(Check<'a>),
+    Forget(CheckCommand<'a>),
     /// `TOLLGATE.PEEK`: how policies stand.
-    Peek(Check<'a>),
+    Peek(CheckCommand<'a>),
     /// `TOLLGATE.SETTLE`.
     Settle(Settle<'a>),
     /// `PING [message]`: `PONG`, or the message.
@@ -34,13 +34,13 @@ pub enum Command<'a> {
     /// `ECHO message`.
     Echo(&'a [u8]),
     /// `HELLO`.
-    Hello(Hello<'a>),
+    Hello(HelloCommand<'a>),
     /// `AUTH`.
     Auth(Credentials<'a>),
     /// `COMMAND`.
     List(List<'a>),
     /// `CLIENT`.
-    Client(Client<'a>),
+    Client(ClientCommand<'a>),
     /// `INFO [section ...]`.
     Info(Arguments<'a>),
     /// `SELECT 0`: `OK`; there is no other database.
@@ -83,10 +83,10 @@ impl<'a> Command<'a> {
                 _ => Err(CommandError::WrongArity("ping")),
             },
             b"ECHO" => only(request, "echo").map(Command::Echo),
-            b"HELLO" => Hello::decode(request).map(Command::Hello),
+            b"HELLO" => HelloCommand::decode(request).map(Command::Hello),
             b"AUTH" => Credentials::decode(request).map(Command::Auth),
             b"COMMAND" => List::decode(request).map(Command::List),
-            b"CLIENT" => Client::decode(request).map(Command::Client),
+            b"CLIENT" => ClientCommand::decode(request).map(Command::Client),
             b"INFO" => Ok(Command::Info(request.tail(1))),
             b"SELECT" => match signed(only(request, "select")?)? {
                 0 => Ok(Command::Select),
@@ -107,12 +107,12 @@ impl<'a> Command<'a> {
     /// What a request asks whose name begins with `TOLLGATE.` and goes on like this.
     fn of_ours(name: &[u8], request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
         match name {
-            b"CHECK" => Check::decode(request, "tollgate.check").map(Command::Check),
+            b"CHECK" => CheckCommand::decode(request, "tollgate.check").map(Command::Check),
             b"LEASE" => Lease::decode(request).map(Command::Lease),
-            b"CHARGE" => Check::decode(request, "tollgate.charge").map(Command::Charge),
-            b"REFUND" => Check::decode(request, "tollgate.refund").map(Command::Refund),
-            b"RESET" => Check::decode(request, "tollgate.reset").map(Command::Forget),
-            b"PEEK" => Check::decode(request, "tollgate.peek").map(Command::Peek),
+            b"CHARGE" => CheckCommand::decode(request, "tollgate.charge").map(Command::Charge),
+            b"REFUND" => CheckCommand::decode(request, "tollgate.refund").map(Command::Refund),
+            b"RESET" => CheckCommand::decode(request, "tollgate.reset").map(Command::Forget),
+            b"PEEK" => CheckCommand::decode(request, "tollgate.peek").map(Command::Peek),
             b"SETTLE" => Settle::decode(request).map(Command::Settle),
             _ => {
                 let name = request.get(0).unwrap_or_default();

@@ -8,7 +8,7 @@
 //! The inquiry and the answer are bytes of `tollgate-lease`. In RESP3 a client that should speak is pushed
 //! `tollgate.nudge` and the bytes of a hint. Not here: what the bytes mean.
 
-use super::check::{Entries, entries};
+use super::check::{CheckKey, entries};
 use super::error::CommandError;
 use super::parse::Arguments;
 
@@ -18,7 +18,7 @@ pub struct Lease<'a> {
     /// What is held of each policy.
     pub inquiry: &'a [u8],
     /// Of which key.
-    pub key: Entries<'a>,
+    pub key: CheckKey<'a>,
 }
 
 impl<'a> Lease<'a> {

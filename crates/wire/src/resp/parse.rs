@@ -11,7 +11,7 @@ use super::inline;
 
 /// How much one command may hold. A request beyond a limit is refused as soon as it is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CommandLimits {
     /// Arguments of one command, its name included.
     pub arguments_max: usize,
     /// Bytes of one argument.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub inline_bytes_max: usize,
 }
 
-impl Limits {
+impl CommandLimits {
     /// For a connection that may ask for decisions.
     pub const STANDARD: Self = Self {
         arguments_max: 1_024,
@@ -47,7 +47,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for CommandLimits {
     fn default() -> Self {
         Self::STANDARD
     }
@@ -56,7 +56,7 @@ impl Default for Limits {
 /// What the bytes at hand amount to.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Step<'a> {
+pub enum ParseStep<'a> {
     /// No whole command yet. Parse again with the same bytes and at least one more behind them.
     NeedMore,
     /// An empty line or an empty array: nothing was asked, and nothing is answered.
@@ -76,17 +76,17 @@ pub enum Step<'a> {
 /// Why a connection's bytes are not RESP. The stream has lost its frame: answer and close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// The number after `*` is malformed or beyond [`Limits::arguments_max`].
+    /// The number after `*` is malformed or beyond [`CommandLimits::arguments_max`].
     ArrayLength,
-    /// The number after `$` is malformed, negative, or beyond [`Limits::bulk_bytes_max`].
+    /// The number after `$` is malformed, negative, or beyond [`CommandLimits::bulk_bytes_max`].
     BulkLength,
     /// An argument does not begin with `$`.
     ExpectedBulk(u8),
     /// An argument does not end in a line end where its length says.
     BulkEnd,
-    /// The command as a whole is beyond [`Limits::command_bytes_max`].
+    /// The command as a whole is beyond [`CommandLimits::command_bytes_max`].
     CommandLength,
-    /// A line is beyond [`Limits::inline_bytes_max`], or has too many arguments.
+    /// A line is beyond [`CommandLimits::inline_bytes_max`], or has too many arguments.
     InlineLength,
     /// A quote of an inline command is not closed, or runs into the next argument.
     UnbalancedQuotes,
@@ -209,12 +209,12 @@ impl ExactSizeIterator for ArgumentsIter<'_> {}
 /// Finds commands in the bytes of one connection.
 ///
 /// Call [`parse`](Self::parse) with everything received and not yet consumed. On
-/// [`Step::Command`] and [`Step::Skip`] drop `consumed` bytes from the front and call again, until
-/// it says [`Step::NeedMore`]. Bytes that were looked at are not looked at again, however they
+/// [`ParseStep::Command`] and [`ParseStep::Skip`] drop `consumed` bytes from the front and call again, until
+/// it says [`ParseStep::NeedMore`]. Bytes that were looked at are not looked at again, however they
 /// trickle in. After an error every further call gives the same error.
 #[derive(Debug)]
 pub struct Parser {
-    limits: Limits,
+    limits: CommandLimits,
     /// Where the arguments found so far are, in the input or in `line`.
     arguments: Vec<Range<usize>>,
     /// An inline command without its quotes.
@@ -242,7 +242,7 @@ enum Stage {
 
 impl Parser {
     /// A parser for one connection.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: CommandLimits) -> Self {
         Self {
             limits,
             arguments: Vec::new(),
@@ -253,7 +253,7 @@ impl Parser {
     }
 
     /// Changes the limits, for whatever is parsed from here on.
-    pub fn set_limits(&mut self, limits: Limits) {
+    pub fn set_limits(&mut self, limits: CommandLimits) {
         self.limits = limits;
     }
 
@@ -269,23 +269,23 @@ impl Parser {
     }
 
     /// Looks for one command at the front of `input`.
-    pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<'a>, ProtocolError> {
+    pub fn parse<'a>(&'a mut self, input: &'a [u8]) -> Result<ParseStep<'a>, ProtocolError> {
         let found = self.advance(input).inspect_err(|&error| {
             self.stage = Stage::Broken(error);
         })?;
         let Some(found) = found else {
-            return Ok(Step::NeedMore);
+            return Ok(ParseStep::NeedMore);
         };
         let consumed = self.at;
         self.at = 0;
         self.stage = Stage::Start;
         let bytes = match found {
-            Found::Nothing => return Ok(Step::Skip { consumed }),
+            Found::Nothing => return Ok(ParseStep::Skip { consumed }),
             Found::Array => input,
             Found::Line => &self.line,
         };
         let places = &self.arguments;
-        Ok(Step::Command {
+        Ok(ParseStep::Command {
             request: Arguments { bytes, places },
             consumed,
         })
@@ -417,7 +417,7 @@ impl Parser {
 
 impl Default for Parser {
     fn default() -> Self {
-        Self::new(Limits::default())
+        Self::new(CommandLimits::default())
     }
 }
 
@@ -495,9 +495,9 @@ mod tests {
         let (mut found, mut rest) = (Vec::new(), input);
         loop {
             let consumed = match parser.parse(rest) {
-                Ok(Step::NeedMore) => return (found, None),
-                Ok(Step::Skip { consumed }) => consumed,
-                Ok(Step::Command { request, consumed }) => {
+                Ok(ParseStep::NeedMore) => return (found, None),
+                Ok(ParseStep::Skip { consumed }) => consumed,
+                Ok(ParseStep::Command { request, consumed }) => {
                     found.push(request.iter().map(<[u8]>::to_vec).collect());
                     consumed
                 }
@@ -551,7 +551,7 @@ mod tests {
 
     #[test]
     fn refuses_a_long_command_when_its_length_is_announced() {
-        let half = Limits::STANDARD.bulk_bytes_max;
+        let half = CommandLimits::STANDARD.bulk_bytes_max;
         let mut input = b"*3\r\n".to_vec();
         for _ in 0..2 {
             input.extend_from_slice(format!("${half}\r\n").as_bytes());
@@ -563,7 +563,7 @@ mod tests {
 
     #[test]
     fn refuses_a_long_line_before_it_ends() {
-        let max = Limits::STANDARD.inline_bytes_max;
+        let max = CommandLimits::STANDARD.inline_bytes_max;
         let mut line = vec![b'a'; max];
         assert_eq!(commands(&line), (vec![], None));
         line.push(b'a');
@@ -585,17 +585,19 @@ mod tests {
         let line = format!("echo {}\n", "a ".repeat(500));
         assert!(matches!(
             parser.parse(line.as_bytes()),
-            Ok(Step::Command { .. })
+            Ok(ParseStep::Command { .. })
         ));
         parser.release();
         assert!(parser.arguments.capacity() < 500 && parser.line.capacity() == 0);
         let input = b"*2\r\n$4\r\nECHO\r\n$1\r\na\r\n";
         for at in 0..input.len() {
-            assert_eq!(parser.parse(&input[..at]), Ok(Step::NeedMore));
+            assert_eq!(parser.parse(&input[..at]), Ok(ParseStep::NeedMore));
             parser.release();
         }
         let step = parser.parse(input);
-        assert!(matches!(step, Ok(Step::Command { request, .. }) if request.get(1) == Some(b"a")));
+        assert!(
+            matches!(step, Ok(ParseStep::Command { request, .. }) if request.get(1) == Some(b"a"))
+        );
     }
 
     #[test]

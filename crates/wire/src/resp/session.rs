@@ -9,7 +9,7 @@ use super::reply::{Version, Writer};
 
 /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hello<'a> {
+pub struct HelloCommand<'a> {
     /// The version to speak from here on, this reply included; unset keeps it.
     pub version: Option<Version>,
     /// Who the client says it is.
@@ -18,7 +18,7 @@ pub struct Hello<'a> {
     pub name: Option<&'a [u8]>,
 }
 
-impl<'a> Hello<'a> {
+impl<'a> HelloCommand<'a> {
     pub(super) fn decode(request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
         let mut arguments = request.tail(1).iter();
         let mut hello = Self::default();
@@ -146,7 +146,7 @@ impl<'a> Credentials<'a> {
 
 /// `CLIENT` and its subcommands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client<'a> {
+pub enum ClientCommand<'a> {
     /// Name the connection; an empty name takes it back.
     SetName(&'a [u8]),
     /// Tell the connection's name.
@@ -164,7 +164,7 @@ pub enum Client<'a> {
     Hint,
 }
 
-impl<'a> Client<'a> {
+impl<'a> ClientCommand<'a> {
     pub(super) fn decode(request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
         let mut arguments = request.tail(1).iter();
         let subcommand = arguments.next().ok_or(CommandError::WrongArity("client"))?;
@@ -188,16 +188,19 @@ impl<'a> Client<'a> {
         }
         let mut next = || arguments.next().unwrap_or_default();
         match name {
-            "SETNAME" => checked_name(next()).map(Client::SetName),
-            "GETNAME" => Ok(Client::GetName),
-            "ID" => Ok(Client::Id),
+            "SETNAME" => checked_name(next()).map(ClientCommand::SetName),
+            "GETNAME" => Ok(ClientCommand::GetName),
+            "ID" => Ok(ClientCommand::Id),
             "SETINFO" => set_info(next(), next()),
             _ => switch(next()),
         }
     }
 }
 
-fn set_info<'a>(attribute: &'a [u8], value: &'a [u8]) -> Result<Client<'a>, CommandError<'a>> {
+fn set_info<'a>(
+    attribute: &'a [u8],
+    value: &'a [u8],
+) -> Result<ClientCommand<'a>, CommandError<'a>> {
     let known = [&b"LIB-NAME"[..], b"LIB-VER"];
     if !known
         .iter()
@@ -206,12 +209,12 @@ fn set_info<'a>(attribute: &'a [u8], value: &'a [u8]) -> Result<Client<'a>, Comm
         return Err(CommandError::Syntax);
     }
     let value = checked_name(value)?;
-    Ok(Client::SetInfo { attribute, value })
+    Ok(ClientCommand::SetInfo { attribute, value })
 }
 
-fn switch(value: &[u8]) -> Result<Client<'_>, CommandError<'_>> {
+fn switch(value: &[u8]) -> Result<ClientCommand<'_>, CommandError<'_>> {
     if value.eq_ignore_ascii_case(b"ON") || value.eq_ignore_ascii_case(b"OFF") {
-        return Ok(Client::Hint);
+        return Ok(ClientCommand::Hint);
     }
     Err(CommandError::Syntax)
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize as Read, Serialize as Write};
 
 use super::key::optional_text;
 use super::whole::whole;
-use super::{Key, one};
+use super::{WireKey, one};
 
 /// Why would this request pass or not? Nothing is taken.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
@@ -15,7 +15,7 @@ use super::{Key, one};
 pub struct ExplainRequest<'a> {
     /// Who is counted.
     #[serde(borrow)]
-    pub key: Key<'a>,
+    pub key: WireKey<'a>,
     /// Tokens it would take; one unless given.
     #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
@@ -33,7 +33,7 @@ pub struct ExplainResponse<'a> {
     pub summary: Cow<'a, str>,
     /// What all policies together would say.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: ExplainVerdict,
     /// Whether a contract binds the key.
     pub matched: bool,
     /// The bans that hold for the key: it is denied whatever its policies say.
@@ -41,12 +41,12 @@ pub struct ExplainResponse<'a> {
     /// What each policy would say, in the order of the contracts and of the policies in them.
     pub policies: Vec<PolicyExplained<'a>>,
     /// The contracts that come closest to binding the key but do not, closest first.
-    pub misses: Vec<Miss<'a>>,
+    pub misses: Vec<ExplainedMiss<'a>>,
 }
 
 /// May it pass?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Read, Write)]
-pub struct Verdict {
+pub struct ExplainVerdict {
     /// Whether it would pass, after `wait_ms` if that is not zero.
     pub allowed: bool,
     /// Until it could pass; none if it would, or if no wait will help.
@@ -69,7 +69,7 @@ pub struct PolicyExplained<'a> {
     pub summary: Cow<'a, str>,
     /// What it would say by itself.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: ExplainVerdict,
     /// Whether an assignment gives the key this policy, and not the contract.
     pub assigned: bool,
     /// Whether it refuses, or only watches.
@@ -88,7 +88,7 @@ pub struct PolicyExplained<'a> {
 
 /// A contract that does not bind the key.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
-pub struct Miss<'a> {
+pub struct ExplainedMiss<'a> {
     /// The contract's id.
     #[serde(borrow)]
     pub contract: Cow<'a, str>,

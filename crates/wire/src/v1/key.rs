@@ -10,7 +10,7 @@ use super::ENTRIES_MAX;
 
 /// Who is counted. Numbers are what they are written as in decimal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key<'a> {
+pub enum WireKey<'a> {
     /// One value without a name.
     Bare(Cow<'a, str>),
     /// Names and values in the order in which they were written; at least one, no name twice, at
@@ -18,7 +18,7 @@ pub enum Key<'a> {
     Entries(Vec<(Cow<'a, str>, Cow<'a, str>)>),
 }
 
-impl Serialize for Key<'_> {
+impl Serialize for WireKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Bare(value) => serializer.serialize_str(value),
@@ -33,7 +33,7 @@ impl Serialize for Key<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for WireKey<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(KeyVisitor)
     }
@@ -42,33 +42,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
 struct KeyVisitor;
 
 impl<'de> Visitor<'de> for KeyVisitor {
-    type Value = Key<'de>;
+    type Value = WireKey<'de>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a string, a whole number from -2^53 to 2^53, or an object of them")
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Key<'de>, E> {
-        whole(value).map(Key::Bare)
+    fn visit_u64<E: Error>(self, value: u64) -> Result<WireKey<'de>, E> {
+        whole(value).map(WireKey::Bare)
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Key<'de>, E> {
-        whole(value).map(Key::Bare)
+    fn visit_i64<E: Error>(self, value: i64) -> Result<WireKey<'de>, E> {
+        whole(value).map(WireKey::Bare)
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Key<'de>, E> {
-        exact(value).map(Key::Bare)
+    fn visit_f64<E: Error>(self, value: f64) -> Result<WireKey<'de>, E> {
+        exact(value).map(WireKey::Bare)
     }
 
-    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<Key<'de>, E> {
-        Ok(Key::Bare(Cow::Borrowed(value)))
+    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<WireKey<'de>, E> {
+        Ok(WireKey::Bare(Cow::Borrowed(value)))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Key<'de>, E> {
-        Ok(Key::Bare(Cow::Owned(value.to_owned())))
+    fn visit_str<E: Error>(self, value: &str) -> Result<WireKey<'de>, E> {
+        Ok(WireKey::Bare(Cow::Owned(value.to_owned())))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Key<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WireKey<'de>, A::Error> {
         let mut entries: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
         while let Some((Text(name), Value(value))) = map.next_entry()? {
             if entries.len() == ENTRIES_MAX {
@@ -83,7 +83,7 @@ impl<'de> Visitor<'de> for KeyVisitor {
         if entries.is_empty() {
             return Err(A::Error::custom("a key needs at least one entry"));
         }
-        Ok(Key::Entries(entries))
+        Ok(WireKey::Entries(entries))
     }
 }
 
@@ -199,13 +199,18 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn read(json: &str) -> Result<Key<'_>, String> {
+    fn read(json: &str) -> Result<WireKey<'_>, String> {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
     #[test]
     fn numbers_are_what_they_are_written_as_in_decimal() {
-        let user = |value: &str| Ok(Key::Entries(vec![("user".into(), value.to_owned().into())]));
+        let user = |value: &str| {
+            Ok(WireKey::Entries(vec![(
+                "user".into(),
+                value.to_owned().into(),
+            )]))
+        };
         assert_eq!(read(r#"{"user": 42}"#), user("42"));
         assert_eq!(read(r#"{"user": -7}"#), user("-7"));
         assert_eq!(read(r#"{"user": 1e3}"#), user("1000"));
@@ -213,7 +218,7 @@ mod tests {
             read(r#"{"user": 9007199254740992}"#),
             user("9007199254740992")
         );
-        assert_eq!(read("42"), Ok(Key::Bare("42".into())));
+        assert_eq!(read("42"), Ok(WireKey::Bare("42".into())));
     }
 
     #[test]

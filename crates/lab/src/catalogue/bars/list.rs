@@ -2,21 +2,21 @@
 //!
 //! Not here: how bars are judged.
 
-use super::test::Figure::{Beyond, Mean, Times, Worst, Wrong};
+use super::test::BarFigure::{Beyond, Mean, Times, Worst, Wrong};
 use super::test::Test::{AtLeast, AtMost, Between};
-use super::test::{Check, Figure, Test};
+use super::test::{BarCheck, BarFigure, Test};
 use crate::report::Column::{Area, Bytes, Messages, Over, Quiet, State, Total, Under};
 
 /// A set, a design, what is looked at, and what is asked of it.
-type Line = (&'static str, &'static str, Figure, Test);
+type Line = (&'static str, &'static str, BarFigure, Test);
 
 const E: &str = "B-extreme";
 const S: &str = "B-substantial";
 const B: &str = "B-barely";
 
-pub(super) fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<BarCheck> {
     let lists = [THESIS, LINKS, LINKS_FAULTS];
-    let check = |(set, design, figure, test): &Line| Check {
+    let check = |(set, design, figure, test): &Line| BarCheck {
         set,
         design,
         figure: *figure,

@@ -6,16 +6,16 @@ use super::super::words::short;
 use crate::report::{Bar, Column, Row, Spread};
 
 /// One bar.
-pub(super) struct Check {
+pub(super) struct BarCheck {
     pub(super) set: &'static str,
     pub(super) design: &'static str,
-    pub(super) figure: Figure,
+    pub(super) figure: BarFigure,
     pub(super) test: Test,
 }
 
 /// What is looked at.
 #[derive(Clone, Copy)]
-pub(super) enum Figure {
+pub(super) enum BarFigure {
     /// The mean over seeds.
     Mean(Column),
     /// The worst seed: the least of a share, the most of anything else.
@@ -36,7 +36,7 @@ pub(super) enum Test {
     Between(f64, f64),
 }
 
-impl Check {
+impl BarCheck {
     pub(super) fn judge(&self, rows: &[Row]) -> Bar {
         let found = rows
             .iter()
@@ -57,26 +57,26 @@ impl Check {
         };
         let mean = |row: &Row, column| row.column(column).map(|spread| spread.mean);
         match self.figure {
-            Figure::Mean(column) => mean(row, column),
-            Figure::Worst(column) => row.column(column).map(|spread| worst(column, spread)),
-            Figure::Times(column, design) => {
+            BarFigure::Mean(column) => mean(row, column),
+            BarFigure::Worst(column) => row.column(column).map(|spread| worst(column, spread)),
+            BarFigure::Times(column, design) => {
                 let its = mean(other(design)?, column)?;
                 (its > 0.0).then(|| mean(row, column).map(|mine| mine / its))?
             }
-            Figure::Beyond(column, design) => {
+            BarFigure::Beyond(column, design) => {
                 Some(mean(row, column)? - mean(other(design)?, column)?)
             }
-            Figure::Wrong => Some(row.over.max + row.under.max + row.false_rejections.max),
+            BarFigure::Wrong => Some(row.over.max + row.under.max + row.false_rejections.max),
         }
     }
 
     fn what(&self) -> String {
         match self.figure {
-            Figure::Mean(column) => column.name().to_owned(),
-            Figure::Worst(column) => format!("{} of the worst seed", column.name()),
-            Figure::Times(column, design) => format!("{} of {design}'s", column.name()),
-            Figure::Beyond(column, design) => format!("{} beyond {design}'s", column.name()),
-            Figure::Wrong => "over, under and false of any seed".to_owned(),
+            BarFigure::Mean(column) => column.name().to_owned(),
+            BarFigure::Worst(column) => format!("{} of the worst seed", column.name()),
+            BarFigure::Times(column, design) => format!("{} of {design}'s", column.name()),
+            BarFigure::Beyond(column, design) => format!("{} beyond {design}'s", column.name()),
+            BarFigure::Wrong => "over, under and false of any seed".to_owned(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Test {
         }
     }
 
-    fn text(self, figure: Figure) -> String {
+    fn text(self, figure: BarFigure) -> String {
         match self {
             Self::AtLeast(bar) => format!("≥ {}", shown(figure, bar)),
             Self::AtMost(0.0) => "0".to_owned(),
@@ -109,14 +109,14 @@ impl Test {
     }
 }
 
-fn shown(figure: Figure, value: f64) -> String {
+fn shown(figure: BarFigure, value: f64) -> String {
     let column = match figure {
-        Figure::Times(..) if (0.99..1.01).contains(&value) => {
+        BarFigure::Times(..) if (0.99..1.01).contains(&value) => {
             return format!("{value:.4} ×");
         }
-        Figure::Times(..) => return format!("{} ×", short(value)),
-        Figure::Wrong => return short(value),
-        Figure::Mean(column) | Figure::Worst(column) | Figure::Beyond(column, _) => column,
+        BarFigure::Times(..) => return format!("{} ×", short(value)),
+        BarFigure::Wrong => return short(value),
+        BarFigure::Mean(column) | BarFigure::Worst(column) | BarFigure::Beyond(column, _) => column,
     };
     match column {
         Column::Total | Column::Area => format!("{} %", short(value)),
@@ -149,9 +149,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn judged(figure: Figure, test: Test, met: Option<bool>) {
+    fn judged(figure: BarFigure, test: Test, met: Option<bool>) {
         let rows = [row("links", 99.0, 50.0), row("counter", 90.0, 100.0)];
-        let check = Check {
+        let check = BarCheck {
             set: "x",
             design: "links",
             figure,
@@ -167,29 +167,37 @@ mod tests {
 
     #[test]
     fn bars_are_judged_by_mean_by_worst_seed_and_beside_others() {
-        judged(Figure::Mean(Column::Area), Test::AtLeast(99.0), Some(true));
         judged(
-            Figure::Worst(Column::Area),
+            BarFigure::Mean(Column::Area),
+            Test::AtLeast(99.0),
+            Some(true),
+        );
+        judged(
+            BarFigure::Worst(Column::Area),
             Test::AtLeast(99.0),
             Some(false),
         );
-        judged(Figure::Worst(Column::Bytes), Test::AtMost(51.0), Some(true));
         judged(
-            Figure::Times(Column::Bytes, "counter"),
+            BarFigure::Worst(Column::Bytes),
+            Test::AtMost(51.0),
+            Some(true),
+        );
+        judged(
+            BarFigure::Times(Column::Bytes, "counter"),
             Test::AtMost(0.49),
             Some(false),
         );
         judged(
-            Figure::Times(Column::Bytes, "queue"),
+            BarFigure::Times(Column::Bytes, "queue"),
             Test::AtMost(9.0),
             None,
         );
         judged(
-            Figure::Beyond(Column::Area, "counter"),
+            BarFigure::Beyond(Column::Area, "counter"),
             Test::Between(8.9, 9.1),
             Some(true),
         );
-        judged(Figure::Mean(Column::Total), Test::AtLeast(0.0), None);
-        judged(Figure::Wrong, Test::AtMost(0.0), Some(true));
+        judged(BarFigure::Mean(Column::Total), Test::AtLeast(0.0), None);
+        judged(BarFigure::Wrong, Test::AtMost(0.0), Some(true));
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn verdict(holds: bool, is_enough: bool) -> Option<bool> {
 
 /// Which way a bar points.
 #[derive(Clone, Copy)]
-pub(super) enum Side {
+pub(super) enum BarDirection {
     Least,
     Most,
 }
@@ -32,13 +32,13 @@ pub(super) enum Side {
 /// A bar over several rows: each has a figure and its own mark.
 pub(super) fn row_bar(
     name: &str,
-    side: Side,
+    side: BarDirection,
     digits: usize,
     figures: &[(Option<f64>, f64)],
 ) -> Bar {
     let (sign, holds): (&str, fn(f64, f64) -> bool) = match side {
-        Side::Least => ("≥", |own, mark| own >= mark),
-        Side::Most => ("≤", |own, mark| own <= mark),
+        BarDirection::Least => ("≥", |own, mark| own >= mark),
+        BarDirection::Most => ("≤", |own, mark| own <= mark),
     };
     let marks: Vec<String> = figures.iter().map(|(_, mark)| mark.to_string()).collect();
     let found: Vec<String> = figures

@@ -2,20 +2,20 @@
 //!
 //! Not here: how much is used.
 
-use super::bars::{Side, of, row_bar};
+use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, CLIENTS, known};
 use super::utilisation::{seconds, steady_name, times};
 use super::{closing, failure, find, parameters};
-use crate::catalogue::Ask;
-use crate::lease::cells::{Cell, run as run_cells};
+use crate::catalogue::RunRequest;
+use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
-use crate::lease::world::{Plot, SECOND, Setting, skewed};
-use crate::report::{Bar, Figure, Line, Report};
+use crate::lease::world::{LeaseSetting, Plot, SECOND, skewed};
+use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::{PER_SECOND, Phase};
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = grid();
     cells.extend(worth());
     cells.extend(cold());
@@ -43,18 +43,18 @@ fn name(clients: u16, per_second: u64, burst_ms: u64, load: u64) -> String {
 }
 
 /// By limit, burst and clients.
-fn grid() -> Vec<Cell> {
+fn grid() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     for ((per_second, burst_ms), by_clients) in told::GRID {
         for (clients, by_load) in CLIENTS.into_iter().zip(by_clients) {
             for (load, told) in [90, 200].into_iter().zip(by_load) {
-                let setting = Setting {
+                let setting = LeaseSetting {
                     clients,
                     until: 20 * SECOND,
-                    ..Setting::usual(per_second, burst_ms)
+                    ..LeaseSetting::usual(per_second, burst_ms)
                 };
                 let name = name(clients, per_second, burst_ms, load);
-                let cell = Cell::new(&name, Design::Lease, move |seed| {
+                let cell = LeaseScenario::new(&name, Design::Lease, move |seed| {
                     Plot::steady(setting.clone(), load, seed)
                 });
                 cells.push(cell.told(told.map(known)));
@@ -65,17 +65,17 @@ fn grid() -> Vec<Cell> {
 }
 
 /// Equal clients: what the limit leaves each in a term, and the burst.
-fn worth() -> Vec<Cell> {
+fn worth() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     for (uses, depth, by_load) in told::WORTH {
         for (load, [messages, waited]) in [90, 200].into_iter().zip(by_load) {
             let name = format!("{uses} tokens, depth {depth} each, {}", times(load));
-            let cell = Cell::new(&name, Design::Lease, move |seed| {
-                let setting = Setting {
+            let cell = LeaseScenario::new(&name, Design::Lease, move |seed| {
+                let setting = LeaseSetting {
                     burst: 10 * depth,
                     until: 60 * SECOND,
                     // Ten clients, two seconds.
-                    ..Setting::usual(uses * 5, 1_000)
+                    ..LeaseSetting::usual(uses * 5, 1_000)
                 };
                 let rates = skewed(setting.demand(load), setting.clients, 0);
                 Plot {
@@ -93,21 +93,21 @@ const COLD: &str = "cold key: 100 clients, 2 requests/s";
 const COOLING: &str = "100 clients, 100 requests/s, then none";
 
 /// Keys that are hardly used.
-fn cold() -> Vec<Cell> {
-    let setting = || Setting {
+fn cold() -> Vec<LeaseScenario> {
+    let setting = || LeaseSetting {
         clients: 100,
         until: 60 * SECOND,
-        ..Setting::usual(1_000, 1_000)
+        ..LeaseSetting::usual(1_000, 1_000)
     };
     let asked = |per_second: u64| skewed(per_second * PER_SECOND, 100, 10);
-    let cold = Cell::new(COLD, Design::Lease, move |seed| Plot {
+    let cold = LeaseScenario::new(COLD, Design::Lease, move |seed| Plot {
         phases: vec![Phase {
             at: 0,
             rates: skewed(2 * PER_SECOND, 100, 0),
         }],
         ..Plot::steady(setting(), 0, seed)
     });
-    let cooling = Cell::new(COOLING, Design::Lease, move |seed| Plot {
+    let cooling = LeaseScenario::new(COOLING, Design::Lease, move |seed| Plot {
         phases: vec![
             Phase {
                 at: 0,
@@ -135,7 +135,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
     vec![
         row_bar(
             "L8 messages per decision, 10 clients, 2x, burst 1 s: 100 / 1,000 / 10,000 per s",
-            Side::Most,
+            BarDirection::Most,
             4,
             &[
                 (messages(10, 100, 200), 0.5),
@@ -145,7 +145,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
         ),
         row_bar(
             "L9 hot key, messages per decision: 1,000/s one client, 10,000/s three, 10,000/s ten at 2x",
-            Side::Most,
+            BarDirection::Most,
             4,
             &[
                 (messages(1, 1_000, 200), 0.01),
@@ -155,13 +155,13 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
         ),
         row_bar(
             "L10 share that waited, 10 clients, 1,000/s, burst 1 s: 0.9x / 2x",
-            Side::Most,
+            BarDirection::Most,
             4,
             &[(waited(90), 0.01), (waited(200), 0.02)],
         ),
         row_bar(
             "L18 cold key: messages per decision, records; records 10 s after demand ended",
-            Side::Most,
+            BarDirection::Most,
             3,
             &[
                 (of(rows, COLD, |row| row.messages), 2.0),
@@ -174,7 +174,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
 
 /// Messages by clients, one line per limit; and by depth per client.
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
-fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
+fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
     let line = |per_second: u64, told: bool| Line {
         name: format!("{per_second}/s{}", if told { ", expected" } else { "" }),
         is_reference: told,
@@ -205,7 +205,7 @@ fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
             .collect(),
     };
     vec![
-        Figure {
+        PlotFigure {
             name: "messages".to_owned(),
             title: format!("Messages per decision at 2x, burst {}", seconds(1_000)),
             x_label: "clients".to_owned(),
@@ -217,14 +217,14 @@ fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
                 .flat_map(|limit| [line(limit, false), line(limit, true)])
                 .collect(),
         },
-        Figure {
+        PlotFigure {
             name: "worth".to_owned(),
             title: "Small depth is what makes leases expensive".to_owned(),
             x_label: "tokens of the burst per client".to_owned(),
             y_label: "messages per decision at 2x".to_owned(),
             x_log: true,
             lines: [4, 8, 16, 64, 256].map(depth).into(),
-            ..Figure::default()
+            ..PlotFigure::default()
         },
     ]
 }

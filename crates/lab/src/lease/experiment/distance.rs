@@ -2,17 +2,17 @@
 //!
 //! Not here: faults, and what each way does best at.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::utilisation::seconds;
 use super::{commas, failure, find, parameters};
-use crate::catalogue::Ask;
-use crate::lease::cells::{Cell, run as run_cells};
+use crate::catalogue::RunRequest;
+use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
-use crate::lease::world::{MILLI, Plot, SECOND, Setting, skewed};
-use crate::report::{Figure, Line, Report};
+use crate::lease::world::{LeaseSetting, MILLI, Plot, SECOND, skewed};
+use crate::report::{Line, PlotFigure, Report};
 use crate::supply::stage::Phase;
 
 /// One way, in microseconds.
@@ -37,14 +37,14 @@ const DESIGNS: [Design; 9] = [
 ];
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let moving = DISTANCES
         .into_iter()
         .flat_map(|micros| DESIGNS.map(|design| cell(micros, design)));
     let at_once = [1_000, 50_000]
         .into_iter()
         .flat_map(|micros| DESIGNS.map(|design| herd(micros, design)));
-    let cells: Vec<Cell> = moving.chain(at_once).collect();
+    let cells: Vec<LeaseScenario> = moving.chain(at_once).collect();
     let ran = run_cells(&cells, seeds, ask);
     Report {
         title: "What distance costs".to_owned(),
@@ -66,26 +66,26 @@ fn name(micros: u64) -> String {
     format!("one way {}", seconds(micros).replace(" s", " ms"))
 }
 
-fn setting(micros: u64) -> Setting {
-    Setting {
-        weather: Weather::between(micros * 1_000, micros * 1_200),
-        ..Setting::usual(1_000, 1_000)
+fn setting(micros: u64) -> LeaseSetting {
+    LeaseSetting {
+        weather: Conditions::between(micros * 1_000, micros * 1_200),
+        ..LeaseSetting::usual(1_000, 1_000)
     }
 }
 
-fn cell(micros: u64, design: Design) -> Cell {
-    Cell::new(&name(micros), design, move |seed| {
+fn cell(micros: u64, design: Design) -> LeaseScenario {
+    LeaseScenario::new(&name(micros), design, move |seed| {
         Scenario::Flash.plot(setting(micros), seed)
     })
 }
 
 /// All nodes are asked alike for three times the limit.
-fn herd(micros: u64, design: Design) -> Cell {
+fn herd(micros: u64, design: Design) -> LeaseScenario {
     let name = format!("all at once, {}", name(micros));
-    Cell {
+    LeaseScenario {
         seeds_max: 1,
-        ..Cell::new(&name, design, move |seed| {
-            let setting = Setting {
+        ..LeaseScenario::new(&name, design, move |seed| {
+            let setting = LeaseSetting {
                 until: 10 * SECOND,
                 ..setting(micros)
             };
@@ -99,29 +99,30 @@ fn herd(micros: u64, design: Design) -> Cell {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
-fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
-    let one = |name_: &str, title: &str, label: &str, pick: fn(&LeaseRow) -> Option<f64>| Figure {
-        name: name_.to_owned(),
-        title: title.to_owned(),
-        x_label: "one way, ms".to_owned(),
-        y_label: label.to_owned(),
-        x_log: true,
-        lines: DESIGNS
-            .into_iter()
-            .map(|design| Line {
-                name: design.name(),
-                is_reference: false,
-                points: DISTANCES
-                    .into_iter()
-                    .filter_map(|micros| {
-                        let row = find(rows, &name(micros), &design.name())?;
-                        Some((micros as f64 / 1_000.0, pick(row)?))
-                    })
-                    .collect(),
-            })
-            .collect(),
-        ..Figure::default()
-    };
+fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
+    let one =
+        |name_: &str, title: &str, label: &str, pick: fn(&LeaseRow) -> Option<f64>| PlotFigure {
+            name: name_.to_owned(),
+            title: title.to_owned(),
+            x_label: "one way, ms".to_owned(),
+            y_label: label.to_owned(),
+            x_log: true,
+            lines: DESIGNS
+                .into_iter()
+                .map(|design| Line {
+                    name: design.name(),
+                    is_reference: false,
+                    points: DISTANCES
+                        .into_iter()
+                        .filter_map(|micros| {
+                            let row = find(rows, &name(micros), &design.name())?;
+                            Some((micros as f64 / 1_000.0, pick(row)?))
+                        })
+                        .collect(),
+                })
+                .collect(),
+            ..PlotFigure::default()
+        };
     vec![
         one(
             "wait",

@@ -2,23 +2,23 @@
 //!
 //! Not here: random faults.
 
-use super::bars::{Side, of, row_bar};
+use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, TERMS};
 use super::utilisation::seconds;
 use super::{closing, failure, parameters};
-use crate::catalogue::Ask;
-use crate::lease::cells::{Cell, run as run_cells};
+use crate::catalogue::RunRequest;
+use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::{LeaseExpected, LeaseRow};
-use crate::lease::world::{Change, MILLI, Plot, Recovery, SECOND, Setting};
-use crate::report::{Bar, Figure, Line, Report};
+use crate::lease::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
+use crate::report::{Bar, Line, PlotFigure, Report};
 
 /// When it happens.
 const AT: u64 = 12 * SECOND;
 const SLOT: u64 = 100 * MILLI;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells = cells();
     let ran = run_cells(&cells, seeds, ask);
     let figures = vec![figure(&ran.rows, &ran.slots)];
@@ -39,20 +39,26 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     }
 }
 
-fn changes(failure: &str) -> Vec<(u64, Change)> {
+fn changes(failure: &str) -> Vec<(u64, LeaseChange)> {
     let grantor = |recovery| {
         vec![
-            (AT, Change::Fall),
-            (AT + 500 * MILLI, Change::Rise(recovery)),
+            (AT, LeaseChange::Fall),
+            (AT + 500 * MILLI, LeaseChange::Rise(recovery)),
         ]
     };
     match failure {
-        "busiest client crashes" => vec![(AT, Change::Crash(0))],
+        "busiest client crashes" => vec![(AT, LeaseChange::Crash(0))],
         "client restarts in 3 ms" => {
-            vec![(AT, Change::Crash(0)), (AT + 3 * MILLI, Change::Restart(0))]
+            vec![
+                (AT, LeaseChange::Crash(0)),
+                (AT + 3 * MILLI, LeaseChange::Restart(0)),
+            ]
         }
         "client cut off for 5 s" => {
-            vec![(AT, Change::Cut(vec![0])), (AT + 5 * SECOND, Change::Heal)]
+            vec![
+                (AT, LeaseChange::Cut(vec![0])),
+                (AT + 5 * SECOND, LeaseChange::Heal),
+            ]
         }
         "grantor gone 0.5 s, quarantine" => grantor(Recovery::Quarantine),
         "grantor gone 0.5 s, restate" => grantor(Recovery::Restate),
@@ -64,23 +70,23 @@ fn name(failure: &str, term_ms: u64) -> String {
     format!("{failure}, term {}", seconds(term_ms))
 }
 
-fn cells() -> Vec<Cell> {
+fn cells() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     for (failure, by_term) in told::FAILURES {
         for (term_ms, told) in TERMS.into_iter().zip(by_term) {
-            let cell = Cell::new(&name(failure, term_ms), Design::Lease, move |seed| {
-                let setting = Setting {
+            let cell = LeaseScenario::new(&name(failure, term_ms), Design::Lease, move |seed| {
+                let setting = LeaseSetting {
                     term_ns: term_ms * MILLI,
                     until: 45 * SECOND,
                     slot_ns: SLOT,
-                    ..Setting::usual(1_000, 1_000)
+                    ..LeaseSetting::usual(1_000, 1_000)
                 };
                 Plot {
                     changes: changes(failure),
                     ..Plot::steady(setting, 150, seed)
                 }
             });
-            cells.push(Cell {
+            cells.push(LeaseScenario {
                 is_compared: true,
                 expected: LeaseExpected {
                     lost_s: Some(told),
@@ -101,13 +107,13 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
     vec![
         row_bar(
             "L13 busiest client crashes, term 2 s, lost in seconds of the limit",
-            Side::Most,
+            BarDirection::Most,
             2,
             &[(lost(rows, "busiest client crashes"), 0.8)],
         ),
         row_bar(
             "L14 grantor gone 0.5 s, term 2 s: restate / ledger",
-            Side::Most,
+            BarDirection::Most,
             2,
             &[
                 (lost(rows, "grantor gone 0.5 s, restate"), 0.5),
@@ -119,7 +125,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
 
 /// Admissions over time around a failure of the grantor.
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
-fn figure(rows: &[LeaseRow], slots: &[Vec<(u32, u32)>]) -> Figure {
+fn figure(rows: &[LeaseRow], slots: &[Vec<(u32, u32)>]) -> PlotFigure {
     let whole = 1_000.0 * SLOT as f64 / SECOND as f64;
     let shown = AT / SLOT - 10..AT / SLOT + 60;
     let line = |failure: &str| {
@@ -137,7 +143,7 @@ fn figure(rows: &[LeaseRow], slots: &[Vec<(u32, u32)>]) -> Figure {
             points: points.collect(),
         }
     };
-    Figure {
+    PlotFigure {
         name: "failover".to_owned(),
         title: "Admitted around a failure after 12 s, terms of 2 s".to_owned(),
         x_label: "time, s".to_owned(),
@@ -150,7 +156,7 @@ fn figure(rows: &[LeaseRow], slots: &[Vec<(u32, u32)>]) -> Figure {
         ]
         .map(line)
         .into(),
-        ..Figure::default()
+        ..PlotFigure::default()
     }
 }
 

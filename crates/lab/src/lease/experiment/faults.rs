@@ -4,16 +4,16 @@
 
 use super::bars::{bar, verdict};
 use super::{closing, commas, failure, parameters};
-use crate::catalogue::Ask;
-use crate::lease::cells::{Cell, run as run_cells};
+use crate::catalogue::RunRequest;
+use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
-use crate::lease::schedule::{Kind, fast, plot};
+use crate::lease::schedule::{ScheduleKind, fast, plot};
 use crate::lease::world::{MILLI, Recovery};
 use crate::report::{Bar, Report};
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let bars = judge(&ran.rows);
     Report {
@@ -34,26 +34,26 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     }
 }
 
-fn cells(seeds: u64) -> Vec<Cell> {
+fn cells(seeds: u64) -> Vec<LeaseScenario> {
     let few = seeds.div_ceil(5);
-    let one = |scenario: &str, design: Design, kind: Kind, seeds_max: u64| Cell {
+    let one = |scenario: &str, design: Design, kind: ScheduleKind, seeds_max: u64| LeaseScenario {
         seeds_max,
-        ..Cell::new(scenario, design, move |seed| plot(kind, seed))
+        ..LeaseScenario::new(scenario, design, move |seed| plot(kind, seed))
     };
-    let with = |recovery| Kind {
+    let with = |recovery| ScheduleKind {
         recovery: Some(recovery),
-        ..Kind::ANY
+        ..ScheduleKind::ANY
     };
-    let jumps = Kind {
+    let jumps = ScheduleKind {
         has_jumps: true,
-        ..Kind::ANY
+        ..ScheduleKind::ANY
     };
     let sync = |keeps| Design::Sync {
         interval_ns: 100 * MILLI,
         keeps,
     };
     vec![
-        one(FAULTS, Design::Lease, Kind::ANY, seeds),
+        one(FAULTS, Design::Lease, ScheduleKind::ANY, seeds),
         one(
             "faults, quarantine",
             Design::Lease,
@@ -68,20 +68,20 @@ fn cells(seeds: u64) -> Vec<Cell> {
         ),
         one("faults, ledger", Design::Lease, with(Recovery::Ledger), few),
         one("faults, clocks jump", Design::Lease, jumps, few),
-        one(FAULTS, Design::Token, Kind::ANY, few),
-        one(FAULTS, Design::Rate, Kind::ANY, few),
-        one(FAULTS, Design::Fixed(10), Kind::ANY, few),
-        one(FAULTS, Design::Ask, Kind::ANY, few),
-        one(FAULTS, sync(true), Kind::ANY, few),
-        one(FAULTS, sync(false), Kind::ANY, few),
-        Cell {
+        one(FAULTS, Design::Token, ScheduleKind::ANY, few),
+        one(FAULTS, Design::Rate, ScheduleKind::ANY, few),
+        one(FAULTS, Design::Fixed(10), ScheduleKind::ANY, few),
+        one(FAULTS, Design::Ask, ScheduleKind::ANY, few),
+        one(FAULTS, sync(true), ScheduleKind::ANY, few),
+        one(FAULTS, sync(false), ScheduleKind::ANY, few),
+        LeaseScenario {
             mutant: Some("mutant: a successor takes the bucket for full"),
             ..one(FAULTS, Design::Lease, with(Recovery::Careless), few)
         },
-        Cell {
+        LeaseScenario {
             mutant: Some("mutant: clocks off by 3 % more than they may"),
             seeds_max: few,
-            ..Cell::new("nothing fails", Design::Lease, |seed| fast(30_000, seed))
+            ..LeaseScenario::new("nothing fails", Design::Lease, |seed| fast(30_000, seed))
         },
     ]
 }

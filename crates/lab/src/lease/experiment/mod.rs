@@ -19,10 +19,10 @@ pub(crate) use sync::run as sync;
 pub(crate) use utilisation::run as utilisation;
 
 use super::row::LeaseRow;
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 
 /// What every experiment was run with.
-fn parameters(seeds: u64, ask: &Ask<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+fn parameters(seeds: u64, ask: &RunRequest<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut all = vec![
         ("seeds".to_owned(), seeds.to_string()),
         ("first seed".to_owned(), ask.first.to_string()),

@@ -4,18 +4,18 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_lease::{Keep, Limits, SyncConfig};
-use tollgate_sim::Weather;
+use tollgate_lease::{Limits, Overdraft, SyncConfig};
+use tollgate_sim::Conditions;
 
 use super::bars::bar;
 use super::told::{self, known};
 use super::{commas, parameters};
-use crate::catalogue::Ask;
-use crate::lease::cells::{Cell, run as run_cells};
+use crate::catalogue::RunRequest;
+use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::{LeaseRow, LeaseSync};
-use crate::lease::world::{MILLI, Plot, SECOND, Setting};
-use crate::report::{Bar, Figure, Line, Report};
+use crate::lease::world::{LeaseSetting, MILLI, Plot, SECOND};
+use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::{PER_SECOND, Phase};
 
 const PER_S: u64 = 1_000;
@@ -24,8 +24,8 @@ const TRIP: u64 = 2 * MILLI;
 const UNTIL: u64 = 30 * SECOND;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
-    let cells: Vec<Cell> = told::SYNC
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
+    let cells: Vec<LeaseScenario> = told::SYNC
         .into_iter()
         .flat_map(|((clients, millis), _)| [true, false].map(|keeps| cell(clients, millis, keeps)))
         .collect();
@@ -54,20 +54,20 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     }
 }
 
-fn cell(clients: u16, millis: u64, keeps: bool) -> Cell {
+fn cell(clients: u16, millis: u64, keeps: bool) -> LeaseScenario {
     let design = Design::Sync {
         interval_ns: millis * MILLI,
         keeps,
     };
     let name = format!("{clients} clients, every {millis} ms");
-    Cell::new(&name, design, move |seed| Plot {
-        setting: Setting {
+    LeaseScenario::new(&name, design, move |seed| Plot {
+        setting: LeaseSetting {
             burst: BURST,
             clients,
             until: UNTIL,
             slot_ns: MILLI,
-            weather: Weather::between(TRIP / 2, TRIP / 2),
-            ..Setting::usual(PER_S, 1_000)
+            weather: Conditions::between(TRIP / 2, TRIP / 2),
+            ..LeaseSetting::usual(PER_S, 1_000)
         },
         phases: vec![Phase {
             at: 0,
@@ -88,7 +88,11 @@ fn config(millis: u64, keeps: bool) -> SyncConfig {
     SyncConfig {
         limits,
         interval_ns: millis * MILLI,
-        keep: if keeps { Keep::Debt } else { Keep::Nothing },
+        keep: if keeps {
+            Overdraft::Debt
+        } else {
+            Overdraft::Nothing
+        },
     }
 }
 
@@ -151,7 +155,7 @@ fn judge(rows: &[LeaseRow]) -> Bar {
     )
 }
 
-fn figure(rows: &[LeaseRow]) -> Figure {
+fn figure(rows: &[LeaseRow]) -> PlotFigure {
     let line = |clients: u16, is_bound: bool| Line {
         name: format!(
             "{clients} clients{}",
@@ -174,7 +178,7 @@ fn figure(rows: &[LeaseRow]) -> Figure {
             })
             .collect(),
     };
-    Figure {
+    PlotFigure {
         name: "overshoot".to_owned(),
         title: "The most that one bucket was short of, debts kept".to_owned(),
         x_label: "interval, ms".to_owned(),

@@ -3,22 +3,22 @@
 //!
 //! Not here: what it costs, and faults.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
-use super::bars::{Side, of, row_bar};
+use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, LOADS, known};
 use super::{closing, failure, find, parameters};
-use crate::catalogue::Ask;
-use crate::lease::cells::{Cell, run as run_cells};
+use crate::catalogue::RunRequest;
+use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::{Design, LENDERS};
 use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
-use crate::lease::world::{MILLI, Plot, Setting, skewed};
-use crate::report::{Bar, Figure, Line, Report};
+use crate::lease::world::{LeaseSetting, MILLI, Plot, skewed};
+use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::Phase;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = limits();
     cells.extend(rivals());
     cells.extend(crowds());
@@ -62,21 +62,21 @@ fn thousandths(count: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn steady(scenario: &str, design: Design, setting: &Setting, load: u64) -> Cell {
+fn steady(scenario: &str, design: Design, setting: &LeaseSetting, load: u64) -> LeaseScenario {
     let setting = setting.clone();
-    Cell::new(scenario, design, move |seed| {
+    LeaseScenario::new(scenario, design, move |seed| {
         Plot::steady(setting.clone(), load, seed)
     })
 }
 
 /// Leases by limit, burst and load.
-fn limits() -> Vec<Cell> {
+fn limits() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     for ((per_second, burst_ms), told) in told::FRESH {
         for (load, told) in LOADS.into_iter().zip(told) {
-            let setting = Setting::usual(per_second, burst_ms);
+            let setting = LeaseSetting::usual(per_second, burst_ms);
             let name = steady_name(per_second, burst_ms, load);
-            cells.push(Cell {
+            cells.push(LeaseScenario {
                 seeds_max: if per_second > 1_000 { 4 } else { u64::MAX },
                 ..steady(&name, Design::Lease, &setting, load).told(told.map(known))
             });
@@ -86,7 +86,7 @@ fn limits() -> Vec<Cell> {
 }
 
 /// Every other design at 1,000/s.
-fn rivals() -> Vec<Cell> {
+fn rivals() -> Vec<LeaseScenario> {
     let sync = |keeps| Design::Sync {
         interval_ns: 100 * MILLI,
         keeps,
@@ -98,14 +98,14 @@ fn rivals() -> Vec<Cell> {
     for burst_ms in [1_000, 100] {
         for load in LOADS {
             for design in &designs {
-                let setting = Setting::usual(1_000, burst_ms);
+                let setting = LeaseSetting::usual(1_000, burst_ms);
                 let cell = steady(&steady_name(1_000, burst_ms, load), *design, &setting, load);
                 let told = told::SCHEMES
                     .iter()
                     .find(|(name, _)| *name == design.name());
                 let at = LOADS.iter().position(|own| *own == load).unwrap_or(0);
                 let figures = told.filter(|_| burst_ms == 1_000).map(|(_, own)| own[at]);
-                cells.push(Cell {
+                cells.push(LeaseScenario {
                     seeds_max: 3,
                     ..cell.told(figures.map_or([None; 3], |own| own.map(known)))
                 });
@@ -116,7 +116,7 @@ fn rivals() -> Vec<Cell> {
 }
 
 /// More clients, and other skews.
-fn crowds() -> Vec<Cell> {
+fn crowds() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     let told = |clients: u16, load: u64| match (clients, load) {
         (30, 90) => [1.0, 0.17, 0.03],
@@ -128,12 +128,12 @@ fn crowds() -> Vec<Cell> {
     };
     for clients in [30, 100] {
         for load in [90, 120, 200] {
-            let setting = Setting {
+            let setting = LeaseSetting {
                 clients,
-                ..Setting::usual(1_000, 1_000)
+                ..LeaseSetting::usual(1_000, 1_000)
             };
             let name = format!("{clients} clients, {}", times(load));
-            cells.push(Cell {
+            cells.push(LeaseScenario {
                 seeds_max: 2,
                 ..steady(&name, Design::Lease, &setting, load).told(told(clients, load).map(known))
             });
@@ -142,10 +142,10 @@ fn crowds() -> Vec<Cell> {
     for tenths in [0, 7, 15] {
         for load in [120, 200] {
             let name = format!("Zipf {}, {}", f64::from(tenths) / 10.0, times(load));
-            cells.push(Cell {
+            cells.push(LeaseScenario {
                 seeds_max: 3,
-                ..Cell::new(&name, Design::Lease, move |seed| {
-                    let setting = Setting::usual(1_000, 1_000);
+                ..LeaseScenario::new(&name, Design::Lease, move |seed| {
+                    let setting = LeaseSetting::usual(1_000, 1_000);
                     let rates = skewed(setting.demand(load), setting.clients, tenths);
                     Plot {
                         phases: vec![Phase { at: 0, rates }],
@@ -159,7 +159,7 @@ fn crowds() -> Vec<Cell> {
 }
 
 /// Demand that moves.
-fn moves() -> Vec<Cell> {
+fn moves() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     for burst_ms in [1_000, 100] {
         for (at, scenario) in Scenario::ALL.into_iter().enumerate() {
@@ -169,8 +169,8 @@ fn moves() -> Vec<Cell> {
                     .iter()
                     .find(|((burst, own), _)| *burst == burst_ms && *own == design.name())
                     .map(|(_, own)| own[at]);
-                let cell = Cell::new(&name, design, move |seed| {
-                    scenario.plot(Setting::usual(1_000, burst_ms), seed)
+                let cell = LeaseScenario::new(&name, design, move |seed| {
+                    scenario.plot(LeaseSetting::usual(1_000, burst_ms), seed)
                 });
                 cells.push(cell.told([told, None, None]));
             }
@@ -180,33 +180,33 @@ fn moves() -> Vec<Cell> {
 }
 
 /// Distance and loss.
-fn weathers() -> Vec<Cell> {
+fn weathers() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
-    let with = |weather: Weather| Setting {
+    let with = |weather: Conditions| LeaseSetting {
         weather,
-        ..Setting::usual(1_000, 1_000)
+        ..LeaseSetting::usual(1_000, 1_000)
     };
     for (micros, told) in told::DISTANCES {
-        let setting = with(Weather::between(micros * 1_000, micros * 1_200));
+        let setting = with(Conditions::between(micros * 1_000, micros * 1_200));
         for (load, [admitted, waited]) in [90, 200].into_iter().zip(told) {
             let name = format!("one way {} ms, {}", thousandths(micros), times(load));
             let cell = steady(&name, Design::Lease, &setting, load);
-            cells.push(Cell {
+            cells.push(LeaseScenario {
                 seeds_max: 3,
                 ..cell.told([Some(admitted), None, Some(waited)])
             });
         }
     }
     for (percent, told) in told::LOSSES {
-        let setting = with(Weather {
+        let setting = with(Conditions {
             loss: percent * 10_000,
-            ..Setting::usual(1_000, 1_000).weather
+            ..LeaseSetting::usual(1_000, 1_000).weather
         });
         for (load, admitted) in [90, 200].into_iter().zip(told) {
             for design in [Design::Lease, Design::Fixed(10), Design::Ask] {
                 let name = format!("{percent} % lost, {}", times(load));
                 let told = (design == Design::Lease).then_some(admitted);
-                cells.push(Cell {
+                cells.push(LeaseScenario {
                     seeds_max: 3,
                     ..steady(&name, design, &setting, load).told([told, None, None])
                 });
@@ -228,7 +228,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
             .into_iter()
             .zip(marks)
             .collect();
-        row_bar(name, Side::Least, 3, &figures)
+        row_bar(name, BarDirection::Least, 3, &figures)
     };
     let at = |name: &str| of(rows, name, |row| row.least);
     let moved = |scenario: &str| {
@@ -249,7 +249,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
         three("L7 burst 0.1 s, 2x", 100, 200, [0.96, 0.98, 0.985]),
         row_bar(
             "L11 least Jain's index; worst-off client, 1,000/s, 2x",
-            Side::Least,
+            BarDirection::Least,
             3,
             &[
                 (of(rows, &double, |row| row.more.jain), 0.98),
@@ -258,7 +258,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
         ),
         row_bar(
             "L12 most lost, %, moving demand: step / flash / idle / surge",
-            Side::Most,
+            BarDirection::Most,
             2,
             &[
                 (moved("step"), 2.0),
@@ -269,13 +269,13 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
         ),
         row_bar(
             "L16 least admitted/central at 2x with 10 % / 20 % lost each way",
-            Side::Least,
+            BarDirection::Least,
             3,
             &[(at("10 % lost, 2x"), 0.98), (at("20 % lost, 2x"), 0.97)],
         ),
         row_bar(
             "L17 least admitted/central at 2x, 50 ms one way",
-            Side::Least,
+            BarDirection::Least,
             3,
             &[(at("one way 50 ms, 2x"), 0.96)],
         ),
@@ -284,7 +284,7 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
 
 /// Admitted of central by load, one line per design.
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
-fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
+fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
     let one = |burst_ms: u64| {
         let line = |design: Design| Line {
             name: design.name(),
@@ -298,7 +298,7 @@ fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
                 })
                 .collect(),
         };
-        Figure {
+        PlotFigure {
             name: format!("admitted-{burst_ms}"),
             title: format!(
                 "Admitted of what one bucket admits, 1,000/s, burst {}",
@@ -308,7 +308,7 @@ fn figures(rows: &[LeaseRow]) -> Vec<Figure> {
             y_label: "admitted of central".to_owned(),
             x_log: true,
             lines: LENDERS.into_iter().map(line).collect(),
-            ..Figure::default()
+            ..PlotFigure::default()
         }
     };
     vec![one(1_000), one(100)]

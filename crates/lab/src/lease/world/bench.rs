@@ -2,18 +2,18 @@
 //!
 //! Not here: their arithmetic.
 
-use super::outcome::Tally;
+use super::outcome::LeaseTally;
 use super::plot::Plot;
-use crate::lease::check::{Ghost, Replay};
+use crate::lease::check::{LabReferenceBucket, Replay};
 
 /// Who judges.
 pub(super) struct Bench {
-    pub(super) ghost: Ghost,
-    pub(super) central: Ghost,
+    pub(super) ghost: LabReferenceBucket,
+    pub(super) central: LabReferenceBucket,
     pub(super) replay: Replay,
     /// The central bucket of the window, from its beginning on.
-    pub(super) fair: Option<Ghost>,
-    pub(super) tally: Tally,
+    pub(super) fair: Option<LabReferenceBucket>,
+    pub(super) tally: LeaseTally,
     pub(super) window: (u64, u64),
     pub(super) records: usize,
     /// Sum of what was idle at all looks.

@@ -6,14 +6,14 @@ use tollgate_limit::Instant;
 
 use super::client::Orphan;
 use super::party::{GRANTOR, Party};
-use super::plot::{Change, Recovery};
-use super::sim::{DUES, World, address};
+use super::plot::{LeaseChange, Recovery};
+use super::sim::{DUES, LeaseWorld, address};
 use crate::nodes::Member;
 
 /// Numbers of plans from here on are of clients that look at their clocks then.
 const LOOKS: u64 = 1 << 32;
 
-impl World<'_> {
+impl LeaseWorld<'_> {
     /// Carries out what was planned.
     pub(super) fn change(&mut self, number: u64) {
         if let Some(due) = number.checked_sub(DUES) {
@@ -31,9 +31,9 @@ impl World<'_> {
             .changes
             .get(usize::try_from(number).unwrap_or(usize::MAX));
         match change.map(|(_, change)| change) {
-            Some(Change::Crash(client)) => self.crash(*client),
-            Some(Change::Restart(client)) => self.boot(*client),
-            Some(Change::Cut(clients)) => {
+            Some(LeaseChange::Crash(client)) => self.crash(*client),
+            Some(LeaseChange::Restart(client)) => self.boot(*client),
+            Some(LeaseChange::Cut(clients)) => {
                 let mut sides = vec![0; self.clients.len() + 1];
                 for client in clients {
                     if let Some(side) = sides.get_mut(usize::from(address(*client))) {
@@ -42,23 +42,23 @@ impl World<'_> {
                 }
                 self.net.sim.links.split(sides);
             }
-            Some(Change::Heal) => self.net.sim.links.heal(),
-            Some(Change::Calm) => {
+            Some(LeaseChange::Heal) => self.net.sim.links.heal(),
+            Some(LeaseChange::Calm) => {
                 let weather = &mut self.net.sim.links.weather;
                 (weather.loss, weather.copies) = (0, 0);
             }
-            Some(Change::Fall) => self.fall(),
-            Some(Change::Rise(recovery)) => self.rise(*recovery),
-            Some(Change::Step(client, by)) => self.set_back(address(*client), *by),
-            Some(Change::Pause(client)) => self.net.sim.pause(address(*client)),
-            Some(Change::GoOn(client)) => self.net.sim.go_on(address(*client)),
-            Some(Change::Away(client, long)) => {
+            Some(LeaseChange::Fall) => self.fall(),
+            Some(LeaseChange::Rise(recovery)) => self.rise(*recovery),
+            Some(LeaseChange::Step(client, by)) => self.set_back(address(*client), *by),
+            Some(LeaseChange::Pause(client)) => self.net.sim.pause(address(*client)),
+            Some(LeaseChange::GoOn(client)) => self.net.sim.go_on(address(*client)),
+            Some(LeaseChange::Away(client, long)) => {
                 let (client, now) = ([address(*client)], self.net.sim.now());
                 let links = &mut self.net.sim.links;
                 links.cut(&client, &[GRANTOR], now..now + long);
                 links.cut(&[GRANTOR], &client, now..now + long);
             }
-            Some(Change::Set(by)) => self.ahead += by,
+            Some(LeaseChange::Set(by)) => self.ahead += by,
             None => {}
         }
     }
@@ -86,7 +86,7 @@ impl World<'_> {
         let ahead = clock.ahead + by;
         self.net
             .sim
-            .set_clock(place, tollgate_sim::Clock { ahead, ..clock });
+            .set_clock(place, tollgate_sim::SimClock { ahead, ..clock });
     }
 
     fn wake(&mut self, place: usize) {

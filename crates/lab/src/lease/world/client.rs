@@ -8,7 +8,7 @@ use tollgate_lease::{Booked, Pool, Stamp};
 
 /// A client.
 #[derive(Debug, Default)]
-pub(super) struct Client {
+pub(super) struct LeaseClient {
     pub(super) address: u16,
     pub(super) boot: u64,
     /// A grant of a grantor that fell: it may still arrive, and counts until then.
@@ -29,7 +29,7 @@ pub(super) struct Orphan {
     pub(super) until: u64,
 }
 
-impl Client {
+impl LeaseClient {
     /// What is reserved for it, in this boot.
     pub(super) fn booked(&self, pool: &Pool) -> Option<Booked> {
         let booked = pool.booked(self.address.into());

@@ -13,6 +13,6 @@ mod promise;
 mod sight;
 mod sim;
 
-pub(crate) use outcome::Outcome;
-pub(crate) use plot::{Change, MILLI, Plot, Recovery, SECOND, Setting, WindowOf, skewed};
+pub(crate) use outcome::LeaseOutcome;
+pub(crate) use plot::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND, WindowOf, skewed};
 pub(crate) use sim::simulate;

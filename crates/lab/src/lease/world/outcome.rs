@@ -2,14 +2,14 @@
 //!
 //! Not here: what it is compared with.
 
-use crate::lease::check::{Broken, Excess};
+use crate::lease::check::{Excess, LeaseViolations};
 
 /// What came of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
-    pub(crate) tally: Tally,
+pub(crate) struct LeaseOutcome {
+    pub(crate) tally: LeaseTally,
     pub(crate) checks: u64,
-    pub(crate) broken: Broken,
+    pub(crate) broken: LeaseViolations,
     pub(crate) excess: Excess,
     /// Of clients: admitted here, admitted by the central bucket.
     pub(crate) clients: Vec<(u64, u64)>,
@@ -30,7 +30,7 @@ pub(crate) struct Outcome {
 
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct LeaseTally {
     pub(crate) arrived: u64,
     pub(crate) admitted: u64,
     pub(crate) central: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Tally {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "figures of three digits")]
-impl Outcome {
+impl LeaseOutcome {
     /// Admitted of what the central bucket admits.
     pub(crate) fn share(&self) -> f64 {
         self.tally.admitted as f64 / (self.tally.central as f64).max(1.0)

@@ -6,7 +6,7 @@ use tollgate_lease::{Centre, Replica};
 use tollgate_limit::Instant;
 
 use crate::nodes::Member;
-use crate::nodes::site::{Parcel, Site};
+use crate::nodes::site::{Site, SiteParcel};
 
 /// A member.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(super) enum Party {
 
 /// What members say.
 #[derive(Clone, Debug)]
-pub(super) enum Message {
-    Parcel(Parcel),
+pub(super) enum PartyMessage {
+    Parcel(SiteParcel),
     /// What a replica spent.
     Spent(u64),
     /// What the centre has left.
@@ -55,7 +55,7 @@ impl Party {
 pub(super) const GRANTOR: u16 = 0;
 
 impl Member for Party {
-    type Message = Message;
+    type Message = PartyMessage;
 
     fn is_up(&self) -> bool {
         match self {
@@ -65,14 +65,16 @@ impl Member for Party {
         }
     }
 
-    fn handle_message(&mut self, from: u16, message: &Message, now: u64) {
+    fn handle_message(&mut self, from: u16, message: &PartyMessage, now: u64) {
         let at = Instant::from_nanos(now);
         match (self, message) {
-            (Self::Site(site), Message::Parcel(parcel)) => site.handle_message(from, parcel, now),
-            (Self::Centre { centre, out, .. }, Message::Spent(spent)) => {
+            (Self::Site(site), PartyMessage::Parcel(parcel)) => {
+                site.handle_message(from, parcel, now)
+            }
+            (Self::Centre { centre, out, .. }, PartyMessage::Spent(spent)) => {
                 out.push((from, centre.handle_spent(*spent, at)));
             }
-            (Self::Replica(Some(replica), _), Message::Level(level)) => {
+            (Self::Replica(Some(replica), _), PartyMessage::Level(level)) => {
                 replica.handle_level(*level, at);
             }
             _ => {}
@@ -97,24 +99,24 @@ impl Member for Party {
         }
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Message)> {
+    fn poll_send(&mut self) -> Option<(u16, PartyMessage)> {
         match self {
             Self::Site(site) => {
                 let (to, parcel) = site.poll_send()?;
-                Some((to, Message::Parcel(parcel)))
+                Some((to, PartyMessage::Parcel(parcel)))
             }
             Self::Centre { out, .. } => {
                 let (to, level) = out.pop()?;
-                Some((to, Message::Level(level)))
+                Some((to, PartyMessage::Level(level)))
             }
-            Self::Replica(_, spent) => Some((GRANTOR, Message::Spent(spent.take()?))),
+            Self::Replica(_, spent) => Some((GRANTOR, PartyMessage::Spent(spent.take()?))),
         }
     }
 
-    fn bytes(message: &Message) -> &[u8] {
+    fn bytes(message: &PartyMessage) -> &[u8] {
         match message {
-            Message::Parcel(parcel) => Site::bytes(parcel),
-            Message::Spent(_) | Message::Level(_) => &[],
+            PartyMessage::Parcel(parcel) => Site::bytes(parcel),
+            PartyMessage::Spent(_) | PartyMessage::Level(_) => &[],
         }
     }
 }

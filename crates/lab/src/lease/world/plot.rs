@@ -2,9 +2,9 @@
 //!
 //! Times are in nanoseconds. Not here: what comes of it.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
-use crate::lease::naive::Shape;
+use crate::lease::naive::NaiveShape;
 use crate::supply::stage::{PER_SECOND, Phase, WHOLE, part};
 
 /// A millisecond.
@@ -14,7 +14,7 @@ pub(crate) const SECOND: u64 = 1_000 * MILLI;
 
 /// Where it happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct LeaseSetting {
     pub(crate) per_second: u64,
     pub(crate) burst: u64,
     pub(crate) clients: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Setting {
     /// Whether all run as fast as they may.
     pub(crate) is_hurried: bool,
     /// In nanoseconds.
-    pub(crate) weather: Weather,
+    pub(crate) weather: Conditions,
     pub(crate) until: u64,
     /// Admissions within are counted apart, beside a bucket that begins with what could be spent then.
     pub(crate) window: Option<(u64, u64)>,
@@ -40,7 +40,7 @@ pub(crate) struct Setting {
     pub(crate) slot_ns: u64,
 }
 
-impl Setting {
+impl LeaseSetting {
     /// Ten clients a millisecond away for half a minute; the burst is in milliseconds of the limit.
     pub(crate) fn usual(per_second: u64, burst_ms: u64) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Setting {
             drift_ppm: 500,
             drift_more: 0,
             is_hurried: false,
-            weather: Weather::between(MILLI, MILLI * 6 / 5),
+            weather: Conditions::between(MILLI, MILLI * 6 / 5),
             until: 30 * SECOND,
             window: None,
             max_wait_ns: 0,
@@ -70,7 +70,7 @@ impl Setting {
 /// A window that is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WindowOf {
-    pub(crate) shape: Shape,
+    pub(crate) shape: NaiveShape,
     pub(crate) period_ns: u64,
     /// How far the time of day is ahead of that of the run.
     pub(crate) day: u64,
@@ -91,7 +91,7 @@ pub(crate) enum Recovery {
 
 /// Something that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum LeaseChange {
     Crash(u16),
     Restart(u16),
     /// These are cut off from the grantor.
@@ -117,16 +117,16 @@ pub(crate) enum Change {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plot {
-    pub(crate) setting: Setting,
+    pub(crate) setting: LeaseSetting,
     /// In microseconds, as arrivals are.
     pub(crate) phases: Vec<Phase>,
-    pub(crate) changes: Vec<(u64, Change)>,
+    pub(crate) changes: Vec<(u64, LeaseChange)>,
     pub(crate) seed: u64,
 }
 
 impl Plot {
     /// A steady demand of so many percent of the limit, by Zipf's law.
-    pub(crate) fn steady(setting: Setting, percent: u64, seed: u64) -> Self {
+    pub(crate) fn steady(setting: LeaseSetting, percent: u64, seed: u64) -> Self {
         let rates = skewed(setting.demand(percent), setting.clients, 10);
         Self {
             phases: vec![Phase { at: 0, rates }],

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tollgate_limit::Span;
 
-use super::sim::{World, address};
+use super::sim::{LeaseWorld, address};
 
 /// Who has granted so far, and what each promised.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Reigns {
     /// When the grantor fell last.
     pub(super) fell: u64,
     /// Requests that pass later, as they were promised.
-    pub(super) dues: Vec<Due>,
+    pub(super) dues: Vec<PromiseDue>,
     /// Whose books are gone on with.
     book: u64,
     /// What was promised by the books of each and has not passed yet.
@@ -50,14 +50,14 @@ impl Reigns {
 
 /// A request that passes later.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Due {
+pub(super) enum PromiseDue {
     /// At a client, in that boot.
     Client(u16, u64, u64),
     /// At the grantor, by these books.
     Grantor(u64, u64),
 }
 
-impl World<'_> {
+impl LeaseWorld<'_> {
     /// A request of a client's lease passes after that, on its clock.
     pub(super) fn keep(&mut self, number: u16, cost: u64, wait: Span) {
         if wait == Span::ZERO {
@@ -71,7 +71,7 @@ impl World<'_> {
         self.bench.tally.promised += 1;
         let shown = self.clock(address(number)).saturating_add(wait).as_nanos();
         let at = self.net.sim.clock(address(number)).world(shown);
-        self.owe(at, Due::Client(number, boot, cost));
+        self.owe(at, PromiseDue::Client(number, boot, cost));
     }
 
     /// The grantor lets a request pass after that.
@@ -85,13 +85,13 @@ impl World<'_> {
         self.bench.tally.granted += 1;
         let wait = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         let at = self.net.sim.now().saturating_add(wait);
-        self.owe(at, Due::Grantor(book, cost));
+        self.owe(at, PromiseDue::Grantor(book, cost));
     }
 
     /// What was promised passes, unless whoever waited for it is gone.
-    pub(super) fn pay(&mut self, due: Due) {
+    pub(super) fn pay(&mut self, due: PromiseDue) {
         match due {
-            Due::Client(number, boot, cost) => {
+            PromiseDue::Client(number, boot, cost) => {
                 let is_up = self.site(address(number)).is_some_and(|site| site.is_up);
                 let client = self.clients.get_mut(usize::from(number));
                 if let Some(client) = client.filter(|client| is_up && client.boot == boot) {
@@ -99,7 +99,7 @@ impl World<'_> {
                     self.pass(number, cost);
                 }
             }
-            Due::Grantor(book, cost) => {
+            PromiseDue::Grantor(book, cost) => {
                 if let Some(promised) = self.reigns.promised.get_mut(&book) {
                     *promised -= cost;
                 }

@@ -2,13 +2,13 @@
 //!
 //! Not here: whether it is too much.
 
-use tollgate_lease::{Booked, Held, Pool, Stamp};
+use tollgate_lease::{Booked, HeldLease, Pool, Stamp};
 
-use super::client::Client;
-use super::sim::{KEY, World};
+use super::client::LeaseClient;
+use super::sim::{KEY, LeaseWorld};
 use crate::lease::check::Sight;
 
-impl World<'_> {
+impl LeaseWorld<'_> {
     /// Compares what everybody has with the bucket. Books of a grantor that fell hold until it has a successor.
     pub(super) fn look(&mut self) {
         let (now, time, home) = (self.now(), self.time(), self.home());
@@ -50,7 +50,7 @@ impl World<'_> {
 
     /// Notes what lies in the parts of a bucket that is cut.
     pub(super) fn look_at_parts(&mut self) {
-        let left = |client: &Client| {
+        let left = |client: &LeaseClient| {
             let site = self.site(client.address)?;
             let answer = site.decide(KEY, 0, self.clock(client.address))?;
             Some(i128::from(answer.remaining))
@@ -79,7 +79,7 @@ fn booked(pool: &Pool, promised: (u64, u64)) -> Sight {
 }
 
 /// Adds what a client holds.
-fn add(sight: &mut Sight, pool: &Pool, held: &Held, client: &Client, now: u64) {
+fn add(sight: &mut Sight, pool: &Pool, held: &HeldLease, client: &LeaseClient, now: u64) {
     let booked = client.booked(pool).unwrap_or_default();
     let promised = i128::from(client.promised) << 48;
     let has =
@@ -95,7 +95,7 @@ fn add(sight: &mut Sight, pool: &Pool, held: &Held, client: &Client, now: u64) {
 }
 
 /// Tokens of answers that are under way and would count.
-fn flying(client: &Client, held: &Held, booked: &Booked, now: u64) -> i128 {
+fn flying(client: &LeaseClient, held: &HeldLease, booked: &Booked, now: u64) -> i128 {
     let own = if held.got == booked.stamp {
         0
     } else {
@@ -109,7 +109,7 @@ fn flying(client: &Client, held: &Held, booked: &Booked, now: u64) -> i128 {
 }
 
 /// What was given back and is not credited yet.
-fn given(held: &Held, booked: &Booked) -> i128 {
+fn given(held: &HeldLease, booked: &Booked) -> i128 {
     let is_same = booked.session == held.session && booked.session != Stamp::default();
     if is_same {
         (held.give - booked.give).max(0)

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tollgate_contract::Contracts;
-use tollgate_lease::{By, Centre, Limits, Pool, Replica};
+use tollgate_lease::{Centre, DecidedBy, Limits, Pool, Replica};
 use tollgate_limit::{Instant, Span};
 use tollgate_node::Steady;
-use tollgate_sim::Clock;
+use tollgate_sim::SimClock;
 
 use super::bench::Bench;
-use super::client::Client;
-use super::outcome::{Outcome, Tally};
+use super::client::LeaseClient;
+use super::outcome::{LeaseOutcome, LeaseTally};
 use super::party::{GRANTOR, Party};
 use super::plot::{Plot, SECOND};
-use super::promise::{Due, Reigns};
-use crate::dice::{Dice, Purpose, links, scramble};
-use crate::lease::check::{Ghost, Replay};
+use super::promise::{PromiseDue, Reigns};
+use crate::dice::{LabDice, Purpose, links, scramble};
+use crate::lease::check::{LabReferenceBucket, Replay};
 use crate::lease::design::Design;
 use crate::lease::naive::Naive;
-use crate::nodes::site::{Begin, Event, Fate, Log, Site, Wish, lender};
+use crate::nodes::site::{Fate, LenderBegin, Site, SiteEvent, SiteLog, Wish, lender};
 use crate::nodes::{Happened, Member, Net};
-use crate::supply::stage::Arrivals;
+use crate::supply::stage::DemandArrivals;
 
 /// Who never speaks has not begun long ago either.
 const PHASE_MAX: u64 = 5_000_000_000;
@@ -37,7 +37,7 @@ pub(super) const fn address(client: u16) -> u16 {
     client + 1
 }
 
-pub(super) struct World<'a> {
+pub(super) struct LeaseWorld<'a> {
     pub(super) plot: &'a Plot,
     pub(super) design: Design,
     limits: Limits,
@@ -50,22 +50,22 @@ pub(super) struct World<'a> {
     /// How far the time of day is ahead of that of the run; and what it is, for nodes.
     pub(super) ahead: u64,
     day: Arc<AtomicU64>,
-    pub(super) clients: Vec<Client>,
+    pub(super) clients: Vec<LeaseClient>,
     /// What clients know of the key when the run begins.
     terms: Vec<u8>,
-    phases: Dice,
-    costs: Dice,
-    log: Log,
+    phases: LabDice,
+    costs: LabDice,
+    log: SiteLog,
     pub(super) bench: Bench,
 }
 
 /// Runs a design; a bucket that cannot be gives nothing.
-pub(crate) fn simulate(design: Design, plot: &Plot) -> Outcome {
-    let Some(mut world) = World::new(design, plot) else {
-        return Outcome::default();
+pub(crate) fn simulate(design: Design, plot: &Plot) -> LeaseOutcome {
+    let Some(mut world) = LeaseWorld::new(design, plot) else {
+        return LeaseOutcome::default();
     };
     world.start();
-    let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
+    let mut arrivals = DemandArrivals::new(&plot.phases, plot.seed);
     let mut next = arrivals.draw();
     loop {
         let arrival = next.map_or(u64::MAX, |(micros, _)| micros.saturating_mul(1_000));
@@ -90,7 +90,7 @@ pub(crate) fn simulate(design: Design, plot: &Plot) -> Outcome {
     world.outcome()
 }
 
-impl<'a> World<'a> {
+impl<'a> LeaseWorld<'a> {
     fn new(design: Design, plot: &'a Plot) -> Option<Self> {
         let setting = &plot.setting;
         let limits = Limits::new(setting.per_second, SECOND, setting.burst).ok()?;
@@ -98,12 +98,12 @@ impl<'a> World<'a> {
         let slots = setting.until.checked_div(setting.slot_ns);
         let slots = slots.map_or(0, |count| usize::try_from(count + 1).unwrap_or(0));
         let new = || match setting.window_of {
-            Some(of) => Ghost::of(Naive::new(of.shape, setting.burst, of.period_ns)),
-            None => Ghost::new(setting.per_second, setting.burst),
+            Some(of) => LabReferenceBucket::of(Naive::new(of.shape, setting.burst, of.period_ns)),
+            None => LabReferenceBucket::new(setting.per_second, setting.burst),
         };
-        let client = |client| Client {
+        let client = |client| LeaseClient {
             address: address(client),
-            ..Client::default()
+            ..LeaseClient::default()
         };
         let fills = setting.burst * SECOND / setting.per_second.max(1);
         Some(Self {
@@ -120,15 +120,15 @@ impl<'a> World<'a> {
             day: Arc::default(),
             clients: (0..setting.clients).map(client).collect(),
             terms: Vec::new(),
-            phases: Dice::new(plot.seed, Purpose::Boots),
-            costs: Dice::new(plot.seed, Purpose::Keys),
-            log: Log::default(),
+            phases: LabDice::new(plot.seed, Purpose::Boots),
+            costs: LabDice::new(plot.seed, Purpose::Keys),
+            log: SiteLog::default(),
             bench: Bench {
                 ghost: new(),
                 central: new(),
                 replay: Replay::new(setting.per_second, setting.burst),
                 fair: None,
-                tally: Tally::default(),
+                tally: LeaseTally::default(),
                 window: (0, 0),
                 records: 0,
                 idle: 0,
@@ -150,13 +150,13 @@ impl<'a> World<'a> {
             },
             None => Party::Site(Box::new(Site::new(GRANTOR, &self.log))),
         });
-        let mut clocks = Dice::new(self.plot.seed, Purpose::Clocks);
+        let mut clocks = LabDice::new(self.plot.seed, Purpose::Clocks);
         let wide = u64::from(setting.drift_ppm);
         for client in 0..setting.clients {
             let drawn = clocks.below(2 * wide + 1);
             let drawn = if setting.is_hurried { 2 * wide } else { drawn };
             let drift = drawn.cast_signed() - wide.cast_signed();
-            let clock = Clock {
+            let clock = SimClock {
                 drift: drift + i64::from(setting.drift_more),
                 ahead: (10_000_000_000 + clocks.below(10_000_000_000)).cast_signed(),
             };
@@ -171,7 +171,7 @@ impl<'a> World<'a> {
             self.appoint(place, Instant::from_nanos(0));
             // Time is what the clock of whoever decides says.
             if place == self.home() {
-                self.net.sim.set_clock(place, Clock::default());
+                self.net.sim.set_clock(place, SimClock::default());
             }
         }
         self.net.sim.pass(self.begun);
@@ -190,7 +190,7 @@ impl<'a> World<'a> {
 
     /// A place is a node from here on, which has been one since then.
     pub(super) fn appoint(&mut self, place: u16, since: Instant) {
-        let begin = Begin {
+        let begin = LenderBegin {
             generation: self.reigns.generation,
             since,
             rules: self.design.rules(&self.plot.setting),
@@ -229,7 +229,7 @@ impl<'a> World<'a> {
     }
 
     /// Something passes at a time of the network's.
-    pub(super) fn owe(&mut self, at: u64, due: Due) {
+    pub(super) fn owe(&mut self, at: u64, due: PromiseDue) {
         let number = DUES + self.reigns.dues.len() as u64;
         self.reigns.dues.push(due);
         self.net.sim.plan(at, number);
@@ -388,8 +388,8 @@ impl<'a> World<'a> {
         let now = self.now();
         for event in self.log.take() {
             match event {
-                Event::Served { cost, wait } => self.promise(cost, wait),
-                Event::Decided {
+                SiteEvent::Served { cost, wait } => self.promise(cost, wait),
+                SiteEvent::Decided {
                     site,
                     ticket,
                     cost,
@@ -401,9 +401,9 @@ impl<'a> World<'a> {
                     if let Some(client) = self.clients.get_mut(usize::from(number)) {
                         self.bench.tally.wait_ns += client.waited(ticket, now);
                     }
-                    self.bench.tally.failed += u64::from(by == By::Nobody);
+                    self.bench.tally.failed += u64::from(by == DecidedBy::Nobody);
                     match passes {
-                        Some(wait) if by == By::Lease => self.keep(number, cost, wait),
+                        Some(wait) if by == DecidedBy::Lease => self.keep(number, cost, wait),
                         Some(_) => self.admit(number),
                         None => {}
                     }
@@ -423,7 +423,7 @@ impl<'a> World<'a> {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "figures of three digits")]
-    fn outcome(mut self) -> Outcome {
+    fn outcome(mut self) -> LeaseOutcome {
         let grantor = self.site(GRANTOR);
         let pool = grantor.and_then(|site| site.pool(KEY, self.clock(GRANTOR)));
         self.bench.tally.messages = self.net.sent().messages;
@@ -431,7 +431,7 @@ impl<'a> World<'a> {
         let looks = bench.ghost.checks.max(1) as f64;
         let burst = (self.limits.depth() >> 20) as f64;
         let clients = self.clients.iter();
-        Outcome {
+        LeaseOutcome {
             checks: bench.ghost.checks,
             broken: bench.ghost.broken,
             excess: bench.replay.excess,

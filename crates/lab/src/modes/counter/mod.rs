@@ -21,13 +21,13 @@ mod wire;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use tollgate_gossip::{Decoder, Footprint, Key, Malformed, NodeId, Send};
+use tollgate_gossip::{Decoder, Footprint, Malformed, ModeKey, NodeId, Send};
 use tollgate_limit::Instant;
 
-use self::tally::{Heard, Rules, Tally};
-use self::wire::{Known, Parsed};
+use self::tally::{CounterReport, CounterRules, CounterTally};
+use self::wire::{FrameContext, Parsed};
 use crate::modes::rounds::codec::{self, latest};
-use crate::modes::rounds::{Bits, Outbox, Rounds};
+use crate::modes::rounds::{Bits, RoundOutbox, Rounds};
 use crate::modes::{PaperDesign, PaperSetup};
 
 const KIND_PRINTED: u8 = 1;
@@ -41,12 +41,12 @@ pub(crate) fn build(setup: &PaperSetup, fixed: bool) -> Box<dyn PaperDesign> {
 /// A node's part.
 #[derive(Debug)]
 struct Counter {
-    rules: Rules,
+    rules: CounterRules,
     /// Whose entry this node writes.
     who: u16,
-    tallies: BTreeMap<Key, Tally>,
+    tallies: BTreeMap<ModeKey, CounterTally>,
     rounds: Rounds,
-    outbox: Outbox,
+    outbox: RoundOutbox,
     parsed: Parsed,
     footprint: Footprint,
 }
@@ -59,21 +59,21 @@ impl Counter {
             (KIND_PRINTED, setup.me.0)
         };
         Self {
-            rules: Rules {
+            rules: CounterRules {
                 bucket: setup.bucket,
                 fixed,
             },
             who,
             tallies: BTreeMap::new(),
             rounds: Rounds::new(setup),
-            outbox: Outbox::new(kind, setup.writer),
+            outbox: RoundOutbox::new(kind, setup.writer),
             parsed: Parsed::default(),
             footprint: Footprint::default(),
         }
     }
 
     /// Merges what was heard of one key. News waits for the neighbours in `to`.
-    fn merge(&mut self, key: Key, heard: Heard<'_>, to: &Bits) {
+    fn merge(&mut self, key: ModeKey, heard: CounterReport<'_>, to: &Bits) {
         if let Some(tally) = self.tallies.get_mut(&key) {
             less(&mut self.footprint, weigh(tally));
             if tally.merge(heard, self.rules) {
@@ -81,7 +81,7 @@ impl Counter {
             }
             more(&mut self.footprint, weigh(tally));
         } else {
-            let mut tally = Tally::copy(heard);
+            let mut tally = CounterTally::copy(heard);
             raise(&mut tally, key, to, &mut self.rounds);
             more(&mut self.footprint, weigh(&tally));
             self.tallies.insert(key, tally);
@@ -109,7 +109,7 @@ impl Counter {
     /// Reads counters, and merges them if all of them make sense. News waits for the neighbours in `to`.
     fn absorb(&mut self, decoder: Decoder<'_>, to: &Bits, now: Instant) -> Result<(), Malformed> {
         let mut parsed = std::mem::take(&mut self.parsed);
-        let known = Known {
+        let known = FrameContext {
             latest: latest(now),
             image: |key| {
                 self.tallies
@@ -130,7 +130,7 @@ impl Counter {
 }
 
 impl PaperDesign for Counter {
-    fn level(&mut self, key: Key, now: Instant) -> u128 {
+    fn level(&mut self, key: ModeKey, now: Instant) -> u128 {
         let rules = self.rules;
         self.tallies.get_mut(&key).map_or(0, |tally| {
             tally.refill(rules, now);
@@ -138,10 +138,10 @@ impl PaperDesign for Counter {
         })
     }
 
-    fn accept(&mut self, key: Key, cost: u64, now: Instant) {
+    fn accept(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.rounds.hear(now);
         let tally = match self.tallies.entry(key) {
-            Entry::Vacant(place) => place.insert(Tally::new(self.rules, now)),
+            Entry::Vacant(place) => place.insert(CounterTally::new(self.rules, now)),
             Entry::Occupied(place) => {
                 less(&mut self.footprint, weigh(place.get()));
                 place.into_mut()
@@ -215,17 +215,17 @@ impl PaperDesign for Counter {
         self.tallies.len()
     }
 
-    fn knows(&self, key: Key) -> bool {
+    fn knows(&self, key: ModeKey) -> bool {
         self.tallies.contains_key(&key)
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<ModeKey> {
         self.tallies.keys().copied().collect()
     }
 }
 
 /// Makes a key wait for the neighbours in `to`.
-fn raise(tally: &mut Tally, key: Key, to: &Bits, rounds: &mut Rounds) {
+fn raise(tally: &mut CounterTally, key: ModeKey, to: &Bits, rounds: &mut Rounds) {
     for slot in to.without(&tally.waiting) {
         rounds.list(slot, key);
     }
@@ -233,7 +233,7 @@ fn raise(tally: &mut Tally, key: Key, to: &Bits, rounds: &mut Rounds) {
 }
 
 /// Bytes of a key here and in the delta states it waits in.
-fn weigh(tally: &Tally) -> Footprint {
+fn weigh(tally: &CounterTally) -> Footprint {
     Footprint {
         local: tally.bytes(),
         extra: tally.bytes() * tally.waiting.count(),

@@ -15,7 +15,7 @@ pub(crate) const ENTRIES_MAX: usize = 4096;
 
 /// How a limit grows and is compared.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct CounterRules {
     pub(crate) bucket: Bucket,
     /// Clamps the balance, not the step, and compares limits at a common instant.
     pub(crate) fixed: bool,
@@ -30,20 +30,20 @@ pub(crate) struct Allowance {
 
 /// How many tokens one node, or one boot of it, admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct AdmissionEntry {
     pub(crate) who: u16,
     pub(crate) count: u64,
 }
 
 /// What a node knows of one key.
 #[derive(Clone, Debug)]
-pub(crate) struct Tally {
+pub(crate) struct CounterTally {
     pub(crate) allowance: Allowance,
     /// The allowance when the key last was news: what is sent. Were the live one sent, every refill would be
     /// news to somebody and gossip would not end while requests are denied.
     pub(crate) told: Allowance,
     /// In ascending order of `who`.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<AdmissionEntry>,
     consumed: u64,
     /// The neighbours it waits for.
     pub(crate) waiting: Bits,
@@ -53,12 +53,12 @@ pub(crate) struct Tally {
 
 /// What a frame says of one key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Heard<'a> {
+pub(crate) struct CounterReport<'a> {
     pub(crate) allowance: Allowance,
-    pub(crate) entries: &'a [Entry],
+    pub(crate) entries: &'a [AdmissionEntry],
 }
 
-impl Rules {
+impl CounterRules {
     /// The allowance after a refill, with `consumed` tokens known to be gone.
     fn refill(self, from: Allowance, consumed: u64, now: Instant) -> Allowance {
         let grains = self.bucket.refilled(now.nanos_since(from.instant));
@@ -89,9 +89,9 @@ impl Rules {
     }
 }
 
-impl Tally {
+impl CounterTally {
     /// A key nobody has spoken of: a full bucket as of now.
-    pub(crate) fn new(rules: Rules, now: Instant) -> Self {
+    pub(crate) fn new(rules: CounterRules, now: Instant) -> Self {
         let allowance = Allowance {
             limit: rules.bucket.capacity(),
             instant: now,
@@ -107,7 +107,7 @@ impl Tally {
     }
 
     /// A key heard of for the first time.
-    pub(crate) fn copy(heard: Heard<'_>) -> Self {
+    pub(crate) fn copy(heard: CounterReport<'_>) -> Self {
         let entries: Vec<_> = heard.entries.iter().copied().take(ENTRIES_MAX).collect();
         let consumed = total(&entries);
         Self {
@@ -120,12 +120,12 @@ impl Tally {
         }
     }
 
-    pub(crate) fn refill(&mut self, rules: Rules, now: Instant) {
+    pub(crate) fn refill(&mut self, rules: CounterRules, now: Instant) {
         self.allowance = rules.refill(self.allowance, self.consumed, now);
     }
 
     /// Grains missing from a full bucket; zero if the limit has run ahead.
-    pub(crate) fn level(&self, rules: Rules) -> u128 {
+    pub(crate) fn level(&self, rules: CounterRules) -> u128 {
         let full = rules
             .bucket
             .grains(self.consumed)
@@ -141,7 +141,7 @@ impl Tally {
                     entry.count = entry.count.saturating_add(cost);
                 }
             }
-            Err(at) => self.entries.insert(at, Entry { who, count: cost }),
+            Err(at) => self.entries.insert(at, AdmissionEntry { who, count: cost }),
         }
         self.consumed = total(&self.entries);
         self.publish();
@@ -154,7 +154,7 @@ impl Tally {
     }
 
     /// Takes the greater count of everyone and the better allowance; whether anything is news to others.
-    pub(crate) fn merge(&mut self, heard: Heard<'_>, rules: Rules) -> bool {
+    pub(crate) fn merge(&mut self, heard: CounterReport<'_>, rules: CounterRules) -> bool {
         let grew = self.merge_entries(heard.entries);
         let better = rules.prefers(heard.allowance, self.allowance);
         if better {
@@ -171,7 +171,7 @@ impl Tally {
     }
 
     /// Both lists are in ascending order.
-    fn merge_entries(&mut self, heard: &[Entry]) -> bool {
+    fn merge_entries(&mut self, heard: &[AdmissionEntry]) -> bool {
         let mut grew = false;
         let mut at = 0;
         for &other in heard {
@@ -211,7 +211,7 @@ impl Tally {
     }
 }
 
-fn total(entries: &[Entry]) -> u64 {
+fn total(entries: &[AdmissionEntry]) -> u64 {
     entries
         .iter()
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.count))
@@ -223,22 +223,22 @@ mod tests {
 
     use super::*;
 
-    fn rules() -> Rules {
-        Rules {
+    fn rules() -> CounterRules {
+        CounterRules {
             bucket: Bucket::new(5, 3, 10_000_000_000).unwrap(),
             fixed: true,
         }
     }
 
-    fn tally() -> impl Strategy<Value = Tally> {
+    fn tally() -> impl Strategy<Value = CounterTally> {
         let entries = prop::collection::btree_map(0_u16..6, 1_u64..4, 1..6);
         // Few instants and limits, so that ties at a common instant are frequent.
         (entries, 0_u64..4, 0_u128..4).prop_map(|(entries, seconds, tokens)| {
             let entries: Vec<_> = entries
                 .into_iter()
-                .map(|(who, count)| Entry { who, count })
+                .map(|(who, count)| AdmissionEntry { who, count })
                 .collect();
-            Tally::copy(Heard {
+            CounterTally::copy(CounterReport {
                 allowance: Allowance {
                     limit: tokens * 3_000_000_000,
                     instant: Instant::from_nanos(seconds * 1_000_000_000),
@@ -248,9 +248,9 @@ mod tests {
         })
     }
 
-    fn merged(mut into: Tally, other: &Tally) -> Tally {
+    fn merged(mut into: CounterTally, other: &CounterTally) -> CounterTally {
         into.merge(
-            Heard {
+            CounterReport {
                 allowance: other.allowance,
                 entries: &other.entries,
             },
@@ -259,7 +259,7 @@ mod tests {
         into
     }
 
-    fn known(tally: &Tally) -> (Allowance, Vec<Entry>, u64) {
+    fn known(tally: &CounterTally) -> (Allowance, Vec<AdmissionEntry>, u64) {
         (tally.allowance, tally.entries.clone(), tally.consumed)
     }
 
@@ -277,28 +277,30 @@ mod tests {
         fn only_what_changed_is_news(a in tally(), b in tally()) {
             let before = known(&a);
             let mut after = a;
-            let news = after.merge(Heard { allowance: b.allowance, entries: &b.entries }, rules());
+            let news = after.merge(CounterReport { allowance: b.allowance, entries: &b.entries }, rules());
             prop_assert_eq!(news, known(&after) != before);
         }
     }
 
     #[test]
     fn entries_are_bounded_but_for_ones_own() {
-        let many: Vec<_> = (0..=u16::MAX).map(|who| Entry { who, count: 1 }).collect();
-        let heard = |entries| Heard {
+        let many: Vec<_> = (0..=u16::MAX)
+            .map(|who| AdmissionEntry { who, count: 1 })
+            .collect();
+        let heard = |entries| CounterReport {
             allowance: Allowance {
                 limit: 0,
                 instant: Instant::from_nanos(0),
             },
             entries,
         };
-        let mut tally = Tally::copy(heard(&many));
+        let mut tally = CounterTally::copy(heard(&many));
         assert!(!tally.merge(heard(&many), rules()));
         assert_eq!(tally.entries.len(), ENTRIES_MAX);
         tally.consume(u16::MAX, 2);
         assert_eq!(tally.consumed, ENTRIES_MAX as u64 + 2);
         // What is known already still grows.
-        let grown = [Entry { who: 7, count: 5 }];
+        let grown = [AdmissionEntry { who: 7, count: 5 }];
         assert!(tally.merge(heard(&grown), rules()));
         assert_eq!(tally.entries.len(), ENTRIES_MAX + 1);
         assert_eq!(tally.consumed, ENTRIES_MAX as u64 + 6);
@@ -307,12 +309,12 @@ mod tests {
     #[test]
     fn as_printed_every_idle_time_adds_to_the_limit() {
         let fixed = rules();
-        let printed = Rules {
+        let printed = CounterRules {
             fixed: false,
             ..fixed
         };
         for (rules, tokens) in [(printed, 4 * 5), (fixed, 1 + 5)] {
-            let mut tally = Tally::new(rules, Instant::from_nanos(0));
+            let mut tally = CounterTally::new(rules, Instant::from_nanos(0));
             tally.consume(0, 1);
             for hours in 1..4 {
                 tally.refill(rules, Instant::from_nanos(hours * 3_600_000_000_000));

@@ -10,12 +10,14 @@
 
 use std::ops::Range;
 
-use tollgate_gossip::{Decoder, Encoder, Key, Malformed};
+use tollgate_gossip::{Decoder, Encoder, Malformed, ModeKey};
 use tollgate_limit::Instant;
 
 use crate::modes::rounds::codec;
 
-use super::tally::{Allowance, ENTRIES_MAX, Entry, Heard, LIMIT_MAX, Tally};
+use super::tally::{
+    AdmissionEntry, Allowance, CounterReport, CounterTally, ENTRIES_MAX, LIMIT_MAX,
+};
 
 /// Bytes of the smallest entry.
 const ENTRY_BYTES_MIN: usize = 3;
@@ -23,12 +25,12 @@ const ENTRY_BYTES_MIN: usize = 3;
 /// A frame that was read whole and found good. Kept between frames, to use its memory again.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
-    keys: Vec<(Key, Allowance, Range<usize>)>,
-    entries: Vec<Entry>,
+    keys: Vec<(ModeKey, Allowance, Range<usize>)>,
+    entries: Vec<AdmissionEntry>,
 }
 
 /// What the reader of a frame knows.
-pub(crate) struct Known<I> {
+pub(crate) struct FrameContext<I> {
     /// No instant is later.
     pub(crate) latest: Instant,
     /// What this node would send of a key; empty if it would have to think.
@@ -36,7 +38,7 @@ pub(crate) struct Known<I> {
 }
 
 /// Appends a key and what is told of it.
-pub(crate) fn encode(encoder: &mut Encoder, key: Key, tally: &mut Tally) {
+pub(crate) fn encode(encoder: &mut Encoder, key: ModeKey, tally: &mut CounterTally) {
     encoder.key(key);
     if !tally.image.is_empty() {
         encoder.raw(&tally.image);
@@ -58,7 +60,7 @@ impl Parsed {
     pub(crate) fn read<'a>(
         &mut self,
         mut decoder: Decoder<'_>,
-        known: &Known<impl Fn(Key) -> &'a [u8]>,
+        known: &FrameContext<impl Fn(ModeKey) -> &'a [u8]>,
     ) -> Result<(), Malformed> {
         self.clear();
         let mut last = None;
@@ -94,7 +96,7 @@ impl Parsed {
                 return Err(Malformed::Value);
             }
             next = u32::from(who) + 1;
-            self.entries.push(Entry { who, count });
+            self.entries.push(AdmissionEntry { who, count });
         }
         Ok(first..self.entries.len())
     }
@@ -106,9 +108,9 @@ impl Parsed {
     }
 
     /// The keys in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, Heard<'_>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ModeKey, CounterReport<'_>)> {
         self.keys.iter().map(|(key, allowance, range)| {
-            let heard = Heard {
+            let heard = CounterReport {
                 allowance: *allowance,
                 entries: self.entries.get(range.clone()).unwrap_or_default(),
             };

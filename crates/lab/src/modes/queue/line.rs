@@ -27,14 +27,14 @@ pub(crate) struct Element {
 
 /// An element as a frame tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct ElementReport {
     pub(crate) id: Id,
     pub(crate) death: Mark,
 }
 
 /// The elements of one key.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct KeyQueue {
     pub(crate) elements: Vec<Element>,
     /// The neighbours any of them waits for.
     pub(crate) waiting: Bits,
@@ -46,7 +46,7 @@ pub(crate) struct Line {
 
 /// What waits for each neighbour, counted.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct QueueCounts {
     /// Elements by slot.
     pub(crate) elements: Vec<u64>,
     /// Elements in all delta states together.
@@ -55,13 +55,13 @@ pub(crate) struct Counts {
 
 /// What a change of a line needs to know.
 #[derive(Debug)]
-pub(crate) struct Change<'a> {
+pub(crate) struct QueueChange<'a> {
     /// Grains between two deaths.
     pub(crate) step: u128,
     pub(crate) now: Mark,
     /// Everyone who is told what changed.
     pub(crate) all: &'a Bits,
-    pub(crate) counts: &'a mut Counts,
+    pub(crate) counts: &'a mut QueueCounts,
 }
 
 impl Id {
@@ -99,7 +99,7 @@ impl Id {
     }
 }
 
-impl Counts {
+impl QueueCounts {
     fn replace(&mut self, old: &Bits, new: &Bits) {
         for slot in new.without(old) {
             if slot >= self.elements.len() {
@@ -125,20 +125,20 @@ impl Counts {
 
 impl Element {
     /// The element does not wait for that neighbour.
-    fn settle(&mut self, slot: usize, counts: &mut Counts) {
+    fn settle(&mut self, slot: usize, counts: &mut QueueCounts) {
         if self.waiting.remove(slot) {
             counts.drop_one(slot);
         }
     }
 
-    fn silence(&mut self, counts: &mut Counts) {
+    fn silence(&mut self, counts: &mut QueueCounts) {
         let none = Bits::default();
         counts.replace(&self.waiting, &none);
         self.waiting = none;
     }
 }
 
-impl Change<'_> {
+impl QueueChange<'_> {
     /// The element changed: it waits for everyone, if it lives.
     fn announce(&mut self, element: &mut Element) {
         if element.death > self.now {
@@ -148,7 +148,7 @@ impl Change<'_> {
     }
 }
 
-impl Line {
+impl KeyQueue {
     /// How many elements are dead.
     pub(crate) fn dead(&self, now: Mark) -> usize {
         self.elements
@@ -165,7 +165,7 @@ impl Line {
     }
 
     /// Drops what is dead for longer than `margin`; what is merely dead waits for nobody.
-    pub(crate) fn refill(&mut self, margin: u128, change: &mut Change<'_>) {
+    pub(crate) fn refill(&mut self, margin: u128, change: &mut QueueChange<'_>) {
         let dead = self.dead(change.now);
         for element in self.elements.iter_mut().take(dead) {
             element.silence(change.counts);
@@ -177,7 +177,7 @@ impl Line {
     }
 
     /// Adds an element born here, in its place by birth. `false` if the line is full.
-    pub(crate) fn bear(&mut self, id: Id, change: &mut Change<'_>) -> bool {
+    pub(crate) fn bear(&mut self, id: Id, change: &mut QueueChange<'_>) -> bool {
         if self.elements.len() >= ELEMENTS_MAX {
             return false;
         }
@@ -197,7 +197,7 @@ impl Line {
     }
 
     /// Moves deaths after `from` so that each is a step after the one before.
-    fn chain(&mut self, from: usize, change: &mut Change<'_>) {
+    fn chain(&mut self, from: usize, change: &mut QueueChange<'_>) {
         let mut elements = self.elements.iter_mut().skip(from);
         let Some(mut before) = elements.next().map(|element| element.death) else {
             return;
@@ -213,14 +213,19 @@ impl Line {
     }
 
     /// Merges elements that the neighbour in slot `from` knows, in ascending order.
-    pub(crate) fn absorb(&mut self, heard: &[Heard], from: usize, change: &mut Change<'_>) {
+    pub(crate) fn absorb(
+        &mut self,
+        heard: &[ElementReport],
+        from: usize,
+        change: &mut QueueChange<'_>,
+    ) {
         if !self.holds(heard) {
             self.merge(heard, from, change);
         }
     }
 
     /// Whether nothing in `heard` is news.
-    fn holds(&self, heard: &[Heard]) -> bool {
+    fn holds(&self, heard: &[ElementReport]) -> bool {
         let mut rest = self.elements.as_slice();
         heard.iter().all(|told| {
             let at = rest.partition_point(|mine| mine.id < told.id);
@@ -231,7 +236,7 @@ impl Line {
     }
 
     /// What changed waits for everyone; but for the neighbour who told the same only if it did before.
-    fn merge(&mut self, heard: &[Heard], from: usize, change: &mut Change<'_>) {
+    fn merge(&mut self, heard: &[ElementReport], from: usize, change: &mut QueueChange<'_>) {
         let room = self.elements.len() + heard.len();
         let mut mine = std::mem::replace(&mut self.elements, Vec::with_capacity(room))
             .into_iter()
@@ -267,7 +272,7 @@ impl Line {
         &mut self,
         mut element: Element,
         told: Option<(Mark, bool)>,
-        change: &mut Change<'_>,
+        change: &mut QueueChange<'_>,
     ) {
         let chained = self
             .elements
@@ -285,7 +290,7 @@ impl Line {
         self.elements.push(element);
     }
 
-    fn shorten(&mut self, change: &mut Change<'_>) {
+    fn shorten(&mut self, change: &mut QueueChange<'_>) {
         let excess = self.elements.len().saturating_sub(ELEMENTS_MAX);
         for mut element in self.elements.drain(..excess) {
             element.silence(change.counts);
@@ -300,12 +305,16 @@ impl Line {
     }
 
     /// What waits for a neighbour, and no longer does.
-    pub(crate) fn take_waiting(&mut self, slot: usize, counts: &mut Counts) -> Vec<Heard> {
+    pub(crate) fn take_waiting(
+        &mut self,
+        slot: usize,
+        counts: &mut QueueCounts,
+    ) -> Vec<ElementReport> {
         let mut taken = Vec::new();
         for element in &mut self.elements {
             if element.waiting.remove(slot) {
                 counts.drop_one(slot);
-                taken.push(Heard {
+                taken.push(ElementReport {
                     id: element.id,
                     death: element.death,
                 });
@@ -315,7 +324,7 @@ impl Line {
     }
 
     /// Nothing waits for that neighbour any more.
-    pub(crate) fn settle(&mut self, slot: usize, counts: &mut Counts) {
+    pub(crate) fn settle(&mut self, slot: usize, counts: &mut QueueCounts) {
         for element in &mut self.elements {
             element.settle(slot, counts);
         }
@@ -341,11 +350,11 @@ mod tests {
 
     const STEP: u128 = 10;
 
-    fn heard() -> impl Strategy<Value = Vec<Heard>> {
+    fn heard() -> impl Strategy<Value = Vec<ElementReport>> {
         prop::collection::btree_map((0_u64..8, 0_u16..3), 1_u128..60, 1..8).prop_map(|elements| {
             elements
                 .into_iter()
-                .map(|((birth, node), death)| Heard {
+                .map(|((birth, node), death)| ElementReport {
                     id: Id::new(birth, node),
                     death: Mark(death),
                 })
@@ -354,10 +363,11 @@ mod tests {
     }
 
     /// A line that heard all that, one after the other.
-    fn line_of(parts: &[Vec<Heard>]) -> Vec<(Id, Mark)> {
-        let (mut line, mut counts, all) = (Line::default(), Counts::default(), Bits::default());
+    fn line_of(parts: &[Vec<ElementReport>]) -> Vec<(Id, Mark)> {
+        let (mut line, mut counts, all) =
+            (KeyQueue::default(), QueueCounts::default(), Bits::default());
         for part in parts {
-            let mut change = Change {
+            let mut change = QueueChange {
                 step: STEP,
                 now: Mark(0),
                 all: &all,
@@ -372,7 +382,7 @@ mod tests {
     }
 
     /// The same, slowly: the greatest death of each, then each a step after the one before.
-    fn model_of(parts: &[Vec<Heard>]) -> Vec<(Id, Mark)> {
+    fn model_of(parts: &[Vec<ElementReport>]) -> Vec<(Id, Mark)> {
         let mut deaths = BTreeMap::<Id, Mark>::new();
         for told in parts.iter().flatten() {
             let death = deaths.entry(told.id).or_insert(told.death);
@@ -401,7 +411,7 @@ mod tests {
             let (left, right) = parts.split_at(parts.len() / 2);
             let relay: Vec<_> = line_of(right)
                 .into_iter()
-                .map(|(id, death)| Heard { id, death })
+                .map(|(id, death)| ElementReport { id, death })
                 .collect();
             let mut grouped = left.to_vec();
             grouped.push(relay);
@@ -412,7 +422,7 @@ mod tests {
         fn what_waits_is_counted(
             parts in prop::collection::vec((heard(), 0_usize..3, 0_u64..80), 1..8),
         ) {
-            let (mut line, mut counts) = (Line::default(), Counts::default());
+            let (mut line, mut counts) = (KeyQueue::default(), QueueCounts::default());
             let mut all = Bits::default();
             for slot in 0..3 {
                 all.insert(slot);
@@ -421,7 +431,7 @@ mod tests {
             for (node, (part, from, later)) in (3_u16..).zip(&parts) {
                 time = time.max(*later);
                 let now = Mark(u128::from(time));
-                let mut change = Change { step: STEP, now, all: &all, counts: &mut counts };
+                let mut change = QueueChange { step: STEP, now, all: &all, counts: &mut counts };
                 line.absorb(part, *from, &mut change);
                 line.bear(Id::new(time / 8, node), &mut change);
                 line.refill(5, &mut change);

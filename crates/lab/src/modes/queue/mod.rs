@@ -21,12 +21,12 @@ mod wire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tollgate_gossip::{Bucket, Decoder, Footprint, Key, Malformed, NodeId, Send, planted};
+use tollgate_gossip::{Bucket, Decoder, Footprint, Malformed, ModeKey, NodeId, Send, planted};
 use tollgate_limit::Instant;
 
-use self::line::{Change, Counts, Heard, Id, Line};
+use self::line::{ElementReport, Id, KeyQueue, QueueChange, QueueCounts};
 use self::wire::{Parsed, Reading};
-use crate::modes::rounds::{Outbox, Rounds, codec};
+use crate::modes::rounds::{RoundOutbox, Rounds, codec};
 use crate::modes::{Frequency, PaperDesign, PaperSetup};
 
 /// The most elements that a full bucket is worth.
@@ -71,13 +71,13 @@ struct Rules {
 #[derive(Debug)]
 struct Queue {
     rules: Rules,
-    lines: BTreeMap<Key, Line>,
+    lines: BTreeMap<ModeKey, KeyQueue>,
     /// When something dies or is dropped next, at most one for each key, and never too late.
-    wakes: BTreeSet<(Instant, Key)>,
+    wakes: BTreeSet<(Instant, ModeKey)>,
     rounds: Rounds,
-    outbox: Outbox,
+    outbox: RoundOutbox,
     parsed: Parsed,
-    counts: Counts,
+    counts: QueueCounts,
     /// Elements in all lines, and lines in all delta states.
     elements: u64,
     listed: u64,
@@ -122,7 +122,7 @@ impl Rules {
     }
 
     /// When something in a line dies or is dropped next.
-    fn wake(self, line: &Line, now: Instant) -> Option<Instant> {
+    fn wake(self, line: &KeyQueue, now: Instant) -> Option<Instant> {
         let dead = line.dead(self.bucket.mark(now));
         let dies = line.elements.get(dead).map(|element| element.death);
         let goes = line
@@ -141,9 +141,9 @@ impl Queue {
             lines: BTreeMap::new(),
             wakes: BTreeSet::new(),
             rounds: Rounds::new(setup),
-            outbox: Outbox::new(KIND, setup.writer),
+            outbox: RoundOutbox::new(KIND, setup.writer),
             parsed: Parsed::default(),
-            counts: Counts::default(),
+            counts: QueueCounts::default(),
             elements: 0,
             listed: 0,
             birth: 0,
@@ -151,12 +151,17 @@ impl Queue {
     }
 
     /// Changes a line, and all that is counted about it. An empty one is dropped.
-    fn alter(&mut self, key: Key, now: Instant, make: impl FnOnce(&mut Line, &mut Change<'_>)) {
+    fn alter(
+        &mut self,
+        key: ModeKey,
+        now: Instant,
+        make: impl FnOnce(&mut KeyQueue, &mut QueueChange<'_>),
+    ) {
         let Some(line) = self.lines.get_mut(&key) else {
             return;
         };
         let before = line.elements.len() as u64;
-        let mut change = Change {
+        let mut change = QueueChange {
             step: self.rules.step,
             now: self.rules.bucket.mark(now),
             all: self.rounds.all(),
@@ -181,7 +186,7 @@ impl Queue {
         }
     }
 
-    fn refill(&mut self, key: Key, now: Instant) {
+    fn refill(&mut self, key: ModeKey, now: Instant) {
         let margin = self.rules.margin;
         self.alter(key, now, |line, change| line.refill(margin, change));
     }
@@ -196,7 +201,7 @@ impl Queue {
         }
     }
 
-    fn absorb(&mut self, key: Key, heard: &[Heard], sender: usize, now: Instant) {
+    fn absorb(&mut self, key: ModeKey, heard: &[ElementReport], sender: usize, now: Instant) {
         if heard.is_empty() {
             return;
         }
@@ -244,14 +249,14 @@ impl Queue {
     }
 
     /// Sends every neighbour for which fast elements wait all of the key that waits for it.
-    fn tell_fast(&mut self, key: Key, now: Instant) {
+    fn tell_fast(&mut self, key: ModeKey, now: Instant) {
         let Some((window, within)) = self.rules.eager else {
             return;
         };
         let Some(line) = self.lines.get_mut(&key) else {
             return;
         };
-        let mut last: Option<(Vec<Heard>, Arc<[u8]>)> = None;
+        let mut last: Option<(Vec<ElementReport>, Arc<[u8]>)> = None;
         for &slot in self.rounds.neighbours() {
             let newest = line.waiting_for(slot).rev().nth(window - 1);
             let apart = newest.map(|newest| now.as_nanos().saturating_sub(newest.id.birth_ns()));
@@ -275,7 +280,7 @@ impl Queue {
     }
 
     /// Elements to bear for that many tokens, after those paid for already.
-    fn pay(&mut self, key: Key, cost: u64) -> u64 {
+    fn pay(&mut self, key: ModeKey, cost: u64) -> u64 {
         let line = self.lines.entry(key).or_default();
         let rest = cost.saturating_sub(line.paid);
         let elements = rest.div_ceil(self.rules.unit);
@@ -286,7 +291,7 @@ impl Queue {
 }
 
 impl PaperDesign for Queue {
-    fn level(&mut self, key: Key, now: Instant) -> u128 {
+    fn level(&mut self, key: ModeKey, now: Instant) -> u128 {
         if let Some(line) = self.lines.get(&key)
             && line.wake.is_some_and(|wake| wake <= now)
         {
@@ -298,7 +303,7 @@ impl PaperDesign for Queue {
             .map_or(0, |line| line.level(self.rules.step, now))
     }
 
-    fn accept(&mut self, key: Key, cost: u64, now: Instant) {
+    fn accept(&mut self, key: ModeKey, cost: u64, now: Instant) {
         self.rounds.hear(now);
         let elements = self.pay(key, cost);
         let first = self.birth.max(Id::unit_of(now.as_nanos()));
@@ -382,11 +387,11 @@ impl PaperDesign for Queue {
         self.lines.len()
     }
 
-    fn knows(&self, key: Key) -> bool {
+    fn knows(&self, key: ModeKey) -> bool {
         self.lines.contains_key(&key)
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<ModeKey> {
         self.lines.keys().copied().collect()
     }
 }

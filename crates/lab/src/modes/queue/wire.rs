@@ -11,12 +11,12 @@
 
 use std::ops::Range;
 
-use tollgate_gossip::{Bucket, Decoder, Encoder, Key, Malformed, Mark};
+use tollgate_gossip::{Bucket, Decoder, Encoder, Malformed, Mark, ModeKey};
 use tollgate_limit::Instant;
 
 use crate::modes::rounds::codec::{AHEAD_NS_MAX, latest};
 
-use super::line::{ELEMENTS_MAX, Heard, Id};
+use super::line::{ELEMENTS_MAX, ElementReport, Id};
 
 /// Bytes of the smallest element.
 const ELEMENT_BYTES_MIN: usize = 9;
@@ -35,12 +35,17 @@ pub(crate) struct Reading {
 /// A frame that was read whole and found good. Kept between frames, to use its memory again.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
-    keys: Vec<(Key, Range<usize>)>,
-    elements: Vec<Heard>,
+    keys: Vec<(ModeKey, Range<usize>)>,
+    elements: Vec<ElementReport>,
 }
 
 /// Appends a key and some of its elements.
-pub(crate) fn encode(encoder: &mut Encoder, bucket: Bucket, key: Key, elements: &[Heard]) {
+pub(crate) fn encode(
+    encoder: &mut Encoder,
+    bucket: Bucket,
+    key: ModeKey,
+    elements: &[ElementReport],
+) {
     encoder.key(key);
     encoder.varint(elements.len() as u128);
     for element in elements {
@@ -109,7 +114,7 @@ impl Parsed {
     }
 
     /// The keys in ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &[Heard])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ModeKey, &[ElementReport])> {
         self.keys
             .iter()
             .map(|(key, range)| (*key, self.elements.get(range.clone()).unwrap_or_default()))
@@ -117,7 +122,7 @@ impl Parsed {
 }
 
 impl Reading {
-    fn element(self, decoder: &mut Decoder<'_>) -> Result<Heard, Malformed> {
+    fn element(self, decoder: &mut Decoder<'_>) -> Result<ElementReport, Malformed> {
         let id = Id::from_bytes(decoder.u64()?.to_le_bytes());
         let grains = decoder.varint()?;
         if id.birth_ns() > latest(self.now).as_nanos() || grains >> 1 > self.grains_max() {
@@ -129,7 +134,7 @@ impl Reading {
         } else {
             Mark(birth.since(Mark(grains >> 1)))
         };
-        Ok(Heard { id, death })
+        Ok(ElementReport { id, death })
     }
 
     /// From birth to death: behind a full line, and as far as clocks may differ.

@@ -75,7 +75,7 @@ pub(crate) fn instant(decoder: &mut Decoder<'_>, latest: Instant) -> Result<Inst
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_gossip::Key;
+    use tollgate_gossip::ModeKey;
 
     const HEADER: Header = Header {
         kind: 3,
@@ -89,14 +89,14 @@ mod tests {
         for value in [0, 1, 127, 128, u128::from(u64::MAX), (1 << 126) - 1] {
             encoder.varint(value);
         }
-        encoder.key(Key(42));
+        encoder.key(ModeKey(42));
         let frame = encoder.finish();
         let (header, mut decoder) = open(&frame).unwrap();
         assert_eq!(header, HEADER);
         for value in [0, 1, 127, 128, u128::from(u64::MAX), (1 << 126) - 1] {
             assert_eq!(decoder.varint(), Ok(value));
         }
-        assert_eq!(decoder.key(), Ok(Key(42)));
+        assert_eq!(decoder.key(), Ok(ModeKey(42)));
         assert_eq!(decoder.finish(), Ok(()));
     }
 

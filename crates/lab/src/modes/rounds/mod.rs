@@ -8,12 +8,12 @@ mod bits;
 pub(crate) mod codec;
 mod outbox;
 
-use tollgate_gossip::{Key, Malformed, NodeId, planted};
+use tollgate_gossip::{Malformed, ModeKey, NodeId, planted};
 use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
 
 pub(crate) use bits::Bits;
-pub(crate) use outbox::Outbox;
+pub(crate) use outbox::RoundOutbox;
 
 use super::PaperSetup;
 
@@ -43,7 +43,7 @@ pub(crate) struct Rounds {
 #[derive(Debug)]
 struct List {
     node: NodeId,
-    keys: Vec<Key>,
+    keys: Vec<ModeKey>,
 }
 
 impl Rounds {
@@ -137,14 +137,14 @@ impl Rounds {
     }
 
     /// Notes that `key` waits for a neighbour.
-    pub(crate) fn list(&mut self, slot: usize, key: Key) {
+    pub(crate) fn list(&mut self, slot: usize, key: ModeKey) {
         if let Some(list) = self.lists.get_mut(slot) {
             list.keys.push(key);
         }
     }
 
     /// The keys that may wait for a neighbour, in ascending order, each once. They are no longer listed.
-    pub(crate) fn take(&mut self, slot: usize) -> Vec<Key> {
+    pub(crate) fn take(&mut self, slot: usize) -> Vec<ModeKey> {
         let Some(list) = self.lists.get_mut(slot) else {
             return Vec::new();
         };
@@ -153,7 +153,7 @@ impl Rounds {
     }
 
     /// Shortens lists that are longer than `keys` keys can explain to what really waits.
-    pub(crate) fn trim(&mut self, keys: usize, waits: impl Fn(Key, usize) -> bool) {
+    pub(crate) fn trim(&mut self, keys: usize, waits: impl Fn(ModeKey, usize) -> bool) {
         for (slot, list) in self.lists.iter_mut().enumerate() {
             if list.keys.len() > keys * 2 + LIST_SLACK {
                 list.tidy();

@@ -14,20 +14,20 @@ pub(crate) const FRAME_BYTES_FULL: usize = FRAME_BYTES_MAX / 2;
 
 /// Frames to send, oldest first.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct RoundOutbox {
     header: Header,
     sends: VecDeque<Send>,
 }
 
 /// What one neighbour is told in one go.
 #[derive(Debug)]
-pub(crate) struct Batch<'a> {
-    outbox: &'a mut Outbox,
+pub(crate) struct RoundBatch<'a> {
+    outbox: &'a mut RoundOutbox,
     to: NodeId,
     frame: Option<Encoder>,
 }
 
-impl Outbox {
+impl RoundOutbox {
     /// All frames of a boot are of one kind.
     pub(crate) fn new(kind: u8, writer: Writer) -> Self {
         Self {
@@ -44,8 +44,8 @@ impl Outbox {
         self.header.kind
     }
 
-    pub(crate) fn batch(&mut self, to: NodeId) -> Batch<'_> {
-        Batch {
+    pub(crate) fn batch(&mut self, to: NodeId) -> RoundBatch<'_> {
+        RoundBatch {
             outbox: self,
             to,
             frame: None,
@@ -73,7 +73,7 @@ impl Outbox {
     }
 }
 
-impl Batch<'_> {
+impl RoundBatch<'_> {
     /// Where to write what is said of the next key.
     pub(crate) fn next(&mut self) -> &mut Encoder {
         if self

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use tollgate_limit::Span;
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 use tollgate_split::{AdaptorConfig, Borrow, Depths, SplitConfig};
 
-use super::world::{Dice, Event, MS, Plan, SECOND, World, gap_around};
+use super::world::{CampaignEvent, Dice, MS, Plan, SECOND, World, gap_around};
 use crate::dice::seeds;
 
 /// A plan that a seed says.
@@ -16,7 +16,7 @@ fn plan(seed: u64) -> Plan {
     let mut plan = Plan::new(nodes, 50 + dice.below(1_000), burst);
     plan.seed = seed;
     let delay = dice.below(2 * MS);
-    plan.links = Weather::between(delay, delay + dice.below(40 * MS));
+    plan.links = Conditions::between(delay, delay + dice.below(40 * MS));
     plan.links.loss = dice.below(40) as u32 * 10_000;
     plan.links.copies = dice.below(40) as u32 * 10_000;
     plan.links.late = dice.below(20) as u32 * 10_000;
@@ -68,13 +68,13 @@ fn load(world: &mut World, plan: &Plan, end: u64) {
     for _ in 0..dice.below(5) {
         let node = dice.below(u64::from(plan.nodes)) as u16;
         let down = dice.below(end);
-        world.at(down, Event::Crash(node));
-        world.at(down + dice.below(300 * MS), Event::Start(node));
+        world.at(down, CampaignEvent::Crash(node));
+        world.at(down + dice.below(300 * MS), CampaignEvent::Start(node));
     }
     if plan.adaptor.is_some() && dice.chance(50, 100) {
         let down = dice.below(end);
-        world.at(down, Event::CrashAdaptor);
-        world.at(down + dice.below(400 * MS), Event::StartAdaptor);
+        world.at(down, CampaignEvent::CrashAdaptor);
+        world.at(down + dice.below(400 * MS), CampaignEvent::StartAdaptor);
     }
 }
 
@@ -88,12 +88,12 @@ fn tides(world: &mut World, plan: &Plan, end: u64) {
     while truth < end {
         let node = dice.below(u64::from(plan.nodes)) as u16;
         for _ in 0..depth + 2 {
-            world.at(truth, Event::Arrive(node, 1));
+            world.at(truth, CampaignEvent::Arrive(node, 1));
         }
         truth += dice.below(2 * lasts + 50 * MS);
         for node in 0..plan.nodes {
             for _ in 0..2 * depth {
-                world.at(truth + dice.below(MS), Event::Arrive(node, 1));
+                world.at(truth + dice.below(MS), CampaignEvent::Arrive(node, 1));
             }
         }
         truth += 2 * lasts + dice.below(2 * lasts);
@@ -123,7 +123,7 @@ fn crowd(world: &mut World, plan: &Plan, end: u64) {
             1
         };
         for _ in 0..count {
-            world.at(truth, Event::Arrive(node, cost));
+            world.at(truth, CampaignEvent::Arrive(node, cost));
         }
     }
 }
@@ -137,7 +137,7 @@ fn promising(seed: u64) -> Plan {
         plan.nodes = 2 + dice.below(4) as u16;
         plan.burst = u64::from(plan.nodes * 3) + dice.below(9);
         let delay = dice.below(MS);
-        plan.links = Weather::between(delay, delay + dice.below(MS));
+        plan.links = Conditions::between(delay, delay + dice.below(MS));
     }
     if dice.chance(60, 100) {
         plan.config.hire = Some(AdaptorConfig {

@@ -6,14 +6,16 @@
 use proptest::prelude::*;
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
-use tollgate_split::{Begin, Borrow, Departure, Limits, Machine, Setup, Share, SplitConfig};
+use tollgate_split::{
+    Begin, Borrow, Departure, Share, SplitConfig, SplitMachine, SplitSetup, TopicLimits,
+};
 
 use super::ghost::Ghost;
 use super::world::SECOND;
 
 /// A sub-bucket on its own.
-fn alone(limits: Limits, share: Share) -> Machine {
-    Machine::new(Setup {
+fn alone(limits: TopicLimits, share: Share) -> SplitMachine {
+    SplitMachine::new(SplitSetup {
         limits,
         share,
         me: NodeId(0),
@@ -32,7 +34,7 @@ fn alone(limits: Limits, share: Share) -> Machine {
 }
 
 /// When messages that come at those times leave.
-fn departures(mut machine: Machine, times: &[u64]) -> Vec<Departure> {
+fn departures(mut machine: SplitMachine, times: &[u64]) -> Vec<Departure> {
     for at in times {
         let at = Instant::from_nanos(*at);
         machine.handle_arrival(0, 1, at, at).unwrap();
@@ -61,7 +63,7 @@ proptest! {
         gaps in prop::collection::vec((0..40_000_000_u64, any::<prop::sample::Index>()), 1..120),
     ) {
         let burst = weights.len() as u64 + extra;
-        let limits = Limits::per_second(100, burst).unwrap();
+        let limits = TopicLimits::per_second(100, burst).unwrap();
         let mut at = 0;
         let mut times = Vec::new();
         let mut parts = vec![Vec::new(); weights.len()];

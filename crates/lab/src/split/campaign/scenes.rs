@@ -1,10 +1,10 @@
 //! Scenes with names: what borrowing and adapting are for, and what crashes cost.
 
 use tollgate_limit::Span;
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 use tollgate_split::{AdaptorConfig, Borrow, Share, SplitConfig};
 
-use super::world::{Event, MS, Plan, SECOND, World};
+use super::world::{CampaignEvent, MS, Plan, SECOND, World};
 
 /// Streams without memory at every node, 10,000 a second together.
 fn even(plan: &Plan, seconds: u64) -> World {
@@ -90,7 +90,7 @@ fn a_saturated_topic_uses_its_bucket_to_the_last_token() {
 fn a_peer_that_is_too_far_is_hardly_asked() {
     let mut plan = Plan::new(2, 1_000, 4);
     // A full bucket lasts 4 ms.
-    plan.links = Weather::between(10 * MS, 10 * MS);
+    plan.links = Conditions::between(10 * MS, 10 * MS);
     let mut world = World::new(&plan);
     world.stream(0, SECOND / 490, 0, 5 * SECOND);
     world.run_until(5 * SECOND);
@@ -110,8 +110,8 @@ fn a_restarted_node_serves_at_once_and_is_whole_after_the_term() {
     for node in 0..3 {
         world.stream(node, SECOND / 280, 0, 3 * SECOND);
     }
-    world.at(SECOND, Event::Crash(1));
-    world.at(SECOND + MS, Event::Start(1));
+    world.at(SECOND, CampaignEvent::Crash(1));
+    world.at(SECOND + MS, CampaignEvent::Start(1));
     world.run_until(SECOND + 100 * MS);
     let now = world.local(1);
     let machine = world.machine(1);
@@ -129,7 +129,7 @@ fn a_node_that_died_keeps_its_share_and_the_others_go_on() {
     let mut plan = Plan::new(3, 900, 30);
     plan.adaptor = Some(AdaptorConfig::default());
     let mut world = World::new(&plan);
-    world.at(SECOND, Event::Crash(2));
+    world.at(SECOND, CampaignEvent::Crash(2));
     world.stream(0, SECOND / 500, 0, 4 * SECOND);
     world.stream(1, SECOND / 20, 0, 4 * SECOND);
     world.run_until(4 * SECOND);
@@ -146,7 +146,7 @@ fn one_who_does_not_want_to_wait_any_more_is_not_served() {
     };
     let mut world = World::new(&plan);
     for _ in 0..3 {
-        world.at(1, Event::Arrive(0, 1));
+        world.at(1, CampaignEvent::Arrive(0, 1));
     }
     world.run_until(MS);
     let now = world.local(0);
@@ -258,7 +258,7 @@ fn hired_parts_go_back_by_themselves() {
     assert!(seen.share.rate > world.whole().rate * 9 / 10, "{seen:?}");
     assert!(seen.hired.depth > 0 && seen.lets == Share::NONE);
     // Whoever hired is gone, and says nothing any more.
-    world.at(2 * SECOND, Event::Crash(0));
+    world.at(2 * SECOND, CampaignEvent::Crash(0));
     world.run_until(2 * SECOND + 600 * MS);
     for id in [1, 2] {
         let now = world.local(id);
@@ -275,18 +275,18 @@ fn hired_parts_go_back_by_themselves() {
 #[test]
 fn a_giver_that_crashed_does_not_fill_the_room_of_its_gift() {
     let mut plan = Plan::new(2, 1_000, 20);
-    plan.links = Weather::between(100 * MS, 100 * MS);
+    plan.links = Conditions::between(100 * MS, 100 * MS);
     plan.config.borrow = Borrow::Always;
     let mut world = World::new(&plan);
     // The first asks; the second gives, crashes and comes back, with time enough to fill up; then both are emptied.
     for _ in 0..12 {
-        world.at(SECOND, Event::Arrive(0, 1));
+        world.at(SECOND, CampaignEvent::Arrive(0, 1));
     }
-    world.at(SECOND + 105 * MS, Event::Crash(1));
-    world.at(SECOND + 106 * MS, Event::Start(1));
+    world.at(SECOND + 105 * MS, CampaignEvent::Crash(1));
+    world.at(SECOND + 106 * MS, CampaignEvent::Start(1));
     for node in [0, 1] {
         for _ in 0..20 {
-            world.at(SECOND + 199 * MS, Event::Arrive(node, 1));
+            world.at(SECOND + 199 * MS, CampaignEvent::Arrive(node, 1));
         }
     }
     world.run_until(2 * SECOND);

@@ -6,13 +6,15 @@
 use tollgate_gossip::NodeId;
 pub(super) use tollgate_kit::Dice;
 use tollgate_limit::{Instant, Span};
-use tollgate_sim::{Clock, Weather};
-use tollgate_split::{Adaptor, AdaptorConfig, Begin, Limits, Machine, Setup, Share, SplitConfig};
+use tollgate_sim::{Conditions, SimClock};
+use tollgate_split::{
+    Adaptor, AdaptorConfig, Begin, Share, SplitConfig, SplitMachine, SplitSetup, TopicLimits,
+};
 
 use super::ghost::{Ghost, Left};
-use crate::dice::{Dice as LabDice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::nodes::{Happened, Net};
-use crate::split::world::Part;
+use crate::split::world::WorldPart;
 
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1_000 * MS;
@@ -22,7 +24,7 @@ pub(super) fn gap_around(dice: &mut Dice, mean: u64) -> u64 {
     dice.exponential(mean as f64) as u64 + 1
 }
 
-const GOOD: Weather = Weather::between(MS / 5, MS / 5);
+const GOOD: Conditions = Conditions::between(MS / 5, MS / 5);
 
 /// What the world begins with.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ pub(super) struct Plan {
     pub(super) nodes: u16,
     pub(super) messages: u64,
     pub(super) burst: u64,
-    pub(super) links: Weather,
+    pub(super) links: Conditions,
     pub(super) config: SplitConfig,
     pub(super) adaptor: Option<AdaptorConfig>,
     /// Clocks run wrong by up to so much, in millionths.
@@ -66,14 +68,14 @@ impl Plan {
 }
 
 /// The true time at which a clock shows that, in 2^-20 of a nanosecond.
-fn truth(clock: Clock, local: Instant) -> u128 {
+fn truth(clock: SimClock, local: Instant) -> u128 {
     let scaled = u128::from(local.as_nanos() - clock.ahead as u64) << 20;
     scaled * 1_000_000 / (1_000_000 + clock.drift) as u128
 }
 
 /// What is planned.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Event {
+pub(super) enum CampaignEvent {
     Arrive(u16, u32),
     Crash(u16),
     Start(u16),
@@ -84,15 +86,15 @@ pub(super) enum Event {
 /// The world; the adaptor has the address after the nodes.
 pub(super) struct World {
     plan: Plan,
-    limits: Limits,
+    limits: TopicLimits,
     shares: Vec<Share>,
     dice: Dice,
-    net: Net<Option<Part>>,
+    net: Net<Option<WorldPart>>,
     /// How often each was started, and since when it is not as it began.
     boots: Vec<u64>,
     since: Vec<Option<u64>>,
     /// What is planned, by its number.
-    planned: Vec<Event>,
+    planned: Vec<CampaignEvent>,
     costs: Vec<u32>,
     pub(super) departures: Vec<Left>,
     /// Delay, and when it ended, of every message that left.
@@ -101,7 +103,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(plan: &Plan) -> Self {
-        let limits = Limits::per_second(plan.messages, plan.burst).unwrap();
+        let limits = TopicLimits::per_second(plan.messages, plan.burst).unwrap();
         let weights = vec![1; usize::from(plan.nodes)];
         let mut net = Net::new(0, plan.links, plan.seed);
         net.wake_gap = 1;
@@ -124,11 +126,11 @@ impl World {
         for id in 0..plan.nodes {
             let drift = world.dice.below(2 * plan.drift_ppm as u64 + 1) as i64 - plan.drift_ppm;
             let ahead = world.dice.below(3_600 * SECOND) as i64;
-            world.net.sim.set_clock(id, Clock { ahead, drift });
+            world.net.sim.set_clock(id, SimClock { ahead, drift });
             world.start(id, Begin::Fresh);
         }
         if plan.adaptor.is_some() {
-            world.at(0, Event::StartAdaptor);
+            world.at(0, CampaignEvent::StartAdaptor);
         }
         world
     }
@@ -146,7 +148,7 @@ impl World {
         let (place, now) = (usize::from(id), self.net.sim.now());
         self.boots[place] += 1;
         self.since[place] = (begin != Begin::Fresh).then_some(now);
-        let setup = Setup {
+        let setup = SplitSetup {
             limits: self.limits,
             share: self.shares[place],
             me: NodeId(id),
@@ -157,11 +159,11 @@ impl World {
             start: self.local(id),
             config: self.plan.config.clone(),
         };
-        let machine = Box::new(Machine::new(setup).unwrap());
-        self.run(id, Part::Machine(machine, Vec::new()));
+        let machine = Box::new(SplitMachine::new(setup).unwrap());
+        self.run(id, WorldPart::Machine(machine, Vec::new()));
     }
 
-    fn run(&mut self, id: u16, part: Part) {
+    fn run(&mut self, id: u16, part: WorldPart) {
         self.net.nodes[usize::from(id)] = Some(part);
         self.net.sim.let_sleep(id);
         self.net.follow_up(usize::from(id));
@@ -171,20 +173,20 @@ impl World {
         self.net.nodes[usize::from(id)] = None;
     }
 
-    pub(super) fn at(&mut self, truth: u64, event: Event) {
+    pub(super) fn at(&mut self, truth: u64, event: CampaignEvent) {
         self.net.sim.plan(truth, self.planned.len() as u64);
         self.planned.push(event);
     }
 
     /// The machine of a node, if it runs.
-    pub(super) fn running(&mut self, id: u16) -> Option<&mut Machine> {
+    pub(super) fn running(&mut self, id: u16) -> Option<&mut SplitMachine> {
         match &mut self.net.nodes[usize::from(id)] {
-            Some(Part::Machine(machine, _)) => Some(machine),
+            Some(WorldPart::Machine(machine, _)) => Some(machine),
             _ => None,
         }
     }
 
-    pub(super) fn machine(&mut self, id: u16) -> &mut Machine {
+    pub(super) fn machine(&mut self, id: u16) -> &mut SplitMachine {
         self.running(id).unwrap()
     }
 
@@ -200,7 +202,7 @@ impl World {
             if truth >= until {
                 return;
             }
-            self.at(truth, Event::Arrive(node, 1));
+            self.at(truth, CampaignEvent::Arrive(node, 1));
         }
     }
 
@@ -214,19 +216,19 @@ impl World {
         self.net.sim.pass(end);
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: CampaignEvent) {
         match event {
-            Event::Arrive(id, cost) => self.arrive(id, cost),
-            Event::Crash(id) => self.stop(id),
-            Event::Start(id) => {
+            CampaignEvent::Arrive(id, cost) => self.arrive(id, cost),
+            CampaignEvent::Crash(id) => self.stop(id),
+            CampaignEvent::Start(id) => {
                 let longest = self.plan.promises;
                 let begin = longest.map_or(Begin::Restart, |longest| {
                     Begin::AfterPromises(Span::from_nanos(u128::from(longest)))
                 });
                 self.start(id, begin);
             }
-            Event::CrashAdaptor => self.stop(self.plan.nodes),
-            Event::StartAdaptor => self.start_adaptor(),
+            CampaignEvent::CrashAdaptor => self.stop(self.plan.nodes),
+            CampaignEvent::StartAdaptor => self.start_adaptor(),
         }
     }
 
@@ -237,7 +239,7 @@ impl World {
         *boot += 1;
         let config = self.plan.adaptor.clone().unwrap_or_default();
         let adaptor = Adaptor::new(self.limits, *boot, &members, config, now);
-        self.run(id, Part::Adaptor(Box::new(adaptor.unwrap())));
+        self.run(id, WorldPart::Adaptor(Box::new(adaptor.unwrap())));
     }
 
     /// A message is told when it goes, and goes then, whatever becomes of the node; a few change their minds.
@@ -282,7 +284,7 @@ impl World {
     fn note_departures(&mut self) {
         for id in 0..self.plan.nodes {
             let clock = self.net.sim.clock(id);
-            let Some(Part::Machine(_, lefts)) = &mut self.net.nodes[usize::from(id)] else {
+            let Some(WorldPart::Machine(_, lefts)) = &mut self.net.nodes[usize::from(id)] else {
                 continue;
             };
             for left in lefts.drain(..) {

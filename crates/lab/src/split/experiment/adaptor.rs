@@ -13,12 +13,12 @@ use tollgate_limit::Span;
 use tollgate_split::{AdaptorConfig, Borrow, SplitConfig};
 
 use super::{P99, bar, cells, find, finish, parameters, two};
-use crate::catalogue::Ask;
-use crate::dice::{Dice, Purpose};
-use crate::report::{Bar, Figure, Line, Report};
+use crate::catalogue::RunRequest;
+use crate::dice::{LabDice, Purpose};
+use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::split::measure::{Figures, percentile};
 use crate::split::row::SplitRow;
-use crate::split::topic::{Bucket, Cut, Ran, config, run_near};
+use crate::split::topic::{Cut, TopicBucket, TopicResults, config, run_near};
 use crate::split::traffic::{Burst, MICRO, MILLI, SECOND, exponential, unit};
 use crate::split::world::Near;
 
@@ -97,7 +97,7 @@ const BACKLOG: &str = "0.5 s, 50 ms, backlog";
 const BOTH: &str = "borrow 0.2 ms and 0.5 s, backlog";
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let policies = policies();
     let tasks: Vec<(&Policy, u32, Option<f64>)> = policies
         .iter()
@@ -137,7 +137,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
             .to_owned(),
         parameters: parameters(seeds, ask, &[("brokers", "4"), ("seconds", "60")]),
         bars,
-        figures: vec![Figure {
+        figures: vec![PlotFigure {
             name: FIGURE.to_owned(),
             title: "A jump from 25 to 40 % at 30 s".to_owned(),
             x_label: "time, s".to_owned(),
@@ -158,8 +158,8 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     })
 }
 
-fn run_jump(policy: &Policy, percent: u32, seed: u64) -> Ran {
-    let bucket = Bucket::per_second(11_000, 25);
+fn run_jump(policy: &Policy, percent: u32, seed: u64) -> TopicResults {
+    let bucket = TopicBucket::per_second(11_000, 25);
     let near = Near {
         one_way_ns: policy.borrow.map_or(200, |(us, _)| us) * MICRO,
         config: SplitConfig {
@@ -179,8 +179,8 @@ fn run_jump(policy: &Policy, percent: u32, seed: u64) -> Ran {
 
 /// Each broker has one publisher.
 fn jump(percent: u32, seed: u64) -> Vec<Burst> {
-    let mut dice = Dice::new(seed, Purpose::Arrivals);
-    let mut routes = Dice::new(seed, Purpose::Routing);
+    let mut dice = LabDice::new(seed, Purpose::Arrivals);
+    let mut routes = LabDice::new(seed, Purpose::Routing);
     let mut bursts = Vec::new();
     let gap = SECOND as f64 / 10_000.0;
     let mut at = exponential(&mut dice, gap);
@@ -205,7 +205,7 @@ fn jump(percent: u32, seed: u64) -> Vec<Burst> {
 }
 
 /// The 99th percentile of every half second, but for none.
-fn curve(ran: &Ran) -> Vec<(f64, f64)> {
+fn curve(ran: &TopicResults) -> Vec<(f64, f64)> {
     let step = 500 * MILLI;
     (25 * SECOND / step..END / step)
         .map(|number| {

@@ -8,12 +8,12 @@ use tollgate_split::plan::place::{Broker, Principles, distribute};
 use tollgate_split::{Borrow, SplitConfig};
 
 use super::{Drawn, P99, bar, cells, find, finish, ours, parameters, profiled, two};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report};
 use crate::split::measure::{Figures, Placed};
 use crate::split::row::SplitRow;
-use crate::split::topic::{Bucket, config, run_apart, run_near};
-use crate::split::traffic::{MICRO, Pattern, SECOND, Traffic};
+use crate::split::topic::{TopicBucket, config, run_apart, run_near};
+use crate::split::traffic::{MICRO, Pattern, PublisherTraffic, SECOND};
 use crate::split::world::Near;
 
 const DELAYS: &str = "delays";
@@ -25,7 +25,7 @@ struct Cell {
     figure: &'static str,
     series: String,
     x: f64,
-    traffic: Traffic,
+    traffic: PublisherTraffic,
     /// `None`: what the trace needs.
     burst: Option<u64>,
     brokers: usize,
@@ -36,7 +36,7 @@ struct Cell {
 }
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let seconds = SECONDS;
     let cells_of = all_cells(seconds);
     let found = cells(&cells_of, seeds, ask, run_cell);
@@ -92,7 +92,7 @@ fn run_cell(cell: &Cell, seed: u64) -> Figures {
     let bucket = match cell.burst {
         Some(burst) => {
             let rate = u64::from(cell.traffic.publishers) * 11;
-            Bucket::per_second(rate, burst)
+            TopicBucket::per_second(rate, burst)
         }
         None => profiled(&bursts, 100),
     };
@@ -149,7 +149,7 @@ fn way(us: u64) -> String {
 }
 
 fn delay_cells(seconds: u64) -> Vec<Cell> {
-    let traffic = Traffic::alone(1_000, 1, Pattern::Poisson, seconds);
+    let traffic = PublisherTraffic::alone(1_000, 1, Pattern::Poisson, seconds);
     let cell = |series: String, brokers: usize, borrow, reference| Cell {
         figure: DELAYS,
         series,
@@ -203,14 +203,14 @@ fn depth_cells(seconds: u64) -> Vec<Cell> {
             });
         }
     };
-    let alone = |publishers| Traffic::alone(publishers, 1, Pattern::Poisson, seconds);
+    let alone = |publishers| PublisherTraffic::alone(publishers, 1, Pattern::Poisson, seconds);
     for (burst, told) in [(25, [11.7, 1.86]), (50, [9.4, 0.46]), (100, [4.9, 0.0])] {
         pair("10k", burst as f64, alone(1_000), Some(burst), false, told);
     }
     for (burst, told) in [(25, [1.86, 0.88]), (100, [0.72, 0.0])] {
         pair("60k", burst as f64, alone(6_000), Some(burst), false, told);
     }
-    let groups = |pattern| Traffic::groups(20, pattern, seconds);
+    let groups = |pattern| PublisherTraffic::groups(20, pattern, seconds);
     for (pattern, is_aware, x, told) in [
         (Pattern::Periodic, false, 1_227.0, [36.0, 4.8]),
         (Pattern::Periodic, true, 1_227.0, [9.8, 1.6]),

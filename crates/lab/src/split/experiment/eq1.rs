@@ -12,12 +12,12 @@
 use tollgate_split::plan::md1::Md1;
 
 use super::{Drawn, MEAN_MS, bar, cells, finish, ours, parameters};
-use crate::catalogue::Ask;
-use crate::dice::{Dice, Purpose};
+use crate::catalogue::RunRequest;
+use crate::dice::{LabDice, Purpose};
 use crate::report::Report;
 use crate::split::measure::Figures;
 use crate::split::row::{Measure, SplitRow};
-use crate::split::topic::{Bucket, Cut, run_apart};
+use crate::split::topic::{Cut, TopicBucket, run_apart};
 use crate::split::traffic::{Burst, SECOND, exponential};
 
 /// How busy, and the tokens per second that 10,000 messages need for that.
@@ -38,7 +38,7 @@ const RATIO: &str = "equation (1)";
 const TOLD: [[f64; 3]; 3] = [[1.00, 1.18, 1.26], [1.00, 1.10, 1.13], [1.00, 1.03, 1.03]];
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut tasks: Vec<(f64, u64, u64)> = Vec::new();
     for (rho, rate) in RHOS {
         let Some(queue) = Md1::new(rho) else { continue };
@@ -151,7 +151,7 @@ fn rows_of(tasks: &[(f64, u64, u64)], found: &[Vec<Figures>]) -> (Vec<SplitRow>,
 }
 
 fn run_one(rate_milli: u64, burst: u64, seed: u64) -> Figures {
-    let mut dice = Dice::new(seed, Purpose::Arrivals);
+    let mut dice = LabDice::new(seed, Purpose::Arrivals);
     let mut at = 0.0;
     let bursts: Vec<Burst> = (0..MESSAGES)
         .map(|_| {
@@ -163,7 +163,7 @@ fn run_one(rate_milli: u64, burst: u64, seed: u64) -> Figures {
             }
         })
         .collect();
-    let bucket = Bucket { rate_milli, burst };
+    let bucket = TopicBucket { rate_milli, burst };
     let ran = run_apart(bucket, &Cut::whole(bucket, 1), &bursts);
     Figures::of_waits(&ran, 0, u64::MAX)
 }

@@ -7,12 +7,12 @@
 use tollgate_split::plan::place::Principles;
 
 use super::{Drawn, WORST, bar, cells, find, finish, ours, parameters, profiled};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::fitting::Fitted;
 use crate::split::measure::Figures;
 use crate::split::row::SplitRow;
-use crate::split::traffic::{MILLI, Pattern, Traffic};
+use crate::split::traffic::{MILLI, Pattern, PublisherTraffic};
 
 const SPREADS_MS: [u64; 6] = [0, 1, 2, 4, 8, 16];
 const FIGURE: &str = "11";
@@ -28,7 +28,7 @@ const TOLD: [[Option<f64>; 4]; 6] = [
 ];
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let found = cells(&SPREADS_MS, seeds, ask, |spread, seed| {
         run_spread(*spread, seed)
     });
@@ -90,9 +90,9 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
 }
 
 fn run_spread(spread_ms: u64, seed: u64) -> Vec<Figures> {
-    let traffic = Traffic {
+    let traffic = PublisherTraffic {
         spread_ns: spread_ms * MILLI,
-        ..Traffic::groups(25, Pattern::Poisson, 60)
+        ..PublisherTraffic::groups(25, Pattern::Poisson, 60)
     };
     let bursts = traffic.bursts(seed);
     let bucket = profiled(&bursts, 125);

@@ -5,14 +5,14 @@
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
 use tollgate_split::plan::place::{Broker, Principles, distribute};
-use tollgate_split::plan::predict::{Part, Stream, access};
+use tollgate_split::plan::predict::{ArrivalStream, PartRate, access};
 
 use super::{Drawn, P99, all, bar, find, finish, ours, parameters, profiled, two};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::measure::{Figures, Placed};
 use crate::split::row::SplitRow;
-use crate::split::traffic::{Pattern, Traffic};
+use crate::split::traffic::{Pattern, PublisherTraffic};
 
 const SECONDS: u64 = 60;
 const BROKERS: [u32; 6] = [1, 2, 3, 4, 5, 6];
@@ -26,8 +26,8 @@ const TOLD_B: [f64; 6] = [4.42, 0.71, 1.16, 1.47, 1.84, 2.20];
 const PAPER_A: f64 = 14.7;
 
 /// A topic of so many publishers over one to six idle brokers, by seeds: the runs of each number of brokers.
-fn sweep(publishers: u32, seeds: u64, ask: &Ask<'_>) -> Vec<Vec<Figures>> {
-    let traffic = Traffic::alone(publishers, 1, Pattern::Poisson, SECONDS);
+fn sweep(publishers: u32, seeds: u64, ask: &RunRequest<'_>) -> Vec<Vec<Figures>> {
+    let traffic = PublisherTraffic::alone(publishers, 1, Pattern::Poisson, SECONDS);
     let numbers: Vec<u64> = (0..seeds.max(1)).collect();
     let by_seed = all(&numbers, ask, |number| {
         let seed = ask.first.wrapping_add(*number);
@@ -58,7 +58,7 @@ fn sweep(publishers: u32, seeds: u64, ask: &Ask<'_>) -> Vec<Vec<Figures>> {
 }
 
 /// Runs the first one.
-pub(crate) fn run_a(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run_a(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut rows = Vec::new();
     for ((count, runs), told) in BROKERS
         .into_iter()
@@ -70,12 +70,12 @@ pub(crate) fn run_a(seeds: u64, ask: &Ask<'_>) -> Report {
         rows.push(SplitRow::of(A, OURS, x, P99, &runs).told(paper, Some(told)));
     }
     for (count, told) in BROKERS.into_iter().map(f64::from).zip(TOLD_THEORY) {
-        let stream = Stream {
+        let stream = ArrivalStream {
             rate: 10_000.0 / count,
             batch: 1.0,
             group: 1.0,
         };
-        let part = Part {
+        let part = PartRate {
             rate: 11_000.0 / count,
             depth: 26.0 / count,
         };
@@ -123,7 +123,7 @@ pub(crate) fn run_a(seeds: u64, ask: &Ask<'_>) -> Report {
 }
 
 /// Runs the second one.
-pub(crate) fn run_b(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run_b(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut rows = Vec::new();
     for ((count, runs), told) in BROKERS
         .into_iter()

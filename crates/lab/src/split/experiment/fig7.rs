@@ -5,11 +5,11 @@
 use tollgate_split::plan::place::{Broker, Principles, distribute};
 
 use super::{Drawn, P99, bar, cells, find, finish, ours, parameters, profiled};
-use crate::catalogue::Ask;
-use crate::report::{Figure, Report};
+use crate::catalogue::RunRequest;
+use crate::report::{PlotFigure, Report};
 use crate::split::measure::{Figures, Placed};
 use crate::split::row::SplitRow;
-use crate::split::traffic::{Pattern, Traffic};
+use crate::split::traffic::{Pattern, PublisherTraffic};
 
 const SECONDS: u64 = 60;
 const PUBLISHERS: [u32; 6] = [1_000, 2_000, 4_000, 6_000, 8_000, 10_000];
@@ -80,7 +80,7 @@ const PANELS: [Panel; 4] = [
 ];
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let tasks: Vec<(&Panel, u32)> = PANELS
         .iter()
         .flat_map(|panel| PUBLISHERS.map(move |count| (panel, count)))
@@ -136,7 +136,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     })
 }
 
-fn drawn(panel: &Panel, rows: &[SplitRow]) -> Figure {
+fn drawn(panel: &Panel, rows: &[SplitRow]) -> PlotFigure {
     Drawn {
         figure: panel.name,
         title: &format!("Figure {}", panel.name),
@@ -149,7 +149,7 @@ fn drawn(panel: &Panel, rows: &[SplitRow]) -> Figure {
 
 /// Balanced, and concentrated.
 fn run_cell(panel: &Panel, count: u32, seed: u64) -> Vec<Figures> {
-    let traffic = Traffic::alone(count, panel.batch, panel.pattern, SECONDS);
+    let traffic = PublisherTraffic::alone(count, panel.batch, panel.pattern, SECONDS);
     let bursts = traffic.bursts(seed);
     let bucket = profiled(&bursts, 100);
     let publishers = traffic.publishers();

@@ -2,15 +2,15 @@
 //!
 //! Not here: idle brokers.
 
-use tollgate_split::plan::place::{Broker, Place, Principles, distribute, quotas};
+use tollgate_split::plan::place::{Broker, BrokerShare, Principles, distribute, quotas};
 
 use super::{Drawn, WORST, bar, cells, find, finish, ours, parameters, profiled, two};
-use crate::catalogue::Ask;
-use crate::report::{Figure, Report};
+use crate::catalogue::RunRequest;
+use crate::report::{PlotFigure, Report};
 use crate::split::broker::Beside;
 use crate::split::measure::{Figures, Placed};
 use crate::split::row::SplitRow;
-use crate::split::traffic::{Pattern, Traffic};
+use crate::split::traffic::{Pattern, PublisherTraffic};
 
 const SECONDS: u64 = 60;
 const PUBLISHERS: [u32; 5] = [1_000, 2_000, 4_000, 6_000, 8_000];
@@ -59,7 +59,7 @@ const PANELS: [Panel; 4] = [
 ];
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut tasks: Vec<Task<'_>> = PANELS
         .iter()
         .flat_map(|panel| PUBLISHERS.map(move |count| (panel, count, false)))
@@ -136,7 +136,7 @@ fn rows_of(tasks: &[Task<'_>], found: &[Vec<Vec<Figures>>]) -> Vec<SplitRow> {
     rows
 }
 
-fn drawn(panel: &Panel, rows: &[SplitRow]) -> Figure {
+fn drawn(panel: &Panel, rows: &[SplitRow]) -> PlotFigure {
     Drawn {
         figure: panel.name,
         title: &format!("Figure {}", panel.name),
@@ -182,7 +182,7 @@ fn quotas_add_up() -> f64 {
 
 /// Concentrated, and by max-min.
 fn run_cell(panel: &Panel, count: u32, is_thirds: bool, seed: u64) -> Vec<Figures> {
-    let traffic = Traffic::alone(count, panel.batch, panel.pattern, SECONDS);
+    let traffic = PublisherTraffic::alone(count, panel.batch, panel.pattern, SECONDS);
     let bursts = traffic.bursts(seed);
     let bucket = profiled(&bursts, 100);
     let publishers = traffic.publishers();
@@ -190,7 +190,7 @@ fn run_cell(panel: &Panel, count: u32, is_thirds: bool, seed: u64) -> Vec<Figure
         rate: load * 1_000,
         batch: BESIDE_BATCH,
     });
-    let place = |principles: Principles| -> Vec<Place> {
+    let place = |principles: Principles| -> Vec<BrokerShare> {
         let mut brokers = brokers();
         if is_thirds && principles.max_min {
             // So much room that three are as good as each other.

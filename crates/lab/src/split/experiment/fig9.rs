@@ -7,13 +7,13 @@
 use tollgate_split::plan::place::Principles;
 
 use super::{Drawn, WORST, all, bar, cells, find, finish, parameters, profiled, two};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report};
 use crate::split::fitting::{Fitted, is_kept};
 use crate::split::measure::Figures;
 use crate::split::row::{Measure, SplitRow};
-use crate::split::topic::Bucket;
-use crate::split::traffic::{Pattern, Traffic};
+use crate::split::topic::TopicBucket;
+use crate::split::traffic::{Pattern, PublisherTraffic};
 
 const SECONDS: u64 = 60;
 const FIGURE: &str = "9";
@@ -53,7 +53,7 @@ struct Found {
 }
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let found = cells(&GROUPS, seeds, ask, |group, seed| run_group(*group, seed));
     let mut rows = Vec::new();
     let mut add = |series: &str, told: [f64; 6], pick: fn(&Found) -> &Figures| {
@@ -118,7 +118,7 @@ fn conclusion(bars: &[Bar]) -> String {
     format!("{}.", told.join(". "))
 }
 
-fn figures(rows: &[SplitRow]) -> Vec<crate::report::Figure> {
+fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
     vec![
         Drawn {
             figure: FIGURE,
@@ -157,7 +157,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::Figure> {
 
 fn run_group(group: u32, seed: u64) -> Found {
     let fitted = |pattern, slack| {
-        let traffic = Traffic::groups(group, pattern, SECONDS);
+        let traffic = PublisherTraffic::groups(group, pattern, SECONDS);
         let bursts = traffic.bursts(seed);
         let bucket = profiled(&bursts, slack);
         Fitted::new(&traffic, bursts, bucket, seed)
@@ -188,8 +188,8 @@ const PLACED: [(u32, usize, [f64; 4], [f64; 4]); 3] = [
 ];
 const SLACKS: [u32; 4] = [100, 125, 150, 200];
 
-fn fresh(ask: &Ask<'_>) -> Vec<SplitRow> {
-    let quiet = Ask {
+fn fresh(ask: &RunRequest<'_>) -> Vec<SplitRow> {
+    let quiet = RunRequest {
         progress: &|_, _| {},
         ..*ask
     };
@@ -230,13 +230,13 @@ fn fresh(ask: &Ask<'_>) -> Vec<SplitRow> {
 
 /// The bucket of one trace on another, by slack: aware and blind.
 fn fresh_pair(group: u32, count: usize, seed: u64) -> Vec<[Figures; 2]> {
-    let traffic = Traffic::groups(group, Pattern::Poisson, SECONDS);
+    let traffic = PublisherTraffic::groups(group, Pattern::Poisson, SECONDS);
     let known = profiled(&traffic.bursts(seed), 100);
     let bursts = traffic.bursts(seed.wrapping_add(1_000_000));
     let mut fitted = Fitted::new(&traffic, bursts, known, seed);
     let mut found = Vec::new();
     for slack in SLACKS {
-        fitted.bucket = Bucket {
+        fitted.bucket = TopicBucket {
             burst: known.burst * u64::from(slack) / 100,
             ..known
         };

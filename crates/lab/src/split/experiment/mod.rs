@@ -29,19 +29,23 @@ pub(crate) use table1::run as table1;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::row::{Measure, SplitRow};
-use super::topic::Bucket;
+use super::topic::TopicBucket;
 use super::traffic::{Burst, arrivals};
-use crate::catalogue::Ask;
-use crate::report::{Bar, Figure, Line, Report};
+use crate::catalogue::RunRequest;
+use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::run::each;
-use tollgate_split::plan::profile::{Wish, profile};
+use tollgate_split::plan::profile::{BucketTarget, profile};
 
 /// The paper, as it is cited.
 const PAPER: &str = "C. Li, J. Liu, C. Lu, R. Guerin, C. D. Gill, Impact of Distributed Rate Limiting on Load Distribution in a \
                      Latency-sensitive Messaging Service";
 
 /// Does every task on some threads, and tells how far it is; results in order.
-fn all<T: Sync, R: Send>(tasks: &[T], ask: &Ask<'_>, run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+fn all<T: Sync, R: Send>(
+    tasks: &[T],
+    ask: &RunRequest<'_>,
+    run: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let (done, count) = (AtomicU64::new(0), tasks.len() as u64);
     (ask.progress)(0, count);
     let results = each(tasks, ask.threads, |task| {
@@ -57,7 +61,7 @@ fn all<T: Sync, R: Send>(tasks: &[T], ask: &Ask<'_>, run: impl Fn(&T) -> R + Syn
 fn cells<T: Sync, R: Send>(
     cells: &[T],
     seeds: u64,
-    ask: &Ask<'_>,
+    ask: &RunRequest<'_>,
     run: impl Fn(&T, u64) -> R + Sync,
 ) -> Vec<Vec<R>> {
     let seeds = seeds.max(1);
@@ -78,16 +82,16 @@ fn cells<T: Sync, R: Send>(
 }
 
 /// The bucket that a trace needs, with slack in percent of its burst.
-fn profiled(bursts: &[Burst], slack_percent: u32) -> Bucket {
-    let found = profile(&arrivals(bursts), Wish::default());
-    found.map_or(Bucket::per_second(1, 1), |found| Bucket {
+fn profiled(bursts: &[Burst], slack_percent: u32) -> TopicBucket {
+    let found = profile(&arrivals(bursts), BucketTarget::default());
+    found.map_or(TopicBucket::per_second(1, 1), |found| TopicBucket {
         rate_milli: found.rate_milli,
         burst: found.with_slack(slack_percent * 10),
     })
 }
 
 /// What every experiment was run with.
-fn parameters(seeds: u64, ask: &Ask<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+fn parameters(seeds: u64, ask: &RunRequest<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut all = vec![
         ("seeds".to_owned(), seeds.to_string()),
         ("first seed".to_owned(), ask.first.to_string()),
@@ -141,7 +145,7 @@ struct Drawn<'a> {
 
 impl Drawn<'_> {
     /// All lines of a figure, those of the reference and of the paper dashed beside them.
-    fn draw(&self, rows: &[SplitRow], pick: fn(&SplitRow) -> Option<f64>) -> Figure {
+    fn draw(&self, rows: &[SplitRow], pick: fn(&SplitRow) -> Option<f64>) -> PlotFigure {
         let own: Vec<&SplitRow> = rows
             .iter()
             .filter(|row| row.figure == self.figure)
@@ -176,7 +180,7 @@ impl Drawn<'_> {
             }));
         }
         lines.retain(|line| !line.points.is_empty());
-        Figure {
+        PlotFigure {
             name: self.figure.replace([' ', '.'], "-"),
             title: self.title.to_owned(),
             x_label: self.x.to_owned(),

@@ -4,13 +4,13 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_split::plan::profile::{Profile, Wish, profile, waits_ppm};
+use tollgate_split::plan::profile::{BucketTarget, Profile, profile, waits_ppm};
 
 use super::{Drawn, all, bar, finish, ours, parameters};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::row::SplitRow;
-use crate::split::traffic::{Pattern, Traffic, arrivals};
+use crate::split::traffic::{Pattern, PublisherTraffic, arrivals};
 
 const BURST: &str = "burst";
 const WAITS: &str = "fresh waits";
@@ -18,7 +18,7 @@ const WAITS: &str = "fresh waits";
 /// Traffic that is profiled.
 struct Kind {
     name: &'static str,
-    traffic: Traffic,
+    traffic: PublisherTraffic,
     /// How many of the long traces are made for each of the seeds: fewer of long ones.
     part: (u64, u64),
     /// The reference's median burst, and the median of the part that waits on fresh traffic, in percent.
@@ -26,8 +26,8 @@ struct Kind {
 }
 
 fn kinds() -> Vec<Kind> {
-    let alone = |batch| Traffic::alone(1_000, batch, Pattern::Poisson, 60);
-    let groups = |group, seconds| Traffic::groups(group, Pattern::Poisson, seconds);
+    let alone = |batch| PublisherTraffic::alone(1_000, batch, Pattern::Poisson, 60);
+    let groups = |group, seconds| PublisherTraffic::groups(group, Pattern::Poisson, seconds);
     let kind = |name, traffic, part, told: Option<(f64, f64)>| Kind {
         name,
         traffic,
@@ -63,7 +63,7 @@ fn kinds() -> Vec<Kind> {
 const LONG: &str = "groups of 5, 600 s";
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let kinds = kinds();
     let count = |kind: &Kind| (seeds * kind.part.0).div_ceil(kind.part.1).max(1);
     let tasks: Vec<(&Kind, u64)> = kinds
@@ -167,9 +167,9 @@ fn rows_of(kinds: &[Kind], found: &[Found]) -> (Vec<SplitRow>, Spreads) {
 }
 
 /// The profile of a trace, and what fresh traffic makes of it.
-fn run_one(traffic: &Traffic, seed: u64) -> Option<(Profile, u64)> {
-    let found = profile(&arrivals(&traffic.bursts(seed)), Wish::default())?;
-    let fresh = Traffic {
+fn run_one(traffic: &PublisherTraffic, seed: u64) -> Option<(Profile, u64)> {
+    let found = profile(&arrivals(&traffic.bursts(seed)), BucketTarget::default())?;
+    let fresh = PublisherTraffic {
         seconds: traffic.seconds.max(60),
         ..*traffic
     };

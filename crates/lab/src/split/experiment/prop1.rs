@@ -10,12 +10,12 @@
 )]
 
 use super::{MEAN_MS, P99, all, bar, finish, parameters, two};
-use crate::catalogue::Ask;
-use crate::dice::{Dice, Purpose};
+use crate::catalogue::RunRequest;
+use crate::dice::{LabDice, Purpose};
 use crate::report::Report;
 use crate::split::measure::Figures;
 use crate::split::row::SplitRow;
-use crate::split::topic::{Bucket, Cut, Left, Ran, run_apart};
+use crate::split::topic::{Cut, DepartedMessage, TopicBucket, TopicResults, run_apart};
 use crate::split::traffic::{Burst, SECOND, exponential};
 
 const RANDOM: &str = "random systems";
@@ -35,7 +35,7 @@ struct Found {
 }
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let numbers: Vec<u64> = (0..seeds.max(1) * SYSTEMS).collect();
     let found = all(&numbers, ask, |number| random(ask.first, *number));
     let count = |pick: fn(&Found) -> u64| found.iter().map(pick).sum::<u64>();
@@ -110,12 +110,12 @@ fn rogue_rows(one: &Figures, cut: &Figures) -> Vec<SplitRow> {
 
 /// A random topic: so many parts, a burst, and messages that come alone or together.
 fn random(first: u64, number: u64) -> Found {
-    let mut dice = Dice::new(
+    let mut dice = LabDice::new(
         crate::dice::scramble(first).wrapping_add(number),
         Purpose::Worlds,
     );
     let parts = 2 + dice.below(5);
-    let bucket = Bucket::per_second(100, parts + dice.below(25));
+    let bucket = TopicBucket::per_second(100, parts + dice.below(25));
     let weights: Vec<u64> = (0..parts).map(|_| 1 + dice.below(20)).collect();
     let mean = SECOND as f64 / (60.0 + dice.below(80) as f64);
     let mut at = 0.0;
@@ -142,8 +142,10 @@ fn random(first: u64, number: u64) -> Found {
     compare(&one, &many)
 }
 
-fn compare(one: &Ran, many: &Ran) -> Found {
-    let lefts = |ran: &Ran| -> Vec<Left> { ran.lefts.iter().flatten().copied().collect() };
+fn compare(one: &TopicResults, many: &TopicResults) -> Found {
+    let lefts = |ran: &TopicResults| -> Vec<DepartedMessage> {
+        ran.lefts.iter().flatten().copied().collect()
+    };
     let (ones, manies) = (lefts(one), lefts(many));
     let mut points: Vec<u64> = ones
         .iter()
@@ -152,13 +154,13 @@ fn compare(one: &Ran, many: &Ran) -> Found {
         .collect();
     points.sort_unstable();
     points.dedup();
-    let waiting = |all: &[Left], at: u64| {
+    let waiting = |all: &[DepartedMessage], at: u64| {
         all.iter()
             .filter(|left| left.arrived <= at && at < left.at)
             .count()
     };
-    let sum = |all: &[Left]| all.iter().map(|left| left.at - left.arrived).sum::<u64>();
-    let late = |ran: &Ran| Figures::of_waits(ran, 0, u64::MAX).p99;
+    let sum = |all: &[DepartedMessage]| all.iter().map(|left| left.at - left.arrived).sum::<u64>();
+    let late = |ran: &TopicResults| Figures::of_waits(ran, 0, u64::MAX).p99;
     Found {
         points: points.len() as u64,
         more_wait: points
@@ -174,7 +176,7 @@ fn compare(one: &Ran, many: &Ran) -> Found {
 /// One publisher sends 0.8 % of the messages, 400 at once; in one bucket with the others, and in a small one of its
 /// own.
 fn rogue(seed: u64) -> (Figures, Figures) {
-    let mut dice = Dice::new(seed, Purpose::Worlds);
+    let mut dice = LabDice::new(seed, Purpose::Worlds);
     let (end, mut bursts) = (600.0 * SECOND as f64, Vec::new());
     for (publisher, rate, count) in [(0, 9_920.0, 1), (1, 80.0, 400)] {
         let gap = SECOND as f64 * f64::from(count) / rate;
@@ -189,13 +191,13 @@ fn rogue(seed: u64) -> (Figures, Figures) {
         }
     }
     bursts.sort_unstable();
-    let bucket = Bucket::per_second(11_000, 100);
+    let bucket = TopicBucket::per_second(11_000, 100);
     let one = run_apart(bucket, &Cut::whole(bucket, 2), &bursts);
     let cut = Cut {
         places: vec![Some(0), Some(1)],
         shares: bucket.limits().cut(&[992, 8], 1),
     };
     let apart = run_apart(bucket, &cut, &bursts);
-    let of = |ran: &Ran| Figures::of_waits(ran, 0, u64::MAX);
+    let of = |ran: &TopicResults| Figures::of_waits(ran, 0, u64::MAX);
     (of(&one), of(&apart))
 }

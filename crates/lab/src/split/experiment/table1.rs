@@ -6,12 +6,12 @@ use tollgate_split::plan::place::Principles;
 
 use super::fig9::GROUPS;
 use super::{Drawn, WORST, bar, cells, finish, ours, parameters, profiled};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::Report;
-use crate::split::fitting::{Ended, Fitted};
+use crate::split::fitting::{Fitted, FittingResult};
 use crate::split::measure::Figures;
 use crate::split::row::{Measure, SplitRow};
-use crate::split::traffic::{Pattern, Traffic};
+use crate::split::traffic::{Pattern, PublisherTraffic};
 
 const SECONDS: u64 = 60;
 const ROUNDS: &str = "rounds";
@@ -26,11 +26,11 @@ const WRONG: [(&str, f64); 3] = [
 ];
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let found = cells(&GROUPS, seeds, ask, |group, seed| run_group(*group, seed));
     let rows = rows_of(&found);
-    let model = |run: &&Ended| run.rounds <= 2 && run.is_kept;
-    let ends: Vec<&Ended> = found
+    let model = |run: &&FittingResult| run.rounds <= 2 && run.is_kept;
+    let ends: Vec<&FittingResult> = found
         .iter()
         .flatten()
         .flat_map(|run| run.iter().skip(1))
@@ -74,7 +74,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
 }
 
 /// Rounds by group: of the search, then of the models.
-fn rows_of(found: &[Vec<Vec<Ended>>]) -> Vec<SplitRow> {
+fn rows_of(found: &[Vec<Vec<FittingResult>>]) -> Vec<SplitRow> {
     let mut rows = Vec::new();
     for (at, name) in ["search"]
         .into_iter()
@@ -82,7 +82,7 @@ fn rows_of(found: &[Vec<Vec<Ended>>]) -> Vec<SplitRow> {
         .enumerate()
     {
         for (number, (group, runs)) in GROUPS.into_iter().zip(found).enumerate() {
-            let own: Vec<&Ended> = runs.iter().filter_map(|run| run.get(at)).collect();
+            let own: Vec<&FittingResult> = runs.iter().filter_map(|run| run.get(at)).collect();
             let figures: Vec<Figures> = own.iter().map(|ended| ended.figures.clone()).collect();
             let rounds: Vec<f64> = own.iter().map(|ended| f64::from(ended.rounds)).collect();
             let plain = SplitRow::plain(ROUNDS, name, f64::from(group), "rounds", &rounds);
@@ -111,8 +111,8 @@ fn rows_of(found: &[Vec<Vec<Ended>>]) -> Vec<SplitRow> {
 }
 
 /// By search, then by models.
-fn run_group(group: u32, seed: u64) -> Vec<Ended> {
-    let traffic = Traffic::groups(group, Pattern::Poisson, SECONDS);
+fn run_group(group: u32, seed: u64) -> Vec<FittingResult> {
+    let traffic = PublisherTraffic::groups(group, Pattern::Poisson, SECONDS);
     let bursts = traffic.bursts(seed);
     let bucket = profiled(&bursts, 150);
     let fitted = Fitted::new(&traffic, bursts, bucket, seed);

@@ -1,7 +1,7 @@
 //! Authorities that change and come back, old disks, and the smallest limit.
 
 use tollgate_limit::{Instant, Span};
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 use tollgate_supply::{Authority, Limits, SupplyConfig};
 
 use super::scenes::{passes, plan, sound, span};
@@ -60,7 +60,7 @@ fn an_heir_has_its_home_a_term_after_a_goodbye_however_long_leases_are() {
 #[test]
 fn a_grant_that_comes_after_a_goodbye_is_given_back() {
     let mut world = World::new(plan(3, 300, 30));
-    world.net.sim.links.weather = Weather::between(20 * MS, 40 * MS);
+    world.net.sim.links.weather = Conditions::between(20 * MS, 40 * MS);
     world.set_demands(&[250, 0, 0]);
     // Whenever it goes, something may be on its way.
     for step in 0..40 {
@@ -90,7 +90,7 @@ fn a_grant_that_comes_after_a_goodbye_is_given_back() {
 fn under_a_lease_less_counts_at_once_and_more_as_soon_as_all_know() {
     let mut world = leased(60 * SECOND);
     // A word that overtakes the answer before it is not heard until the next renewal.
-    world.net.sim.links.weather = Weather::between(MS / 4, MS / 4);
+    world.net.sim.links.weather = Conditions::between(MS / 4, MS / 4);
     world.run_until(SECOND);
     limit(&mut world, 150, 15);
     assert_eq!(homes(&world), [50; 3]);

@@ -1,7 +1,7 @@
 //! Named scenes: what one node, two or three do in cases that were thought of.
 
 use tollgate_limit::{Span, Verdict};
-use tollgate_sim::Clock;
+use tollgate_sim::SimClock;
 use tollgate_supply::{Limits, Machine, SupplyConfig};
 
 use super::world::{MS, Plan, SECOND, World};
@@ -49,7 +49,7 @@ pub(super) fn sound(world: &World) {
 /// From the beginning a node's clock runs too fast by so many millionths.
 fn drift(world: &mut World, node: u16, drift: i64) {
     let ahead = world.net.sim.clock(node).ahead;
-    world.net.sim.set_clock(node, Clock { ahead, drift });
+    world.net.sim.set_clock(node, SimClock { ahead, drift });
 }
 
 #[test]

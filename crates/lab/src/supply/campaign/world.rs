@@ -4,17 +4,17 @@
 //! Whatever a seed says happens happens again. The ghost shares no code with what it judges. Not here: which faults
 //! come when.
 
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 pub(super) use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
-use tollgate_sim::{Clock, Weather};
+use tollgate_sim::{Conditions, SimClock};
 use tollgate_supply::{
-    Audit, Authority, Broken, Inspection, Limits, Machine, SupplyConfig, Witness, audit,
+    Audit, Authority, BrokenInvariant, Inspection, Limits, Machine, SupplyConfig, Witness, audit,
 };
 
 use crate::nodes::{Happened, Net, OneBucket, Whole};
 use crate::supply::loans::{Disk, Loans, divided, roster};
-use crate::supply::stage::Seat;
+use crate::supply::stage::MemberStart;
 
 type Part = crate::supply::loans::Part<1>;
 
@@ -27,10 +27,10 @@ fn gap_around(dice: &mut Dice, mean: u64) -> u64 {
 }
 
 /// Links that lose nothing.
-const CALM: Weather = Weather::between(MS / 4, MS / 2);
+const CALM: Conditions = Conditions::between(MS / 4, MS / 2);
 
 /// The true time at which a clock shows that, in thousandths of nanoseconds.
-fn truth(clock: Clock, local: Instant) -> i128 {
+fn truth(clock: SimClock, local: Instant) -> i128 {
     let scaled = i128::from(local.as_nanos()) - i128::from(clock.ahead);
     scaled * 1_000_000_000 / i128::from(1_000_000 + clock.drift)
 }
@@ -74,7 +74,7 @@ pub(super) struct Seen {
     pub(super) checks: u64,
     /// The most that all could use, since that was last set to zero.
     pub(super) best: u64,
-    pub(super) broken: Option<(u64, Broken)>,
+    pub(super) broken: Option<(u64, BrokenInvariant)>,
 }
 
 impl World {
@@ -86,9 +86,9 @@ impl World {
         for node in 0..plan.nodes {
             let ahead = dice.between(1, 1 << 50) as i64;
             let drift = dice.between(0, 2 * plan.drift_ppm as u64) as i64 - plan.drift_ppm;
-            net.sim.set_clock(node, Clock { ahead, drift });
+            net.sim.set_clock(node, SimClock { ahead, drift });
         }
-        net.sim.set_clock(plan.nodes, Clock::ahead(1));
+        net.sim.set_clock(plan.nodes, SimClock::ahead(1));
         net.nodes.resize_with(usize::from(plan.nodes), || None);
         let limits = plan.limits;
         let mut world = Self {
@@ -139,7 +139,7 @@ impl World {
     fn boot(&mut self, node: u16, is_first: bool) {
         self.boots += 1;
         self.loans.contracts = divided(self.limits, self.plan.wait_max);
-        let seat = Seat {
+        let seat = MemberStart {
             node,
             boot: u32::from(!is_first),
             members: (0..self.plan.nodes).collect(),
@@ -246,7 +246,7 @@ impl World {
     pub(super) fn look<T>(
         &self,
         node: u16,
-        look: impl Fn(&Machine, Key, Instant) -> T,
+        look: impl Fn(&Machine, ModeKey, Instant) -> T,
     ) -> Option<T> {
         let Some(Some(Part::Node(one))) = self.net.nodes.get(usize::from(node)) else {
             return None;
@@ -353,7 +353,7 @@ impl World {
         }
     }
 
-    pub(super) fn audit(&self) -> Result<Audit, Broken> {
+    pub(super) fn audit(&self) -> Result<Audit, BrokenInvariant> {
         let clocks = (0..self.plan.nodes).map(|node| self.net.sim.clock(node));
         let truths: Vec<_> = clocks
             .map(|clock| move |local: Instant| truth(clock, local))

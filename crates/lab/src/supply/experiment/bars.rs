@@ -7,12 +7,12 @@ use super::convergence;
 use super::faults::{self, TUNING, leased};
 use super::scenarios::LEASED;
 use super::{cell, commas, failure, parameters};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report};
-use crate::supply::cells::{Cell, run as run_cells};
-use crate::supply::design::Design;
+use crate::supply::cells::{SupplyScenario, run as run_cells};
+use crate::supply::design::SupplyDesign;
 use crate::supply::loans::Tuning;
-use crate::supply::rounds::{Load, Rule};
+use crate::supply::rounds::{DemandSpread, ExchangeRule};
 use crate::supply::row::SupplyRow;
 use crate::supply::scenario::Scenario;
 
@@ -29,17 +29,17 @@ const SCHEDULES_MIN: u64 = 500;
 const CHECKS_MIN: u64 = 5_000_000;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let mut rows = ran.rows;
-    let quiet = Ask {
+    let quiet = RunRequest {
         progress: &|_, _| {},
         ..*ask
     };
     rows.extend(convergence::rules(
         seeds.min(ROUND_SEEDS),
         &quiet,
-        &[Rule::Group],
+        &[ExchangeRule::Group],
     ));
     let bars = judge(&rows);
     let met = bars.iter().filter(|bar| bar.met == Some(true)).count();
@@ -71,7 +71,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     }
 }
 
-fn cells(seeds: u64) -> Vec<Cell> {
+fn cells(seeds: u64) -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for design in faults::designs() {
         let most = if design.may_break() {
@@ -81,11 +81,11 @@ fn cells(seeds: u64) -> Vec<Cell> {
         };
         cells.push(faults::cell(design, most.min(seeds)));
     }
-    let few = |own: Cell| Cell {
+    let few = |own: SupplyScenario| SupplyScenario {
         seeds_max: SCENARIO_SEEDS,
         ..own
     };
-    let ours = Design::Loans(LEASED);
+    let ours = SupplyDesign::Loans(LEASED);
     for nodes in [10, 30] {
         for scenario in [
             Scenario::Steady90,
@@ -98,7 +98,7 @@ fn cells(seeds: u64) -> Vec<Cell> {
     }
     for scenario in [Scenario::Crash, Scenario::Netsplit] {
         cells.push(few(cell(scenario, ours, 10)));
-        cells.push(few(cell(scenario, Design::Loans(Tuning::USUAL), 10)));
+        cells.push(few(cell(scenario, SupplyDesign::Loans(Tuning::USUAL), 10)));
     }
     for scenario in [
         Scenario::Steady120,
@@ -133,7 +133,7 @@ fn bar(name: &str, bar: &str, measured: String, met: Option<bool>) -> Bar {
 fn find<'a>(
     rows: &'a [SupplyRow],
     scenario: &str,
-    design: Design,
+    design: SupplyDesign,
     nodes: u16,
 ) -> Option<&'a SupplyRow> {
     let name = design.name();
@@ -145,7 +145,7 @@ fn find<'a>(
 fn in_faults(rows: &[SupplyRow]) -> Vec<&SupplyRow> {
     [TUNING, leased()]
         .into_iter()
-        .filter_map(|tuning| find(rows, "faults", Design::Loans(tuning), 5))
+        .filter_map(|tuning| find(rows, "faults", SupplyDesign::Loans(tuning), 5))
         .collect()
 }
 
@@ -196,9 +196,9 @@ fn safety(rows: &[SupplyRow]) -> Vec<Bar> {
 }
 
 fn rounds(rows: &[SupplyRow]) -> Vec<Bar> {
-    let one = |id: &str, load: Load, most: [f64; 4]| {
+    let one = |id: &str, load: DemandSpread, most: [f64; 4]| {
         let found: Vec<Option<f64>> = [10, 30, 100, 300]
-            .map(|nodes| convergence::rounds_at(rows, Rule::Group, load, nodes))
+            .map(|nodes| convergence::rounds_at(rows, ExchangeRule::Group, load, nodes))
             .into();
         let met = found
             .iter()
@@ -209,19 +209,19 @@ fn rounds(rows: &[SupplyRow]) -> Vec<Bar> {
         bar(
             id,
             &format!("≤ {most}"),
-            convergence::rounds_of(rows, Rule::Group, load),
+            convergence::rounds_of(rows, ExchangeRule::Group, load),
             met,
         )
     };
     vec![
         one(
             "G4 rounds to 5 %, spread demand, N = 10/30/100/300",
-            Load::Spread,
+            DemandSpread::Spread,
             [6.0, 8.0, 10.0, 10.0],
         ),
         one(
             "G5 rounds to 5 %, hot node, N = 10/30/100/300",
-            Load::Hot,
+            DemandSpread::Hot,
             [8.0, 10.0, 16.0, 38.0],
         ),
     ]
@@ -231,7 +231,8 @@ fn lost(rows: &[SupplyRow]) -> Vec<Bar> {
     let scenarios = ["steady90", "step", "flash", "idle"];
     let one = |id: &str, nodes: u16, most: [f64; 4]| {
         let found = scenarios.map(|scenario| {
-            find(rows, scenario, Design::Loans(LEASED), nodes).and_then(|row| row.lost_percent)
+            find(rows, scenario, SupplyDesign::Loans(LEASED), nodes)
+                .and_then(|row| row.lost_percent)
         });
         let met = found
             .iter()
@@ -264,7 +265,7 @@ fn failures(rows: &[SupplyRow]) -> Vec<Bar> {
     let one = |id: &str, scenario: &str, most: f64| {
         let found: Vec<&SupplyRow> = [LEASED, Tuning::USUAL]
             .into_iter()
-            .filter_map(|tuning| find(rows, scenario, Design::Loans(tuning), 10))
+            .filter_map(|tuning| find(rows, scenario, SupplyDesign::Loans(tuning), 10))
             .collect();
         let costs: Vec<f64> = found.iter().filter_map(|row| row.more.lost_s).collect();
         let over: u64 = found.iter().filter_map(|row| row.over).sum();
@@ -314,7 +315,8 @@ fn back(rows: &[SupplyRow]) -> Bar {
 
 fn messages(rows: &[SupplyRow]) -> Vec<Bar> {
     let at = |scenario: &str| {
-        find(rows, scenario, Design::Loans(LEASED), 10).and_then(|row| row.messages_per_node_s)
+        find(rows, scenario, SupplyDesign::Loans(LEASED), 10)
+            .and_then(|row| row.messages_per_node_s)
     };
     let text = |value: Option<f64>| value.map_or("–".to_owned(), |own| format!("{own:.0}"));
     let (calm, loaded) = (at("steady90"), at("steady120"));

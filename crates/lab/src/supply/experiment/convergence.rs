@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::parameters;
 use super::told::{SIZES, rounds as told};
-use crate::catalogue::Ask;
-use crate::report::{Figure, Line, Report};
+use crate::catalogue::RunRequest;
+use crate::report::{Line, PlotFigure, Report};
 use crate::run::each;
-use crate::supply::rounds::{Load, Rule, Tally};
+use crate::supply::rounds::{DemandSpread, ExchangeRule, RoundsCost};
 use crate::supply::row::SupplyRow;
 
 /// Rules on a ring of 300 take tens of thousands of rounds; one run of each is enough to see it.
 const SLOW_SEEDS: u64 = 3;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
-    let rows = rules(seeds, ask, &Rule::ALL);
-    let figures = [Load::Spread, Load::Hot].map(|load| figure(load, &rows));
-    let best = |load| rounds_of(&rows, Rule::Group, load);
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
+    let rows = rules(seeds, ask, &ExchangeRule::ALL);
+    let figures = [DemandSpread::Spread, DemandSpread::Hot].map(|load| figure(load, &rows));
+    let best = |load| rounds_of(&rows, ExchangeRule::Group, load);
     let conclusion = format!(
         "Asking a group takes {} rounds with spread demand and {} with a hot node, for 10, 30, 100 and 300 nodes; the document's \
          ring takes {} rounds for 300.",
-        best(Load::Spread),
-        best(Load::Hot),
-        one(&rows, Rule::Ring, Load::Spread, 300)
+        best(DemandSpread::Spread),
+        best(DemandSpread::Hot),
+        one(&rows, ExchangeRule::Ring, DemandSpread::Spread, 300)
     );
     Report {
         title: "Rounds until supply is where demand is".to_owned(),
@@ -41,15 +41,15 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
 }
 
 /// The rows of some rules, for every size and load.
-pub(super) fn rules(seeds: u64, ask: &Ask<'_>, rules: &[Rule]) -> Vec<SupplyRow> {
+pub(super) fn rules(seeds: u64, ask: &RunRequest<'_>, rules: &[ExchangeRule]) -> Vec<SupplyRow> {
     let mut cells = Vec::new();
-    for load in [Load::Spread, Load::Hot] {
+    for load in [DemandSpread::Spread, DemandSpread::Hot] {
         for &rule in rules {
             cells.extend(SIZES.map(|nodes| (load, rule, nodes)));
         }
     }
-    let of = |rule: Rule, nodes: u16| {
-        let is_slow = nodes >= 100 && matches!(rule, Rule::Ring | Rule::PairRing);
+    let of = |rule: ExchangeRule, nodes: u16| {
+        let is_slow = nodes >= 100 && matches!(rule, ExchangeRule::Ring | ExchangeRule::PairRing);
         if is_slow {
             seeds.min(SLOW_SEEDS)
         } else {
@@ -72,13 +72,13 @@ pub(super) fn rules(seeds: u64, ask: &Ask<'_>, rules: &[Rule]) -> Vec<SupplyRow>
     let mut rows = Vec::new();
     for (load, rule, nodes) in cells {
         let count = usize::try_from(of(rule, nodes)).unwrap_or(usize::MAX);
-        let own: Vec<Tally> = tallies.by_ref().take(count).collect();
+        let own: Vec<RoundsCost> = tallies.by_ref().take(count).collect();
         rows.push(row(load, rule, nodes, own));
     }
     rows
 }
 
-fn row(load: Load, rule: Rule, nodes: u16, mut own: Vec<Tally>) -> SupplyRow {
+fn row(load: DemandSpread, rule: ExchangeRule, nodes: u16, mut own: Vec<RoundsCost>) -> SupplyRow {
     own.sort_by_key(|tally| tally.rounds.unwrap_or(u64::MAX));
     let median = own.get(own.len() / 2).copied();
     let rounds = median.and_then(|tally| tally.rounds);
@@ -101,14 +101,14 @@ fn to_float(rounds: u64) -> f64 {
     rounds as f64
 }
 
-const fn name(load: Load) -> &'static str {
+const fn name(load: DemandSpread) -> &'static str {
     match load {
-        Load::Spread => "spread",
-        Load::Hot => "hot",
+        DemandSpread::Spread => "spread",
+        DemandSpread::Hot => "hot",
     }
 }
 
-fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
+fn figure(load: DemandSpread, rows: &[SupplyRow]) -> PlotFigure {
     let of = |design: &str| -> Vec<&SupplyRow> {
         rows.iter()
             .filter(|row| row.scenario == name(load) && row.design == design)
@@ -116,11 +116,11 @@ fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
     };
     let mut lines = Vec::new();
     for rule in [
-        Rule::Ring,
-        Rule::Four,
-        Rule::PairAny,
-        Rule::BestOf4,
-        Rule::Group,
+        ExchangeRule::Ring,
+        ExchangeRule::Four,
+        ExchangeRule::PairAny,
+        ExchangeRule::BestOf4,
+        ExchangeRule::Group,
     ] {
         let own = of(rule.name());
         let points = |pick: fn(&SupplyRow) -> Option<f64>| {
@@ -140,13 +140,13 @@ fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
         });
     }
     lines.retain(|line| !line.points.is_empty());
-    Figure {
+    PlotFigure {
         name: name(load).to_owned(),
         title: match load {
-            Load::Spread => {
+            DemandSpread::Spread => {
                 "Spread demand: asking a group takes a handful of rounds at any size".to_owned()
             }
-            Load::Hot => {
+            DemandSpread::Hot => {
                 "One hot node: asking a group grows with the logarithm, a ring with the square"
                     .to_owned()
             }
@@ -160,20 +160,25 @@ fn figure(load: Load, rows: &[SupplyRow]) -> Figure {
 }
 
 /// The rounds of a row.
-pub(super) fn rounds_at(rows: &[SupplyRow], rule: Rule, load: Load, nodes: u16) -> Option<f64> {
+pub(super) fn rounds_at(
+    rows: &[SupplyRow],
+    rule: ExchangeRule,
+    load: DemandSpread,
+    nodes: u16,
+) -> Option<f64> {
     rows.iter()
         .find(|row| row.scenario == name(load) && row.design == rule.name() && row.nodes == nodes)
         .and_then(|row| row.rounds)
 }
 
 /// The same to read.
-fn one(rows: &[SupplyRow], rule: Rule, load: Load, nodes: u16) -> String {
+fn one(rows: &[SupplyRow], rule: ExchangeRule, load: DemandSpread, nodes: u16) -> String {
     rounds_at(rows, rule, load, nodes)
         .map_or_else(|| "–".to_owned(), |rounds| format!("{rounds:.0}"))
 }
 
 /// Rounds for 10, 30, 100 and 300 nodes.
-pub(super) fn rounds_of(rows: &[SupplyRow], rule: Rule, load: Load) -> String {
+pub(super) fn rounds_of(rows: &[SupplyRow], rule: ExchangeRule, load: DemandSpread) -> String {
     [10, 30, 100, 300]
         .map(|nodes| one(rows, rule, load, nodes))
         .join("/")

@@ -3,10 +3,10 @@
 //! Not here: the schedules.
 
 use super::{commas, failure, parameters};
-use crate::catalogue::Ask;
-use crate::report::{Figure, Report};
-use crate::supply::cells::{Cell, run as run_cells};
-use crate::supply::design::Design;
+use crate::catalogue::RunRequest;
+use crate::report::{PlotFigure, Report};
+use crate::supply::cells::{SupplyScenario, run as run_cells};
+use crate::supply::design::SupplyDesign;
 use crate::supply::loans::Tuning;
 use crate::supply::picture;
 use crate::supply::rival::Plant;
@@ -15,8 +15,8 @@ use crate::supply::schedule;
 use crate::supply::stage::SECOND;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
-    let cells: Vec<Cell> = designs().into_iter().map(|own| cell(own, seeds)).collect();
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
+    let cells: Vec<SupplyScenario> = designs().into_iter().map(|own| cell(own, seeds)).collect();
     let ran = run_cells(&cells, seeds, ask);
     let lines = cells
         .iter()
@@ -34,13 +34,13 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         parameters: parameters(seeds, ask, &[("nodes", "5"), ("limit", "1,000/s")]),
         failure: failure(&ran.rows),
         supply: ran.rows,
-        figures: vec![Figure {
+        figures: vec![PlotFigure {
             name: "sums".to_owned(),
             title: "What all nodes could use together under the first schedule".to_owned(),
             x_label: "time, s".to_owned(),
             y_label: "sum, in parts of the limit".to_owned(),
             lines,
-            ..Figure::default()
+            ..PlotFigure::default()
         }],
         conclusion,
         closing,
@@ -65,28 +65,28 @@ pub(super) fn leased() -> Tuning {
     }
 }
 
-pub(super) fn designs() -> Vec<Design> {
+pub(super) fn designs() -> Vec<SupplyDesign> {
     let mut designs = vec![
-        Design::Loans(TUNING),
-        Design::Loans(leased()),
-        Design::Ledger { lease_us: LEASE_US },
-        Design::Document { inherits: true },
-        Design::Document { inherits: false },
-        Design::Printed,
+        SupplyDesign::Loans(TUNING),
+        SupplyDesign::Loans(leased()),
+        SupplyDesign::Ledger { lease_us: LEASE_US },
+        SupplyDesign::Document { inherits: true },
+        SupplyDesign::Document { inherits: false },
+        SupplyDesign::Printed,
     ];
-    designs.extend(Plant::ALL.map(|plant| Design::Planted {
+    designs.extend(Plant::ALL.map(|plant| SupplyDesign::Planted {
         lease_us: LEASE_US,
         plant,
     }));
-    designs.push(Design::Loans(Tuning {
+    designs.push(SupplyDesign::Loans(Tuning {
         is_hasty: true,
         ..TUNING
     }));
     designs
 }
 
-pub(super) fn cell(design: Design, seeds: u64) -> Cell {
-    Cell {
+pub(super) fn cell(design: SupplyDesign, seeds: u64) -> SupplyScenario {
+    SupplyScenario {
         scenario: "faults".to_owned(),
         design,
         label: None,
@@ -95,7 +95,7 @@ pub(super) fn cell(design: Design, seeds: u64) -> Cell {
         reference: None,
         seeds_max: seeds,
         recovers: true,
-        is_drawn: !design.name().starts_with(MUTANT) && design != Design::Printed,
+        is_drawn: !design.name().starts_with(MUTANT) && design != SupplyDesign::Printed,
     }
 }
 

@@ -3,16 +3,16 @@
 //! Not here: how often they fail.
 
 use super::{cell_in, parameters};
-use crate::catalogue::Ask;
-use crate::report::{Figure, Line, Report};
-use crate::supply::cells::{Cell, run as run_cells};
-use crate::supply::design::Design;
+use crate::catalogue::RunRequest;
+use crate::report::{Line, PlotFigure, Report};
+use crate::supply::cells::{SupplyScenario, run as run_cells};
+use crate::supply::design::SupplyDesign;
 use crate::supply::picture;
 use crate::supply::scenario::Scenario;
-use crate::supply::stage::Setting;
+use crate::supply::stage::SupplySetting;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = Vec::new();
     for scenario in [
         Scenario::Steady90,
@@ -21,7 +21,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
         Scenario::Netsplit,
     ] {
         for design in designs() {
-            cells.push(Cell {
+            cells.push(SupplyScenario {
                 is_drawn: true,
                 ..cell_in(scenario, design, &setting())
             });
@@ -30,7 +30,7 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     let ran = run_cells(
         &cells,
         seeds,
-        &Ask {
+        &RunRequest {
             curves: true,
             ..*ask
         },
@@ -53,15 +53,15 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
             figures.push(picture::ratios(&id, title, own, &setting()));
         }
     }
-    let most = |design: Design| {
+    let most = |design: SupplyDesign| {
         let own = ran.rows.iter().filter(|row| row.design == design.name());
         own.filter_map(|row| row.more.most).fold(0.0, f64::max)
     };
     let conclusion = format!(
         "As printed, the richer node gains: the nodes together hold up to {:.0} times the limit. With sign and units made sound \
          it converges, but a netsplit makes up to {:.2} times the limit of it. Ours never holds more than the limit.",
-        most(Design::Printed),
-        most(Design::Document { inherits: true }),
+        most(SupplyDesign::Printed),
+        most(SupplyDesign::Document { inherits: true }),
     );
     Report {
         title: "The document's algorithm beside ours: supply over time".to_owned(),
@@ -76,32 +76,32 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     }
 }
 
-fn setting() -> Setting {
-    Setting::rack(10)
+fn setting() -> SupplySetting {
+    SupplySetting::rack(10)
 }
 
-fn designs() -> Vec<Design> {
+fn designs() -> Vec<SupplyDesign> {
     vec![
-        Design::Printed,
-        Design::Document { inherits: true },
-        Design::Loans(super::scenarios::LEASED),
+        SupplyDesign::Printed,
+        SupplyDesign::Document { inherits: true },
+        SupplyDesign::Loans(super::scenarios::LEASED),
     ]
 }
 
-fn sums_figure(name: &str, mut lines: Vec<Line>) -> Figure {
+fn sums_figure(name: &str, mut lines: Vec<Line>) -> PlotFigure {
     // What explodes would flatten the rest.
     for line in &mut lines {
         for point in &mut line.points {
             point.1 = point.1.min(SUM_SHOWN_MAX);
         }
     }
-    Figure {
+    PlotFigure {
         name: format!("{name}-sum"),
         title: format!("{name}: what all nodes could use together"),
         x_label: "time, s".to_owned(),
         y_label: "sum, in parts of the limit (cut off at 4)".to_owned(),
         lines,
-        ..Figure::default()
+        ..PlotFigure::default()
     }
 }
 

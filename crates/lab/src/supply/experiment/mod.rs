@@ -17,30 +17,30 @@ pub(crate) use flow::run as flow;
 pub(crate) use scenarios::run as scenarios;
 pub(crate) use sweep::run as sweep;
 
-use super::cells::Cell;
-use super::design::Design;
+use super::cells::SupplyScenario;
+use super::design::SupplyDesign;
 use super::row::SupplyRow;
 use super::scenario::Scenario;
-use super::stage::{MILLI, Setting};
-use crate::catalogue::Ask;
+use super::stage::{MILLI, SupplySetting};
+use crate::catalogue::RunRequest;
 
 /// A design in a scenario in a rack.
-fn cell(scenario: Scenario, design: Design, nodes: u16) -> Cell {
-    cell_in(scenario, design, &Setting::rack(nodes))
+fn cell(scenario: Scenario, design: SupplyDesign, nodes: u16) -> SupplyScenario {
+    cell_in(scenario, design, &SupplySetting::rack(nodes))
 }
 
 /// A design in a scenario in a setting.
-fn cell_in(scenario: Scenario, design: Design, setting: &Setting) -> Cell {
+fn cell_in(scenario: Scenario, design: SupplyDesign, setting: &SupplySetting) -> SupplyScenario {
     let nodes = setting.nodes;
     // A look takes as long as there are nodes, and comparing books as long as there are loans; of many it is done less
     // often.
-    let setting = Setting {
+    let setting = SupplySetting {
         sample_us: 100 * MILLI,
         look_every: (u64::from(nodes) / 10).pow(2).max(1),
         audit_every: u64::from(nodes),
         ..setting.clone()
     };
-    Cell {
+    SupplyScenario {
         scenario: scenario.name().to_owned(),
         design,
         label: None,
@@ -54,7 +54,7 @@ fn cell_in(scenario: Scenario, design: Design, setting: &Setting) -> Cell {
 }
 
 /// What every experiment was run with.
-fn parameters(seeds: u64, ask: &Ask<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+fn parameters(seeds: u64, ask: &RunRequest<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut all = vec![
         ("seeds".to_owned(), seeds.to_string()),
         ("first seed".to_owned(), ask.first.to_string()),

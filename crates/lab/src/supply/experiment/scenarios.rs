@@ -4,18 +4,18 @@
 
 use super::told;
 use super::{cell, cell_in, failure, parameters};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::Report;
-use crate::supply::cells::{Cell, run as run_cells};
-use crate::supply::design::Design;
+use crate::supply::cells::{SupplyScenario, run as run_cells};
+use crate::supply::design::SupplyDesign;
 use crate::supply::loans::Tuning;
 use crate::supply::picture;
 use crate::supply::row::SupplyRow;
 use crate::supply::scenario::Scenario;
-use crate::supply::stage::{SECOND, Setting};
+use crate::supply::stage::{SECOND, SupplySetting};
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = scenarios();
     cells.extend(deep());
     cells.extend(failures());
@@ -53,17 +53,17 @@ fn title(row: &SupplyRow) -> String {
 }
 
 /// Every design in every scenario.
-fn scenarios() -> Vec<Cell> {
+fn scenarios() -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for (nodes, seeds_max) in [(10, u64::MAX), (30, 3), (100, 1)] {
         for scenario in Scenario::ALL {
             for design in designs(nodes) {
-                cells.push(Cell {
+                cells.push(SupplyScenario {
                     reference: told::lost(nodes, design, scenario),
                     seeds_max,
                     is_drawn: nodes == 10
-                        && (design == Design::Loans(LEASED)
-                            || design == Design::Document { inherits: true }),
+                        && (design == SupplyDesign::Loans(LEASED)
+                            || design == SupplyDesign::Document { inherits: true }),
                     ..cell(scenario, design, nodes)
                 });
             }
@@ -72,18 +72,18 @@ fn scenarios() -> Vec<Cell> {
     cells
 }
 
-fn designs(nodes: u16) -> Vec<Design> {
+fn designs(nodes: u16) -> Vec<SupplyDesign> {
     let lease_us = 5 * SECOND;
     let rivals = [
-        Design::Static,
-        Design::Document { inherits: true },
-        Design::Ledger { lease_us },
+        SupplyDesign::Static,
+        SupplyDesign::Document { inherits: true },
+        SupplyDesign::Ledger { lease_us },
     ];
-    let rounds_only = Design::Loans(Tuning {
+    let rounds_only = SupplyDesign::Loans(Tuning {
         rounds_only: true,
         ..LEASED
     });
-    let mut designs = vec![Design::Loans(LEASED)];
+    let mut designs = vec![SupplyDesign::Loans(LEASED)];
     if nodes <= 30 {
         designs.push(rounds_only);
     }
@@ -98,53 +98,53 @@ pub(super) const LEASED: Tuning = Tuning {
 };
 
 /// One failure under several leases.
-fn failures() -> Vec<Cell> {
+fn failures() -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for scenario in [Scenario::Crash, Scenario::Netsplit] {
         for lease in [1, 2, 5, 10, 30] {
             let lease_us = lease * SECOND;
-            let loans = Design::Loans(Tuning {
+            let loans = SupplyDesign::Loans(Tuning {
                 lease_us: Some(lease_us),
                 ..Tuning::USUAL
             });
-            cells.extend([loans, Design::Ledger { lease_us }].map(|own| cost(scenario, own)));
+            cells.extend([loans, SupplyDesign::Ledger { lease_us }].map(|own| cost(scenario, own)));
         }
-        cells.push(cost(scenario, Design::Loans(Tuning::USUAL)));
+        cells.push(cost(scenario, SupplyDesign::Loans(Tuning::USUAL)));
     }
     cells.sort_by_key(|cell| {
         (
             cell.scenario.clone(),
-            matches!(cell.design, Design::Ledger { .. }),
+            matches!(cell.design, SupplyDesign::Ledger { .. }),
         )
     });
     cells
 }
 
-fn cost(scenario: Scenario, design: Design) -> Cell {
-    Cell {
+fn cost(scenario: Scenario, design: SupplyDesign) -> SupplyScenario {
+    SupplyScenario {
         scenario: format!("cost of a {}", scenario.name()),
         ..cell(scenario, design, 10)
     }
 }
 
 /// The residue of a hundred nodes is mostly that a bucket is split; a deeper one shows it.
-fn deep() -> Vec<Cell> {
-    let setting = Setting {
+fn deep() -> Vec<SupplyScenario> {
+    let setting = SupplySetting {
         depth_us: SECOND,
-        ..Setting::rack(100)
+        ..SupplySetting::rack(100)
     };
-    let one = |scenario: Scenario| Cell {
+    let one = |scenario: Scenario| SupplyScenario {
         scenario: format!("{}, bucket 1 s", scenario.name()),
         reference: told::deep(scenario),
         seeds_max: 1,
-        ..cell_in(scenario, Design::Loans(LEASED), &setting)
+        ..cell_in(scenario, SupplyDesign::Loans(LEASED), &setting)
     };
     Scenario::ALL.map(one).into()
 }
 
 fn conclude(rows: &[SupplyRow]) -> String {
     let over: u64 = rows.iter().filter_map(|row| row.over).sum();
-    let mean = |nodes: u16, design: Design| {
+    let mean = |nodes: u16, design: SupplyDesign| {
         let names = Scenario::ALL.map(Scenario::name);
         let own: Vec<f64> = rows
             .iter()
@@ -157,8 +157,8 @@ fn conclude(rows: &[SupplyRow]) -> String {
         let mean = own.iter().sum::<f64>() / count as f64;
         mean
     };
-    let ours = Design::Loans(LEASED);
-    let document = Design::Document { inherits: true };
+    let ours = SupplyDesign::Loans(LEASED);
+    let document = SupplyDesign::Document { inherits: true };
     format!(
         "Loans with a lease of 60 s lose {:.2} % of what a central limiter admits with 10 nodes, {:.2} % with 30 and {:.2} % with 100; \
          the document's algorithm {:.2} %, {:.2} % and {:.2} %. {over} requests over the limit in all rows.",

@@ -2,22 +2,22 @@
 //!
 //! Not here: the scenarios.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::scenarios::LEASED;
 use super::{cell_in, failure, parameters, told};
-use crate::catalogue::Ask;
+use crate::catalogue::RunRequest;
 use crate::report::Report;
-use crate::supply::cells::{Cell, run as run_cells};
-use crate::supply::design::Design;
+use crate::supply::cells::{SupplyScenario, run as run_cells};
+use crate::supply::design::SupplyDesign;
 use crate::supply::loans::Tuning;
 use crate::supply::scenario::Scenario;
-use crate::supply::stage::{MILLI, RACK, Setting};
+use crate::supply::stage::{MILLI, RACK, SupplySetting};
 
 const NODES: u16 = 30;
 
 /// Runs it.
-pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
+pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells = cells();
     let ran = run_cells(&cells, seeds, ask);
     Report {
@@ -31,8 +31,8 @@ pub(crate) fn run(seeds: u64, ask: &Ask<'_>) -> Report {
     }
 }
 
-fn cells() -> Vec<Cell> {
-    let rack = || Setting::rack(NODES);
+fn cells() -> Vec<SupplyScenario> {
+    let rack = || SupplySetting::rack(NODES);
     let usual = LEASED;
     let mut cells = Vec::new();
     for (gap, told) in [2, 5, 10, 20, 50].into_iter().zip(told::GAPS) {
@@ -50,11 +50,11 @@ fn cells() -> Vec<Cell> {
         cells.extend(pair(&format!("{probes_min} peers"), &rack(), tuning, told));
     }
     for ((label, weather), told) in weathers().into_iter().zip(told::WEATHERS) {
-        let setting = Setting { weather, ..rack() };
+        let setting = SupplySetting { weather, ..rack() };
         cells.extend(pair(&label, &setting, usual, told));
     }
     for (round, told) in [20, 50, 100, 200, 500, 1_000].into_iter().zip(told::ROUNDS) {
-        let setting = Setting {
+        let setting = SupplySetting {
             round_us: round * MILLI,
             ..rack()
         };
@@ -71,14 +71,14 @@ fn cells() -> Vec<Cell> {
             ..usual
         };
         // Four rounds of 100 ms do not fit into the shortest.
-        let setting = Setting {
+        let setting = SupplySetting {
             round_us: (100 * MILLI).min(term * MILLI / 4),
             ..rack()
         };
         cells.extend(pair(&format!("term {term} ms"), &setting, tuning, told));
     }
     for (depth, told) in [10, 20, 50, 100, 200, 1_000].into_iter().zip(told::DEPTHS) {
-        let setting = Setting {
+        let setting = SupplySetting {
             depth_us: depth * MILLI,
             ..rack()
         };
@@ -88,13 +88,13 @@ fn cells() -> Vec<Cell> {
 }
 
 /// Delays, then loss and copies.
-fn weathers() -> Vec<(String, Weather)> {
+fn weathers() -> Vec<(String, Conditions)> {
     let delay = |(label, delay_min, delay_max): (&str, u64, u64)| {
-        let weather = Weather::between(delay_min, delay_max);
+        let weather = Conditions::between(delay_min, delay_max);
         (format!("delay {label} ms"), weather)
     };
     let loss = |percent: u32| {
-        let weather = Weather {
+        let weather = Conditions {
             loss: percent * 10_000,
             copies: percent * 10_000,
             ..RACK
@@ -115,12 +115,17 @@ fn weathers() -> Vec<(String, Weather)> {
 }
 
 /// A setting in flash crowds and in steps.
-fn pair(label: &str, setting: &Setting, tuning: Tuning, told: (f64, f64)) -> Vec<Cell> {
+fn pair(
+    label: &str,
+    setting: &SupplySetting,
+    tuning: Tuning,
+    told: (f64, f64),
+) -> Vec<SupplyScenario> {
     [(Scenario::Flash, told.0), (Scenario::Step, told.1)]
-        .map(|(scenario, told)| Cell {
+        .map(|(scenario, told)| SupplyScenario {
             scenario: format!("{label}, {}", scenario.name()),
             reference: Some(told),
-            ..cell_in(scenario, Design::Loans(tuning), setting)
+            ..cell_in(scenario, SupplyDesign::Loans(tuning), setting)
         })
         .into()
 }

@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, VecDeque};
 use super::fixed::{purse, share};
 use super::purse::{Purse, fine};
 use super::tide::Tide;
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::nodes::Member;
-use crate::supply::stage::{Fleet, PER_SECOND, Seat, Setting, Sharer};
+use crate::supply::stage::{Fleet, MemberStart, PER_SECOND, Sharer, SupplySetting};
 
 /// The document's design.
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
-    pub(crate) setting: Setting,
+pub(crate) struct DocumentDesign {
+    pub(crate) setting: SupplySetting,
     /// The sign and the units of equation (2) as they stand in the document.
     pub(crate) as_printed: bool,
     /// Whether a buddy inherits what a silent neighbour last had.
@@ -24,7 +24,7 @@ pub(crate) struct Document {
 
 /// What neighbours say.
 #[derive(Clone, Debug)]
-pub(crate) enum Said {
+pub(crate) enum DocumentMessage {
     Query,
     Ratio { supply: i64, weight: u64 },
     Subtract(i64),
@@ -33,7 +33,7 @@ pub(crate) enum Said {
 /// One node.
 #[derive(Debug)]
 pub(crate) struct DocumentNode {
-    design: Document,
+    design: DocumentDesign,
     me: u16,
     supply: i64,
     purse: Purse,
@@ -42,7 +42,7 @@ pub(crate) struct DocumentNode {
     /// Whose supply it inherits.
     ward: Option<u16>,
     round_at: u64,
-    outbox: VecDeque<(u16, Said)>,
+    outbox: VecDeque<(u16, DocumentMessage)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +57,10 @@ const SILENT_ROUNDS: u64 = 5;
 /// Beyond this nothing can be told apart any more; the printed version gets there.
 const SUPPLY_MAX: i128 = 1 << 60;
 
-impl Fleet for Document {
+impl Fleet for DocumentDesign {
     type Member = DocumentNode;
 
-    fn boot(&self, seat: &Seat) -> DocumentNode {
+    fn boot(&self, seat: &MemberStart) -> DocumentNode {
         // A node that comes back is passed supply, so it starts without.
         let supply = if seat.boot == 0 {
             share(&self.setting, seat)
@@ -68,7 +68,7 @@ impl Fleet for Document {
             0
         };
         let round_us = self.setting.round_us;
-        let mut dice = Dice::new(seat.seed, Purpose::Boots);
+        let mut dice = LabDice::new(seat.seed, Purpose::Boots);
         let mut node = DocumentNode {
             design: self.clone(),
             me: seat.node,
@@ -87,7 +87,7 @@ impl Fleet for Document {
 
 impl DocumentNode {
     /// The two beside it on the ring of founders; any two for who comes later.
-    fn meet(&mut self, seat: &Seat, dice: &mut Dice) {
+    fn meet(&mut self, seat: &MemberStart, dice: &mut LabDice) {
         let founders = self.design.setting.founders;
         let fresh = Neighbour {
             heard_at: seat.now,
@@ -162,11 +162,11 @@ fn clamp(value: i128) -> i64 {
 }
 
 impl Member for DocumentNode {
-    type Message = Said;
+    type Message = DocumentMessage;
 
-    fn handle_message(&mut self, from: u16, message: &Said, now: u64) {
+    fn handle_message(&mut self, from: u16, message: &DocumentMessage, now: u64) {
         match *message {
-            Said::Query => {
+            DocumentMessage::Query => {
                 let weight = if self.design.as_printed {
                     self.tide.rate(now)
                 } else {
@@ -174,9 +174,9 @@ impl Member for DocumentNode {
                 };
                 let supply = self.supply;
                 self.outbox
-                    .push_back((from, Said::Ratio { supply, weight }));
+                    .push_back((from, DocumentMessage::Ratio { supply, weight }));
             }
-            Said::Ratio { supply, weight } => {
+            DocumentMessage::Ratio { supply, weight } => {
                 let Some(neighbour) = self.neighbours.get_mut(&from) else {
                     return;
                 };
@@ -188,10 +188,11 @@ impl Member for DocumentNode {
                 let gained = self.step(supply, weight, now);
                 if gained != 0 {
                     self.add(gained, now);
-                    self.outbox.push_back((from, Said::Subtract(gained)));
+                    self.outbox
+                        .push_back((from, DocumentMessage::Subtract(gained)));
                 }
             }
-            Said::Subtract(amount) => self.add(amount.saturating_neg(), now),
+            DocumentMessage::Subtract(amount) => self.add(amount.saturating_neg(), now),
         }
     }
 
@@ -202,7 +203,7 @@ impl Member for DocumentNode {
         self.tide.turn(now);
         self.round_at = now + self.design.setting.round_us;
         for &peer in self.neighbours.keys() {
-            self.outbox.push_back((peer, Said::Query));
+            self.outbox.push_back((peer, DocumentMessage::Query));
         }
         if self.design.inherits {
             self.inherit(now);
@@ -213,7 +214,7 @@ impl Member for DocumentNode {
         Some(self.round_at)
     }
 
-    fn poll_send(&mut self) -> Option<(u16, Said)> {
+    fn poll_send(&mut self) -> Option<(u16, DocumentMessage)> {
         self.outbox.pop_front()
     }
 }

@@ -4,11 +4,11 @@
 
 use super::purse::{Purse, fine};
 use crate::nodes::Member;
-use crate::supply::stage::{Fleet, Seat, Setting, Sharer};
+use crate::supply::stage::{Fleet, MemberStart, Sharer, SupplySetting};
 
 /// The limit over the number of founders, for each of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Static(pub(crate) Setting);
+pub(crate) struct Static(pub(crate) SupplySetting);
 
 /// One node of it.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct StaticNode {
 impl Fleet for Static {
     type Member = StaticNode;
 
-    fn boot(&self, seat: &Seat) -> StaticNode {
+    fn boot(&self, seat: &MemberStart) -> StaticNode {
         let supply = share(&self.0, seat);
         StaticNode {
             supply,
@@ -30,7 +30,7 @@ impl Fleet for Static {
 }
 
 /// What a node starts with: an even share, for founders; the first get what does not divide.
-pub(crate) fn share(setting: &Setting, seat: &Seat) -> i64 {
+pub(crate) fn share(setting: &SupplySetting, seat: &MemberStart) -> i64 {
     if seat.node >= setting.founders {
         return 0;
     }
@@ -40,7 +40,7 @@ pub(crate) fn share(setting: &Setting, seat: &Seat) -> i64 {
 }
 
 /// A bucket for it: full at the first start, empty after a crash, which may have been right after it was spent.
-pub(crate) fn purse(setting: &Setting, supply: i64, seat: &Seat) -> Purse {
+pub(crate) fn purse(setting: &SupplySetting, supply: i64, seat: &MemberStart) -> Purse {
     let mut purse = Purse::full(supply, seat.now, setting.depth_us, setting.drift);
     if seat.boot > 0 {
         purse.give(1, 1);

@@ -8,6 +8,6 @@ mod ledger;
 mod purse;
 mod tide;
 
-pub(crate) use document::Document;
+pub(crate) use document::DocumentDesign;
 pub(crate) use fixed::Static;
-pub(crate) use ledger::{Ledger, Plant};
+pub(crate) use ledger::{LedgerDesign, Plant};

@@ -2,18 +2,18 @@
 //!
 //! Not here: rules of pairs.
 
-use super::Tally;
+use super::RoundsCost;
 use super::graph::Graph;
-use super::state::State;
+use super::state::RoundState;
 
 /// Moves on every edge what makes its ends even over the larger degree, once per round, until even.
-pub(super) fn diffuse(mut state: State, graph: &Graph, rounds_max: u64) -> Tally {
+pub(super) fn diffuse(mut state: RoundState, graph: &Graph, rounds_max: u64) -> RoundsCost {
     run(&mut state, graph, 1.0, rounds_max)
 }
 
 /// The same with a part of the last round's flow on top; the best of several parts is taken.
-pub(super) fn with_momentum(state: &State, graph: &Graph, rounds_max: u64) -> Tally {
-    let mut best = Tally::never();
+pub(super) fn with_momentum(state: &RoundState, graph: &Graph, rounds_max: u64) -> RoundsCost {
+    let mut best = RoundsCost::never();
     for step in 1..=STEPS {
         // Gains close in on two, which a large graph needs.
         let gap = 2f64.powi(-step).sqrt();
@@ -34,13 +34,13 @@ pub(super) fn with_momentum(state: &State, graph: &Graph, rounds_max: u64) -> Ta
 
 const STEPS: i32 = 16;
 
-fn run(state: &mut State, graph: &Graph, gain: f64, rounds_max: u64) -> Tally {
+fn run(state: &mut RoundState, graph: &Graph, gain: f64, rounds_max: u64) -> RoundsCost {
     let mut last = vec![0.0; graph.edges.len()];
     let degree = |node: usize| graph.degrees.get(node).copied().unwrap_or(1) as f64;
     let per_round = 2.0 * graph.edges.len() as f64 / state.nodes() as f64;
     for round in 0..=rounds_max {
         if state.is_even() {
-            return Tally::after(round, per_round * round as f64);
+            return RoundsCost::after(round, per_round * round as f64);
         }
         for (flow, &(one, other)) in last.iter_mut().zip(&graph.edges) {
             let first = state.even(one, other) / degree(one).max(degree(other));
@@ -50,5 +50,5 @@ fn run(state: &mut State, graph: &Graph, gain: f64, rounds_max: u64) -> Tally {
             state.pass(one, other, *flow);
         }
     }
-    Tally::never()
+    RoundsCost::never()
 }

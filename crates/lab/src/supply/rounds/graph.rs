@@ -2,7 +2,7 @@
 //!
 //! Not here: what they say.
 
-use crate::dice::Dice;
+use crate::dice::LabDice;
 
 /// Edges, each once.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Graph {
     }
 
     /// Rings in random order laid over each other: about `degree` edges each, and always connected.
-    pub(super) fn random(nodes: usize, degree: usize, dice: &mut Dice) -> Self {
+    pub(super) fn random(nodes: usize, degree: usize, dice: &mut LabDice) -> Self {
         let mut edges = Vec::new();
         for _ in 0..degree.div_ceil(2) {
             let order = shuffled(nodes, dice);
@@ -50,7 +50,7 @@ impl Graph {
     }
 
     /// Each picks two others.
-    pub(super) fn two_each(nodes: usize, dice: &mut Dice) -> Self {
+    pub(super) fn two_each(nodes: usize, dice: &mut LabDice) -> Self {
         let mut edges = Vec::new();
         for node in 0..nodes {
             for peer in others(node, nodes, 2, dice) {
@@ -62,7 +62,7 @@ impl Graph {
 }
 
 /// All nodes in random order.
-pub(super) fn shuffled(nodes: usize, dice: &mut Dice) -> Vec<usize> {
+pub(super) fn shuffled(nodes: usize, dice: &mut LabDice) -> Vec<usize> {
     let mut order: Vec<usize> = (0..nodes).collect();
     for at in (1..nodes).rev() {
         order.swap(at, below(at + 1, dice));
@@ -71,7 +71,7 @@ pub(super) fn shuffled(nodes: usize, dice: &mut Dice) -> Vec<usize> {
 }
 
 /// Some others, each once.
-pub(super) fn others(me: usize, nodes: usize, count: usize, dice: &mut Dice) -> Vec<usize> {
+pub(super) fn others(me: usize, nodes: usize, count: usize, dice: &mut LabDice) -> Vec<usize> {
     let count = count.min(nodes.saturating_sub(1));
     if 2 * count >= nodes {
         let mut order = shuffled(nodes, dice);
@@ -89,6 +89,6 @@ pub(super) fn others(me: usize, nodes: usize, count: usize, dice: &mut Dice) -> 
     chosen
 }
 
-pub(super) fn below(bound: usize, dice: &mut Dice) -> usize {
+pub(super) fn below(bound: usize, dice: &mut LabDice) -> usize {
     usize::try_from(dice.below(bound as u64)).unwrap_or(0)
 }

@@ -2,10 +2,10 @@
 //!
 //! Not here: the protocol that does so with real messages.
 
-use super::Tally;
+use super::RoundsCost;
 use super::graph::{others, shuffled};
-use super::state::State;
-use crate::dice::Dice;
+use super::state::RoundState;
+use crate::dice::LabDice;
 
 const COUNT_MIN: usize = 2;
 const COUNT_MAX: usize = 64;
@@ -13,13 +13,13 @@ const COUNT_MAX: usize = 64;
 const WORTH: f64 = 0.05;
 
 /// Every node asks once per round, in random order, until even. It asks twice as many while that helps.
-pub(super) fn ask(mut state: State, rounds_max: u64, dice: &mut Dice) -> Tally {
+pub(super) fn ask(mut state: RoundState, rounds_max: u64, dice: &mut LabDice) -> RoundsCost {
     let nodes = state.nodes();
     let mut counts = vec![COUNT_MIN; nodes];
     let mut messages = 0_u64;
     for round in 0..=rounds_max {
         if state.is_even() {
-            return Tally::after(round, messages as f64 / nodes as f64);
+            return RoundsCost::after(round, messages as f64 / nodes as f64);
         }
         for node in shuffled(nodes, dice) {
             let count = counts.get_mut(node);
@@ -42,11 +42,11 @@ pub(super) fn ask(mut state: State, rounds_max: u64, dice: &mut Dice) -> Tally {
             }
         }
     }
-    Tally::never()
+    RoundsCost::never()
 }
 
 /// Takes from the richest until all who give are level; returns how many gave.
-fn pour(state: &mut State, node: usize, asked: &[usize]) -> u64 {
+fn pour(state: &mut RoundState, node: usize, asked: &[usize]) -> u64 {
     let mut donors = asked.to_vec();
     donors.sort_by(|a, b| state.ratio(*b).total_cmp(&state.ratio(*a)));
     let (mut supply, mut weight) = state.at(node);

@@ -14,15 +14,15 @@ mod pair;
 mod state;
 mod view;
 
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use graph::Graph;
 use pair::Choice;
-pub(crate) use state::Load;
-use state::State;
+pub(crate) use state::DemandSpread;
+use state::RoundState;
 
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum ExchangeRule {
     Ring,
     TwoEach,
     Four,
@@ -41,14 +41,14 @@ pub(crate) enum Rule {
 
 /// How long it took.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Tally {
+pub(crate) struct RoundsCost {
     /// `None`: not within the rounds given.
     pub(crate) rounds: Option<u64>,
     /// Messages per node.
     pub(crate) messages: f64,
 }
 
-impl Tally {
+impl RoundsCost {
     fn after(rounds: u64, messages: f64) -> Self {
         Self {
             rounds: Some(rounds),
@@ -68,7 +68,7 @@ impl Tally {
 const ROUNDS_MAX: u64 = 200_000;
 const MOMENTUM_ROUNDS_MAX: u64 = 5_000;
 
-impl Rule {
+impl ExchangeRule {
     /// In the order of the table.
     pub(crate) const ALL: [Self; 14] = [
         Self::Ring,
@@ -107,10 +107,10 @@ impl Rule {
     }
 
     /// Runs it on the demand of a seed.
-    pub(crate) fn run(self, nodes: u16, load: Load, seed: u64) -> Tally {
-        let mut dice = Dice::new(seed, Purpose::Worlds);
+    pub(crate) fn run(self, nodes: u16, load: DemandSpread, seed: u64) -> RoundsCost {
+        let mut dice = LabDice::new(seed, Purpose::Worlds);
         let nodes = usize::from(nodes);
-        let state = State::new(nodes, load, &mut dice);
+        let state = RoundState::new(nodes, load, &mut dice);
         let dice = &mut dice;
         let pairs = |choice, dice| pair::exchange(state.clone(), choice, ROUNDS_MAX, dice);
         match self {

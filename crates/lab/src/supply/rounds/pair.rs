@@ -2,10 +2,10 @@
 //!
 //! Not here: rules that ask several at once.
 
-use super::Tally;
+use super::RoundsCost;
 use super::graph::{below, others, shuffled};
-use super::state::State;
-use crate::dice::Dice;
+use super::state::RoundState;
+use crate::dice::LabDice;
 
 /// Whom a node exchanges with.
 #[derive(Clone, Copy, Debug)]
@@ -20,25 +20,25 @@ pub(super) enum Choice {
 
 /// Every node exchanges once per round, in random order, until even.
 pub(super) fn exchange(
-    mut state: State,
+    mut state: RoundState,
     choice: Choice,
     rounds_max: u64,
-    dice: &mut Dice,
-) -> Tally {
+    dice: &mut LabDice,
+) -> RoundsCost {
     let nodes = state.nodes();
     let mut messages = 0_u64;
     for round in 0..=rounds_max {
         if state.is_even() {
-            return Tally::after(round, messages as f64 / nodes as f64);
+            return RoundsCost::after(round, messages as f64 / nodes as f64);
         }
         for node in shuffled(nodes, dice) {
             messages += turn(&mut state, node, choice, dice);
         }
     }
-    Tally::never()
+    RoundsCost::never()
 }
 
-fn turn(state: &mut State, node: usize, choice: Choice, dice: &mut Dice) -> u64 {
+fn turn(state: &mut RoundState, node: usize, choice: Choice, dice: &mut LabDice) -> u64 {
     let nodes = state.nodes();
     match choice {
         Choice::Beside => {

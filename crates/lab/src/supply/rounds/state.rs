@@ -3,11 +3,11 @@
 //! Floating point: these are models of rules, not rules that decide; only roots and the four operations are used, which
 //! are alike on every machine. Not here: the rules.
 
-use crate::dice::Dice;
+use crate::dice::LabDice;
 
 /// How demand is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
+pub(crate) enum DemandSpread {
     /// Over two decades, each size equally likely.
     Spread,
     /// One node has half of it.
@@ -16,7 +16,7 @@ pub(crate) enum Load {
 
 /// What the nodes have and need.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct RoundState {
     pub(super) supply: Vec<f64>,
     pub(super) weight: Vec<f64>,
 }
@@ -24,12 +24,12 @@ pub(super) struct State {
 /// Within that much of equal is even.
 const NEAR: f64 = 0.05;
 
-impl State {
+impl RoundState {
     /// Everybody has the same, and needs what the load says.
-    pub(super) fn new(nodes: usize, load: Load, dice: &mut Dice) -> Self {
+    pub(super) fn new(nodes: usize, load: DemandSpread, dice: &mut LabDice) -> Self {
         let weight = match load {
-            Load::Spread => (0..nodes).map(|_| hundred_to_the(dice)).collect(),
-            Load::Hot => {
+            DemandSpread::Spread => (0..nodes).map(|_| hundred_to_the(dice)).collect(),
+            DemandSpread::Hot => {
                 let mut weight = vec![1.0; nodes];
                 if let Some(hot) = weight.first_mut() {
                     *hot = (nodes.max(2) - 1) as f64;
@@ -92,7 +92,7 @@ impl State {
 }
 
 /// A hundred to a power between zero and one, by roots alone.
-fn hundred_to_the(dice: &mut Dice) -> f64 {
+fn hundred_to_the(dice: &mut LabDice) -> f64 {
     let bits = dice.roll();
     let (mut root, mut value) = (100_f64, 1.0);
     for bit in 0..30 {

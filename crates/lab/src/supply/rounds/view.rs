@@ -2,24 +2,24 @@
 //!
 //! Not here: rules that only know whom they ask.
 
-use super::Tally;
+use super::RoundsCost;
 use super::graph::{below, others, shuffled};
-use super::state::State;
-use crate::dice::Dice;
+use super::state::RoundState;
+use crate::dice::LabDice;
 
 /// Every node passes half of its estimate of the level on each round (push-sum), and asks three others for what they
 /// have above it while it has less.
-pub(super) fn push_sum(mut state: State, rounds_max: u64, dice: &mut Dice) -> Tally {
+pub(super) fn push_sum(mut state: RoundState, rounds_max: u64, dice: &mut LabDice) -> RoundsCost {
     let nodes = state.nodes();
     let (mut sums, mut weights) = (state.supply.clone(), state.weight.clone());
     let mut messages = 0_u64;
     for round in 0..=rounds_max {
         if state.is_even() {
-            return Tally::after(round, messages as f64 / nodes as f64);
+            return RoundsCost::after(round, messages as f64 / nodes as f64);
         }
         messages += spread(&mut sums, &dice_peers(nodes, dice), &mut weights);
         let levels: Vec<f64> = sums.iter().zip(&weights).map(|(s, w)| s / w).collect();
-        let above = |state: &State, node: usize| {
+        let above = |state: &RoundState, node: usize| {
             let (supply, weight) = state.at(node);
             supply - levels.get(node).copied().unwrap_or(0.0) * weight
         };
@@ -40,13 +40,13 @@ pub(super) fn push_sum(mut state: State, rounds_max: u64, dice: &mut Dice) -> Ta
             }
         }
     }
-    Tally::never()
+    RoundsCost::never()
 }
 
 /// Less than that part is not worth a message.
 const WORTH: f64 = 0.002;
 
-fn dice_peers(nodes: usize, dice: &mut Dice) -> Vec<usize> {
+fn dice_peers(nodes: usize, dice: &mut LabDice) -> Vec<usize> {
     (0..nodes)
         .map(|node| (node + 1 + below(nodes - 1, dice)) % nodes)
         .collect()
@@ -67,7 +67,7 @@ fn spread(sums: &mut [f64], peers: &[usize], weights: &mut [f64]) -> u64 {
 
 /// Every node swaps tables with another each round; when all know all, each sends what the same sums tell everybody to
 /// send.
-pub(super) fn full_view(state: &State, rounds_max: u64, dice: &mut Dice) -> Tally {
+pub(super) fn full_view(state: &RoundState, rounds_max: u64, dice: &mut LabDice) -> RoundsCost {
     let nodes = state.nodes();
     let words = nodes.div_ceil(64);
     let mut known: Vec<Vec<u64>> = (0..nodes)
@@ -92,7 +92,7 @@ pub(super) fn full_view(state: &State, rounds_max: u64, dice: &mut Dice) -> Tall
     };
     for round in 0..=rounds_max {
         if known.iter().all(is_whole) {
-            return Tally::after(round, 2.0 * round as f64 + 1.0);
+            return RoundsCost::after(round, 2.0 * round as f64 + 1.0);
         }
         for node in shuffled(nodes, dice) {
             let peer = (node + 1 + below(nodes - 1, dice)) % nodes;
@@ -110,5 +110,5 @@ pub(super) fn full_view(state: &State, rounds_max: u64, dice: &mut Dice) -> Tall
             }
         }
     }
-    Tally::never()
+    RoundsCost::never()
 }

@@ -3,7 +3,7 @@
 //! Not here: who is asked when a node is down.
 
 use super::units::{REQUEST, WHOLE};
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 
 /// Rates per node from some time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,26 +16,26 @@ pub(crate) struct Phase {
 
 /// The requests of one run, one after the other.
 #[derive(Debug)]
-pub(crate) struct Arrivals<'a> {
+pub(crate) struct DemandArrivals<'a> {
     phases: &'a [Phase],
     phase: usize,
     /// Sums of the current phase's rates.
     sums: Vec<u64>,
     /// In 2^-32 microseconds.
     at: u128,
-    dice: Dice,
-    nodes: Dice,
+    dice: LabDice,
+    nodes: LabDice,
 }
 
-impl<'a> Arrivals<'a> {
+impl<'a> DemandArrivals<'a> {
     pub(crate) fn new(phases: &'a [Phase], seed: u64) -> Self {
         let mut arrivals = Self {
             phases,
             phase: 0,
             sums: Vec::new(),
             at: 0,
-            dice: Dice::new(seed, Purpose::Arrivals),
-            nodes: Dice::new(seed, Purpose::Routing),
+            dice: LabDice::new(seed, Purpose::Arrivals),
+            nodes: LabDice::new(seed, Purpose::Routing),
         };
         arrivals.enter(0);
         arrivals
@@ -79,7 +79,7 @@ impl<'a> Arrivals<'a> {
 
 /// A waiting time of mean one, in 2^-32, by comparisons alone (von Neumann's way), so that it is alike on every
 /// machine.
-fn exponential(dice: &mut Dice) -> u64 {
+fn exponential(dice: &mut LabDice) -> u64 {
     let mut whole = 0;
     loop {
         let first = dice.roll();
@@ -129,7 +129,7 @@ mod tests {
                 rates: vec![500 * PER_SECOND, 0],
             },
         ];
-        let mut arrivals = Arrivals::new(&phases, 1);
+        let mut arrivals = DemandArrivals::new(&phases, 1);
         let mut counts = [[0_u32; 2]; 3];
         while let Some((at, node)) = arrivals.draw().filter(|(at, _)| *at < 30 * SECOND) {
             counts[usize::try_from(at / (10 * SECOND)).unwrap()][usize::from(node)] += 1;
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     #[allow(clippy::cast_precision_loss, reason = "moments of a sample")]
     fn waiting_times_have_the_moments_of_an_exponential() {
-        let mut dice = Dice::new(1, Purpose::Arrivals);
+        let mut dice = LabDice::new(1, Purpose::Arrivals);
         let draws: Vec<f64> = (0..200_000)
             .map(|_| exponential(&mut dice) as f64 / 2f64.powi(32))
             .collect();

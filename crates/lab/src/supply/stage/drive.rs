@@ -2,13 +2,13 @@
 //!
 //! Not here: what the nodes do.
 
-use tollgate_sim::Clock;
+use tollgate_sim::SimClock;
 
-use super::demand::Arrivals;
-use super::member::{Audited, Fleet, Passed, Seat, Sharer};
-use super::outcome::{Outcome, Sample};
-use super::plot::{Change, Plot};
-use crate::dice::{Dice, Purpose, scramble};
+use super::demand::DemandArrivals;
+use super::member::{Audited, Fleet, MemberStart, Passed, Sharer};
+use super::outcome::{HoldingSample, SupplyOutcome};
+use super::plot::{ClusterChange, Plot};
+use crate::dice::{LabDice, Purpose, scramble};
 use crate::nodes::{Happened, Net, address};
 use crate::supply::check::Envelope;
 
@@ -30,21 +30,21 @@ struct World<'a, F: Fleet> {
     /// How often each was started.
     boots: Vec<u32>,
     is_member: Vec<bool>,
-    routing: Dice,
+    routing: LabDice,
     envelope: Envelope,
     central: Envelope,
     events: u64,
     /// Nodes that run.
     up: u64,
     phase: usize,
-    out: Outcome,
+    out: SupplyOutcome,
 }
 
 /// Runs a design.
-pub(crate) fn simulate<F: Fleet>(fleet: &F, plot: &Plot) -> Outcome {
+pub(crate) fn simulate<F: Fleet>(fleet: &F, plot: &Plot) -> SupplyOutcome {
     let mut world = World::new(fleet, plot);
     world.start();
-    let mut arrivals = Arrivals::new(&plot.phases, plot.seed);
+    let mut arrivals = DemandArrivals::new(&plot.phases, plot.seed);
     let until = plot.setting.until;
     let mut request = arrivals.draw();
     let mut sample_at = (plot.setting.sample_us > 0).then_some(0);
@@ -73,7 +73,7 @@ pub(crate) fn simulate<F: Fleet>(fleet: &F, plot: &Plot) -> Outcome {
 impl<'a, F: Fleet> World<'a, F> {
     fn new(fleet: &'a F, plot: &'a Plot) -> Self {
         let setting = &plot.setting;
-        let mut clocks = Dice::new(plot.seed, Purpose::Clocks);
+        let mut clocks = LabDice::new(plot.seed, Purpose::Clocks);
         let count = setting.nodes + fleet.services();
         let envelope = Envelope::new(setting.rate, setting.depth_us);
         let mut net: Passed<F> = Net::new(0, setting.weather, plot.seed);
@@ -89,13 +89,13 @@ impl<'a, F: Fleet> World<'a, F> {
             net,
             boots: vec![0; usize::from(count)],
             is_member: (0..count).map(|node| node < setting.founders).collect(),
-            routing: Dice::new(plot.seed, Purpose::Detector),
+            routing: LabDice::new(plot.seed, Purpose::Detector),
             envelope,
             central: envelope,
             events: 0,
             up: 0,
             phase: 0,
-            out: Outcome::default(),
+            out: SupplyOutcome::default(),
         }
     }
 
@@ -189,23 +189,23 @@ impl<'a, F: Fleet> World<'a, F> {
         }
     }
 
-    fn change(&mut self, change: &Change) {
+    fn change(&mut self, change: &ClusterChange) {
         match change {
-            Change::Crash(node) => self.take_down(*node),
-            Change::Restart(node) => {
+            ClusterChange::Crash(node) => self.take_down(*node),
+            ClusterChange::Restart(node) => {
                 if self.member(*node).is_none() {
                     self.boot(*node);
                 }
             }
-            Change::Split(sides) => self.net.sim.links.split(sides.clone()),
-            Change::Heal => self.net.sim.links.heal(),
-            Change::Join(node) => {
+            ClusterChange::Split(sides) => self.net.sim.links.split(sides.clone()),
+            ClusterChange::Heal => self.net.sim.links.heal(),
+            ClusterChange::Join(node) => {
                 self.set_member(*node, true);
                 self.boot(*node);
                 self.tell();
             }
-            Change::Leave(node) => self.leave(*node),
-            Change::Weather(weather) => self.net.sim.links.weather = *weather,
+            ClusterChange::Leave(node) => self.leave(*node),
+            ClusterChange::Weather(weather) => self.net.sim.links.weather = *weather,
         }
     }
 
@@ -241,7 +241,7 @@ impl<'a, F: Fleet> World<'a, F> {
         let (members, place) = (self.members(), usize::from(node));
         if let Some(boots) = self.boots.get_mut(place) {
             let number = u64::from(node) << 32 | u64::from(*boots);
-            let member = self.fleet.boot(&Seat {
+            let member = self.fleet.boot(&MemberStart {
                 node,
                 boot: *boots,
                 members,
@@ -304,7 +304,7 @@ impl<'a, F: Fleet> World<'a, F> {
             self.phase += 1;
         }
         let phase = self.plot.phases.get(self.phase);
-        self.out.samples.push(Sample {
+        self.out.samples.push(HoldingSample {
             at,
             usable: self.usable_at(at),
             demand: phase.map_or_else(Vec::new, |phase| phase.rates.clone()),
@@ -321,7 +321,7 @@ impl<'a, F: Fleet> World<'a, F> {
         nodes.map(usable).collect()
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> SupplyOutcome {
         // Where nothing is asked nothing happens, and nobody may have looked.
         let end = self.plot.setting.until.saturating_sub(1);
         self.advance(end.max(self.net.sim.now()));
@@ -333,7 +333,7 @@ impl<'a, F: Fleet> World<'a, F> {
                 self.out.messages += sent.messages;
             }
         }
-        Outcome {
+        SupplyOutcome {
             hash: self.net.hash(),
             excess: self.envelope.found(),
             ..self.out
@@ -342,8 +342,8 @@ impl<'a, F: Fleet> World<'a, F> {
 }
 
 /// A clock that drifts by up to that many millionths.
-fn clock(dice: &mut Dice, drift_max: u64) -> Clock {
+fn clock(dice: &mut LabDice, drift_max: u64) -> SimClock {
     let drift = dice.below(2 * drift_max + 1).cast_signed() - drift_max.cast_signed();
     let ahead = dice.below(AHEAD_MAX).cast_signed();
-    Clock { ahead, drift }
+    SimClock { ahead, drift }
 }

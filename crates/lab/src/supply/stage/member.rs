@@ -30,7 +30,7 @@ pub(crate) trait Fleet: Sized {
         0
     }
     /// Starts a member.
-    fn boot(&self, seat: &Seat) -> Self::Member;
+    fn boot(&self, seat: &MemberStart) -> Self::Member;
     /// For how many microseconds a node that is asked to go still runs.
     fn goes_after(&self) -> u64 {
         0
@@ -59,7 +59,7 @@ pub(crate) struct Audited {
 
 /// Where and when a member starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct MemberStart {
     /// Its address.
     pub(crate) node: u16,
     /// How often it has been started before.

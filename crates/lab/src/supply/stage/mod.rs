@@ -10,9 +10,9 @@ mod outcome;
 mod plot;
 mod units;
 
-pub(crate) use demand::{Arrivals, Phase, zipf};
+pub(crate) use demand::{DemandArrivals, Phase, zipf};
 pub(crate) use drive::simulate;
-pub(crate) use member::{Audited, Fleet, Passed, Seat, Sharer};
-pub(crate) use outcome::{Outcome, Sample};
-pub(crate) use plot::{Change, Plot, RACK, Setting};
+pub(crate) use member::{Audited, Fleet, MemberStart, Passed, Sharer};
+pub(crate) use outcome::{HoldingSample, SupplyOutcome};
+pub(crate) use plot::{ClusterChange, Plot, RACK, SupplySetting};
 pub(crate) use units::{MILLI, PER_SECOND, REQUEST, SECOND, WHOLE, part};

@@ -6,7 +6,7 @@ use crate::supply::check::{Excess, Sums};
 
 /// What came of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct SupplyOutcome {
     /// A fingerprint of all that happened.
     pub(crate) hash: u64,
     /// Requests.
@@ -28,12 +28,12 @@ pub(crate) struct Outcome {
     /// Microseconds that nodes were up, all together.
     pub(crate) up_us: u64,
     /// What the nodes held over time.
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<HoldingSample>,
 }
 
 /// What the nodes held at some time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct HoldingSample {
     /// When.
     pub(crate) at: u64,
     /// What each node could use; `None` for one that is not there.
@@ -42,7 +42,7 @@ pub(crate) struct Sample {
     pub(crate) demand: Vec<u64>,
 }
 
-impl Outcome {
+impl SupplyOutcome {
     /// Messages between nodes, per node and second.
     #[allow(clippy::cast_precision_loss, reason = "a figure of three digits")]
     pub(crate) fn messages_per_node_s(&self) -> f64 {

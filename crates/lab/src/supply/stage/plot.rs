@@ -2,17 +2,17 @@
 //!
 //! Not here: how it is carried out.
 
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::demand::Phase;
 use super::units::{MILLI, PER_SECOND};
 
 /// A rack: a quarter to half a millisecond, nothing lost.
-pub(crate) const RACK: Weather = Weather::between(250, 500);
+pub(crate) const RACK: Conditions = Conditions::between(250, 500);
 
 /// The cluster and the limit it shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct SupplySetting {
     /// Addresses of nodes; some may join later.
     pub(crate) nodes: u16,
     /// The first of these are there from the start.
@@ -24,7 +24,7 @@ pub(crate) struct Setting {
     /// Time between rounds.
     pub(crate) round_us: u64,
     /// What is between the nodes.
-    pub(crate) weather: Weather,
+    pub(crate) weather: Conditions,
     /// Clocks drift by up to so many millionths.
     pub(crate) drift: u64,
     /// When the run ends.
@@ -39,7 +39,7 @@ pub(crate) struct Setting {
     pub(crate) recovery: Option<(u64, u64)>,
 }
 
-impl Setting {
+impl SupplySetting {
     /// So many nodes in a rack share 10,000 requests per second and a bucket of 100 ms of it for a minute.
     pub(crate) fn rack(nodes: u16) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Setting {
 
 /// Something that happens to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ClusterChange {
     /// A node is gone, with its memory.
     Crash(u16),
     /// A node that is gone starts again.
@@ -75,18 +75,18 @@ pub(crate) enum Change {
     /// A node is asked to go, and goes.
     Leave(u16),
     /// Messages travel otherwise from here on.
-    Weather(Weather),
+    Weather(Conditions),
 }
 
 /// One run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
     /// Where.
-    pub(crate) setting: Setting,
+    pub(crate) setting: SupplySetting,
     /// Requests.
     pub(crate) phases: Vec<Phase>,
     /// What happens, in order of time.
-    pub(crate) changes: Vec<(u64, Change)>,
+    pub(crate) changes: Vec<(u64, ClusterChange)>,
     /// Decides everything else.
     pub(crate) seed: u64,
 }

@@ -8,15 +8,15 @@ mod whole;
 
 use tollgate_node::Node;
 
-use super::meter::{Record, seconds};
-use super::outcome::Traffic;
-use super::{BadWorld, Cluster, Fault, Outcome, Request};
+use super::meter::{SampleRecord, seconds};
+use super::outcome::FrameTraffic;
+use super::{BadWorld, Cluster, Request, RunOutcome, WorldFault};
 use crate::nodes::{Member, Net};
 use crate::truth;
 
 /// A way to agree in which somebody else decides or lends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lent {
+pub enum LendingMode {
     /// Leases of the key's home.
     Lease,
     /// The key's home decides.
@@ -29,7 +29,7 @@ pub enum Lent {
     Split,
 }
 
-impl Lent {
+impl LendingMode {
     /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Lease,
@@ -57,25 +57,25 @@ const AFTER_NS: u64 = 10_000_000_000;
 /// Runs a trace; requests that wait are judged at the time they came.
 pub(super) fn run(
     cluster: &Cluster,
-    lent: Lent,
+    lent: LendingMode,
     trace: &[Request],
     seed: u64,
-) -> Result<(Vec<(Request, bool)>, Outcome), BadWorld> {
-    let is_known = |fault: &Fault| {
+) -> Result<(Vec<(Request, bool)>, RunOutcome), BadWorld> {
+    let is_known = |fault: &WorldFault| {
         matches!(
             fault,
-            Fault::Delay { .. }
-                | Fault::Loss(_)
-                | Fault::Duplication(_)
-                | Fault::Skew(_)
-                | Fault::Cut { .. }
+            WorldFault::Delay { .. }
+                | WorldFault::Loss(_)
+                | WorldFault::Duplication(_)
+                | WorldFault::Skew(_)
+                | WorldFault::Cut { .. }
         )
     };
     if !cluster.faults.iter().all(is_known) {
         return Err(BadWorld::Lent);
     }
     let ran = match lent {
-        Lent::Supply | Lent::Split => whole::run(cluster, lent.name(), trace, seed),
+        LendingMode::Supply | LendingMode::Split => whole::run(cluster, lent.name(), trace, seed),
         _ => sites::run(cluster, lent, trace, seed),
     };
     let (mut outcome, admitted) = ran.ok_or(BadWorld::Lent)?;
@@ -89,7 +89,7 @@ pub(super) fn run(
 
 /// How time passes for a trace: its times count from `first`, those of its world from `begun`.
 struct Course {
-    record: Record,
+    record: SampleRecord,
     begun: u64,
     first: u64,
 }
@@ -97,7 +97,7 @@ struct Course {
 impl Course {
     fn new(cluster: &Cluster, trace: &[Request], begun: u64) -> Self {
         Self {
-            record: Record::new(trace, cluster.watch.curves),
+            record: SampleRecord::new(trace, cluster.watch.curves),
             begun,
             first: trace.first().map_or(0, |request| request.at.as_nanos()),
         }
@@ -116,15 +116,15 @@ impl Course {
     }
 
     /// What the network carried, since the last request at a time of the world.
-    fn outcome<M: Member>(&mut self, net: &Net<M>, last: u64, seed: u64) -> Outcome {
+    fn outcome<M: Member>(&mut self, net: &Net<M>, last: u64, seed: u64) -> RunOutcome {
         self.record.close(&[], net.sent().bytes);
-        Outcome {
+        RunOutcome {
             seed,
             hash: net.hash(),
-            traffic: Traffic::of(net),
+            traffic: FrameTraffic::of(net),
             quiet_s: Some(seconds(net.last_sent().saturating_sub(last))),
             curves: std::mem::take(&mut self.record.curves),
-            ..Outcome::default()
+            ..RunOutcome::default()
         }
     }
 }
@@ -138,7 +138,7 @@ fn state(node: &Node) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_gossip::{Bucket, Key};
+    use tollgate_gossip::{Bucket, ModeKey};
     use tollgate_limit::{Instant, Span};
 
     use super::*;
@@ -150,7 +150,7 @@ mod tests {
         (0..20_000)
             .map(|number: u64| Request {
                 at: Instant::from_nanos(1_000_000_000 + number * 1_000_000),
-                key: Key(u128::from(if number % 4 < 2 { 1 } else { number % 4 })),
+                key: ModeKey(u128::from(if number % 4 < 2 { 1 } else { number % 4 })),
                 cost: 1,
                 node: Some(u16::try_from(number / 3 % 5).unwrap()),
             })
@@ -162,36 +162,36 @@ mod tests {
         cluster.nodes = 5;
         let base = Span::from_nanos(2_000_000);
         let jitter = Span::from_nanos(500_000);
-        cluster.faults = vec![Fault::Delay { base, jitter }];
+        cluster.faults = vec![WorldFault::Delay { base, jitter }];
         cluster.watch.curves = true;
         cluster
     }
 
-    fn run(lent: Lent) -> Outcome {
+    fn run(lent: LendingMode) -> RunOutcome {
         simulated(Contender::Lent(lent))
     }
 
-    fn simulated(contender: Contender) -> Outcome {
+    fn simulated(contender: Contender) -> RunOutcome {
         simulate(&cluster(), contender, &trace(), 7).unwrap()
     }
 
     #[test]
     fn who_asks_or_leases_admits_what_one_bucket_does_and_who_synchronises_more() {
-        let (lease, owner) = (run(Lent::Lease), run(Lent::Owner));
-        let admitted = |run: &Outcome| run.requests - run.judged.rejected;
+        let (lease, owner) = (run(LendingMode::Lease), run(LendingMode::Owner));
+        let admitted = |run: &RunOutcome| run.requests - run.judged.rejected;
         let central = lease.requests - lease.judged.central_rejected;
         assert_eq!(admitted(&owner), central);
         assert!(admitted(&lease) <= central + 5 && admitted(&lease) * 100 > central * 95);
         assert!(simulated(Contender::Sync).judged.over > 20);
         assert!(lease.traffic.messages * 4 < owner.traffic.messages);
-        assert!(owner.traffic.messages < run(Lent::Store).traffic.messages);
-        assert_eq!(run(Lent::Store).traffic.messages, 2 * 20_000);
+        assert!(owner.traffic.messages < run(LendingMode::Store).traffic.messages);
+        assert_eq!(run(LendingMode::Store).traffic.messages, 2 * 20_000);
         assert!(!lease.curves.rejected.is_empty() && lease.state_bytes > 0.0);
     }
 
     #[test]
     fn whole_nodes_that_divide_the_limit_admit_no_more_and_hardly_less() {
-        for lent in [Lent::Supply, Lent::Split] {
+        for lent in [LendingMode::Supply, LendingMode::Split] {
             let ran = run(lent);
             let central = ran.requests - ran.judged.central_rejected;
             let admitted = ran.requests - ran.judged.rejected;
@@ -209,13 +209,13 @@ mod tests {
 
     #[test]
     fn one_seed_has_one_history_and_nodes_do_not_crash_here() {
-        assert_eq!(run(Lent::Lease).hash, run(Lent::Lease).hash);
+        assert_eq!(run(LendingMode::Lease).hash, run(LendingMode::Lease).hash);
         let mut cluster = cluster();
-        cluster.faults.push(Fault::Leave {
+        cluster.faults.push(WorldFault::Leave {
             node: 1,
             at: Span::ZERO,
         });
-        let refused = simulate(&cluster, Contender::Lent(Lent::Lease), &trace(), 7);
+        let refused = simulate(&cluster, Contender::Lent(LendingMode::Lease), &trace(), 7);
         assert_eq!(refused.err(), Some(BadWorld::Lent));
     }
 }

@@ -5,27 +5,27 @@
 use std::collections::BTreeMap;
 
 use tollgate_contract::Contracts;
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_lease::Setup;
 use tollgate_limit::Instant;
 
-use super::{AFTER_NS, Course, Lent};
+use super::{AFTER_NS, Course, LendingMode};
 use crate::dice::scramble;
-use crate::nodes::site::{Begin, Event, Fate, Log, Site, Wish, lender};
+use crate::nodes::site::{Fate, LenderBegin, Site, SiteEvent, SiteLog, Wish, lender};
 use crate::nodes::{Net, START};
 use crate::world::limit::numbers;
 use crate::world::links::links;
-use crate::world::outcome::Outcome;
+use crate::world::outcome::RunOutcome;
 use crate::world::router::{Router, hashed};
 use crate::world::{Cluster, Request};
 
 /// Runs a trace; which requests passed. `None` for a bucket that cannot be lent.
 pub(super) fn run(
     cluster: &Cluster,
-    lent: Lent,
+    lent: LendingMode,
     trace: &[Request],
     seed: u64,
-) -> Option<(Outcome, Vec<bool>)> {
+) -> Option<(RunOutcome, Vec<bool>)> {
     let mut run = Run::new(cluster, lent, trace, seed)?;
     let mut router = Router::new(cluster, seed);
     for (number, request) in trace.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn run(
     run.course.pass(&mut run.net, end + AFTER_NS);
     run.hear();
     let outcome = run.course.outcome(&run.net, last, seed);
-    let outcome = Outcome {
+    let outcome = RunOutcome {
         state_bytes: state,
         local_bytes: state,
         ..outcome
@@ -50,10 +50,10 @@ pub(super) fn run(
 /// A run under way.
 struct Run<'a> {
     cluster: &'a Cluster,
-    lent: Lent,
+    lent: LendingMode,
     net: Net<Site>,
     course: Course,
-    log: Log,
+    log: SiteLog,
     /// Requests that wait, by who asked, the key and their number; their places in the trace.
     waiting: BTreeMap<(u16, u64, u64), usize>,
     admitted: Vec<bool>,
@@ -67,11 +67,11 @@ struct Asked {
 }
 
 impl<'a> Run<'a> {
-    fn new(cluster: &'a Cluster, lent: Lent, trace: &[Request], seed: u64) -> Option<Self> {
-        let (bucket, log) = (cluster.bucket, Log::default());
+    fn new(cluster: &'a Cluster, lent: LendingMode, trace: &[Request], seed: u64) -> Option<Self> {
+        let (bucket, log) = (cluster.bucket, SiteLog::default());
         let timeout = timeout_ns(cluster);
         let how = match lent {
-            Lent::Lease => format!("coordination: lease, timeout: {timeout}ns"),
+            LendingMode::Lease => format!("coordination: lease, timeout: {timeout}ns"),
             _ => "coordination: owner".to_owned(),
         };
         let text = format!(
@@ -88,7 +88,7 @@ impl<'a> Run<'a> {
             net.sim.set_clock(node, clock);
         }
         for place in 0..=cluster.nodes {
-            let as_new = Begin {
+            let as_new = LenderBegin {
                 generation: 1,
                 since: Instant::from_nanos(net.sim.local(place)),
                 rules: None,
@@ -111,10 +111,10 @@ impl<'a> Run<'a> {
     }
 
     /// Where a key is lent or decided.
-    fn home(&self, key: Key) -> u16 {
+    fn home(&self, key: ModeKey) -> u16 {
         let nodes = u64::from(self.cluster.nodes.max(1));
         match self.lent {
-            Lent::Store => self.cluster.nodes,
+            LendingMode::Store => self.cluster.nodes,
             _ => u16::try_from(scramble(hashed(key)) % nodes).unwrap_or(0),
         }
     }
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
         let setup = Setup {
             trip_ns: (2 * self.net.sim.links.weather.delay_max).max(1_000),
             timeout_ns: timeout_ns(self.cluster),
-            ..Setup::new(place.into(), 1, tollgate_lease::Key(key.into()))
+            ..Setup::new(place.into(), 1, tollgate_lease::ModeKey(key.into()))
         };
         let wish = Wish {
             key,
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
                 Some(answer) if answer.is_allowed() => Fate::Passes(answer.verdict.wait()),
                 _ => Fate::Refused,
             },
-            Some(site) if self.lent == Lent::Lease => site.check(&wish, now),
+            Some(site) if self.lent == LendingMode::Lease => site.check(&wish, now),
             Some(site) => Fate::Later(site.ask(key, cost, home)),
             None => Fate::Refused,
         };
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
     /// Takes note of what places have told.
     fn hear(&mut self) {
         for event in self.log.take() {
-            let Event::Decided {
+            let SiteEvent::Decided {
                 site,
                 key,
                 ticket,

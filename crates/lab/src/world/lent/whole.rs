@@ -3,15 +3,15 @@
 //! Not here: what the answers are compared with.
 
 use tollgate_contract::Contracts;
-use tollgate_gossip::Key;
+use tollgate_gossip::ModeKey;
 use tollgate_limit::Cost;
 use tollgate_node::Key as Asked;
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
 use super::{AFTER_NS, Course};
-use crate::nodes::World;
+use crate::nodes::NodeWorld;
 use crate::world::links::links;
-use crate::world::outcome::Outcome;
+use crate::world::outcome::RunOutcome;
 use crate::world::router::Router;
 use crate::world::{Cluster, Request};
 
@@ -26,7 +26,7 @@ pub(super) fn run(
     coordination: &str,
     trace: &[Request],
     seed: u64,
-) -> Option<(Outcome, Vec<bool>)> {
+) -> Option<(RunOutcome, Vec<bool>)> {
     let mut world = nodes(cluster, coordination, seed)?;
     let begun = world.sim.now();
     world.sim.links = links(&cluster.faults, seed, begun);
@@ -42,7 +42,7 @@ pub(super) fn run(
     let ((local, all), last) = (state(&world), world.sim.now());
     let end = trace.last().map_or(0, |request| request.at.as_nanos());
     course.pass(&mut world, end + AFTER_NS);
-    let outcome = Outcome {
+    let outcome = RunOutcome {
         state_bytes: all,
         local_bytes: local,
         ..course.outcome(&world, last, seed)
@@ -50,8 +50,8 @@ pub(super) fn run(
     Some((outcome, admitted))
 }
 
-fn ask(world: &mut World, node: usize, request: &Request) -> bool {
-    let Key(number) = request.key;
+fn ask(world: &mut NodeWorld, node: usize, request: &Request) -> bool {
+    let ModeKey(number) = request.key;
     let user = format!("{number:032x}");
     let cost = Cost::new(request.cost).unwrap_or(Cost::ONE);
     let key = Asked::Entries(&[("user", &user)]);
@@ -59,7 +59,7 @@ fn ask(world: &mut World, node: usize, request: &Request) -> bool {
 }
 
 /// Nodes that know each other, with full buckets.
-fn nodes(cluster: &Cluster, coordination: &str, seed: u64) -> Option<World> {
+fn nodes(cluster: &Cluster, coordination: &str, seed: u64) -> Option<NodeWorld> {
     let bucket = cluster.bucket;
     let (limit, per) = (bucket.refilled(1), bucket.grains(1));
     let burst = bucket.burst();
@@ -69,7 +69,7 @@ fn nodes(cluster: &Cluster, coordination: &str, seed: u64) -> Option<World> {
     );
     let contracts = Contracts::parse(&text).ok()?;
     tollgate_node::countable(&contracts, false).ok()?;
-    let mut world = World::empty(Weather::default(), seed, BYTES_MAX);
+    let mut world = NodeWorld::empty(Conditions::default(), seed, BYTES_MAX);
     world.contracts = contracts;
     let count = usize::from(cluster.nodes);
     world.divide(count);
@@ -83,7 +83,7 @@ fn nodes(cluster: &Cluster, coordination: &str, seed: u64) -> Option<World> {
 
 /// Bytes of state of a node, the mean: what is decided from, and all.
 #[allow(clippy::cast_precision_loss, reason = "a figure to read")]
-fn state(world: &World) -> (f64, f64) {
+fn state(world: &NodeWorld) -> (f64, f64) {
     let (mut local, mut all) = (0, 0);
     for node in &world.nodes {
         let (own, more) = super::state(node);

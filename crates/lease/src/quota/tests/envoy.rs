@@ -3,7 +3,7 @@
 //!
 //! Levels are in 2^-40 of a token, times are true ones. Not here: what the server makes of it.
 
-use crate::quota::{Action, Bucket, Report};
+use crate::quota::{Action, QuotaBucket, QuotaReport};
 
 const TOKEN: i128 = 1 << 40;
 const SECOND: u64 = 1_000_000_000;
@@ -11,7 +11,7 @@ const SECOND: u64 = 1_000_000_000;
 /// What is in use.
 #[derive(Clone, Copy, Debug)]
 struct Used {
-    bucket: Bucket,
+    bucket: QuotaBucket,
     level: i128,
     at: u64,
     until: u64,
@@ -90,16 +90,16 @@ impl Envoy {
     }
 
     /// The bucket in use.
-    pub(super) fn bucket(&mut self, now: u64) -> Option<Bucket> {
+    pub(super) fn bucket(&mut self, now: u64) -> Option<QuotaBucket> {
         self.advance(now);
         self.used.map(|used| used.bucket)
     }
 
     /// What it reports now.
-    pub(super) fn report(&mut self, now: u64) -> Report {
+    pub(super) fn report(&mut self, now: u64) -> QuotaReport {
         let elapsed = now - self.reported;
         self.reported = now;
-        Report {
+        QuotaReport {
             elapsed_ns: if self.is_exact {
                 elapsed
             } else {

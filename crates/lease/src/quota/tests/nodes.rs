@@ -5,9 +5,9 @@
 use tollgate_limit::Instant;
 
 use crate::quota::QuotaFigures;
-use crate::{Key, Lender, LenderSetup, Pool};
+use crate::{Lender, LenderSetup, ModeKey, Pool};
 
-pub(super) const KEY: Key = Key(1);
+pub(super) const KEY: ModeKey = ModeKey(1);
 
 /// Nodes of which one grants.
 #[derive(Debug)]

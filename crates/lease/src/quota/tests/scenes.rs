@@ -1,8 +1,8 @@
 //! What is assigned when: growth, cuts, nothing, and the end.
 
 use super::envoy::Envoy;
-use super::world::{Faults, Ghost, MS, Mood, SECOND, World};
-use crate::quota::{Action, Bucket, Quota, QuotaRules, Report};
+use super::world::{Faults, MS, Mood, QuotaReferenceBucket, QuotaWorld, SECOND};
+use crate::quota::{Action, KeyQuota, QuotaBucket, QuotaReport, QuotaRules};
 use crate::{Limits, Pool, Rules};
 use tollgate_limit::Instant;
 
@@ -13,15 +13,15 @@ const CALM: Faults = Faults {
     late: (0, 0),
 };
 
-fn world(planes: usize) -> World {
-    let mut world = World::new(1, 1_000, 1_000, QuotaRules::default(), CALM);
+fn world(planes: usize) -> QuotaWorld {
+    let mut world = QuotaWorld::new(1, 1_000, 1_000, QuotaRules::default(), CALM);
     for _ in 0..planes {
         world.add(Envoy::new(0, false), SECOND);
     }
     world
 }
 
-fn bucket_of(world: &mut World, side: usize) -> Bucket {
+fn bucket_of(world: &mut QuotaWorld, side: usize) -> QuotaBucket {
     let now = world.now;
     world.sides[side].envoy.bucket(now).expect("a bucket")
 }
@@ -73,7 +73,7 @@ fn who_comes_later_gets_a_share_when_the_first_is_cut() {
 /// How long after demand has moved from one data plane to another, which used 8 % before, that one passes 0.8 of what
 /// it asks for.
 fn moved_after(rules: QuotaRules, report_every: u64) -> u64 {
-    let mut world = World::new(1, 1_000, 1_000, rules, CALM);
+    let mut world = QuotaWorld::new(1, 1_000, 1_000, rules, CALM);
     for rate in [2_000, 80] {
         world.add(Envoy::new(0, false), report_every);
         world.sides.last_mut().unwrap().mood = Mood::Steady(rate);
@@ -127,9 +127,9 @@ fn a_dry_pool_denies_and_gives_as_soon_as_it_has_something() {
     let limits = Limits::new(10, SECOND, 10).unwrap();
     let at = |millis: u64| Instant::from_nanos(millis * MS);
     let mut pool = Pool::new(limits, Rules::default(), 1, at(0));
-    let mut quota = Quota::new(QuotaRules::default(), true);
+    let mut quota = KeyQuota::new(QuotaRules::default(), true);
     pool.draw(10);
-    let report = Report {
+    let report = QuotaReport {
         elapsed_ns: 0,
         allowed: 0,
         denied: 1,
@@ -198,7 +198,7 @@ fn around_a_fall(per_second: [u64; 2]) -> (u64, u64, u64) {
     let then = world.ghost.admitted;
     world.fall();
     world.run(20 * SECOND);
-    let Ghost { admitted, debt, .. } = world.ghost;
+    let QuotaReferenceBucket { admitted, debt, .. } = world.ghost;
     (then - at_first, admitted - then, debt)
 }
 

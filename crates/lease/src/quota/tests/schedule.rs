@@ -2,13 +2,13 @@
 //! promised.
 
 use super::envoy::Envoy;
-use super::world::{Faults, Ghost, MS, Mood, SECOND, World};
+use super::world::{Faults, MS, Mood, QuotaReferenceBucket, QuotaWorld, SECOND};
 use crate::quota::QuotaRules;
-use crate::tests::dice::Dice;
+use crate::tests::dice::LeaseDice;
 
 /// The world of that seed, without anybody using anything yet.
-pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
-    let mut dice = Dice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x71);
+pub(super) fn world(seed: u64, late: (u64, u64)) -> (QuotaWorld, LeaseDice) {
+    let mut dice = LeaseDice::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 0x71);
     let per_second = [20, 100, 300, 1_000][usize::try_from(dice.below(4)).unwrap()];
     let burst = (per_second * dice.between(2, 30) / 10).max(8);
     let drift_ppm = if dice.below(2) == 0 { 500 } else { 20_000 };
@@ -32,7 +32,7 @@ pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
     } else {
         faults
     };
-    let mut world = World::new(dice.roll(), per_second, burst, rules, faults);
+    let mut world = QuotaWorld::new(dice.roll(), per_second, burst, rules, faults);
     if seed % 2 == 1 {
         world = world.among(3);
     }
@@ -48,7 +48,7 @@ pub(super) fn world(seed: u64, late: (u64, u64)) -> (World, Dice) {
 }
 
 /// A world in which nothing fails but every message takes its time.
-fn slow(seed: u64, planes: usize) -> World {
+fn slow(seed: u64, planes: usize) -> QuotaWorld {
     let rules = QuotaRules {
         ttl_s: 6,
         delivery_ns: 3 * SECOND,
@@ -61,7 +61,7 @@ fn slow(seed: u64, planes: usize) -> World {
         twice: 0,
         late: (1_000, 0),
     };
-    let mut world = World::new(seed, 300, 90, rules, faults);
+    let mut world = QuotaWorld::new(seed, 300, 90, rules, faults);
     for _ in 0..planes {
         world.add(Envoy::new(0, true), 200 * MS);
     }
@@ -70,7 +70,7 @@ fn slow(seed: u64, planes: usize) -> World {
 }
 
 /// One that has nearly all is cut for another one, and then more is asked for than there is.
-fn run_cut(seed: u64) -> World {
+fn run_cut(seed: u64) -> QuotaWorld {
     let mut world = slow(seed, 2);
     world.direct = 30;
     world.run(20 * SECOND);
@@ -87,7 +87,7 @@ fn run_cut(seed: u64) -> World {
 
 /// The grantor falls or is succeeded while a bucket is full, and everything is used as soon as a lease would have
 /// ended.
-fn run_fall(seed: u64, nodes: usize, fall: fn(&mut World)) -> World {
+fn run_fall(seed: u64, nodes: usize, fall: fn(&mut QuotaWorld)) -> QuotaWorld {
     let mut world = slow(seed, 1).among(nodes);
     world.run(15 * SECOND);
     world.sides[0].mood = Mood::Quiet;
@@ -100,7 +100,7 @@ fn run_fall(seed: u64, nodes: usize, fall: fn(&mut World)) -> World {
 }
 
 /// The grantor is away while another assigns in its place, and is told that members changed when it is back.
-fn run_away(seed: u64) -> World {
+fn run_away(seed: u64) -> QuotaWorld {
     let mut world = slow(seed, 1).among(2);
     world.run(15 * SECOND);
     world.stand_in(30 * SECOND, false);
@@ -115,7 +115,7 @@ fn run_away(seed: u64) -> World {
 }
 
 /// Data planes ask for more than there is, and then others too, for long.
-fn run_greedy(seed: u64) -> World {
+fn run_greedy(seed: u64) -> QuotaWorld {
     let mut world = slow(seed, 3);
     for side in &mut world.sides {
         side.mood = Mood::Steady(600);
@@ -127,7 +127,7 @@ fn run_greedy(seed: u64) -> World {
 }
 
 /// Answers get lost until just after the last assignment is over, while more is asked for than there is.
-fn run_deaf(seed: u64) -> World {
+fn run_deaf(seed: u64) -> QuotaWorld {
     let mut world = slow(seed, 1).among(2);
     world.direct = 600;
     for _ in 0..5 {
@@ -140,7 +140,7 @@ fn run_deaf(seed: u64) -> World {
 }
 
 /// Another node may grant from here on.
-fn succeed(world: &mut World, dice: &mut Dice) {
+fn succeed(world: &mut QuotaWorld, dice: &mut LeaseDice) {
     let falls = dice.below(2) == 0;
     match dice.below(20) {
         0 => world.stand_in(dice.between(1_001 * MS, 15 * SECOND), falls),
@@ -153,14 +153,14 @@ fn succeed(world: &mut World, dice: &mut Dice) {
 }
 
 /// Runs the schedule of that seed.
-pub(super) fn run(seed: u64, late: (u64, u64)) -> World {
+pub(super) fn run(seed: u64, late: (u64, u64)) -> QuotaWorld {
     match seed % 50 {
         43 => return run_greedy(seed),
         44 => return run_deaf(seed),
         45 => return run_fall(seed, 2, |world| world.stand_in(5 * SECOND, true)),
         46 => return run_fall(seed, 2, |world| world.pass_to(1)),
         47 => return run_away(seed),
-        48 => return run_fall(seed, 1, World::fall),
+        48 => return run_fall(seed, 1, QuotaWorld::fall),
         49 => return run_cut(seed),
         _ => {}
     }
@@ -205,7 +205,7 @@ fn no_schedule_admits_a_token_too_many() {
     for seed in 0..200 {
         let world = run(seed, (0, 0));
         // Only who begins again without its books takes data planes at their word.
-        let Ghost { debt, over, .. } = world.ghost;
+        let QuotaReferenceBucket { debt, over, .. } = world.ghost;
         assert!(
             debt <= world.excuse,
             "seed {seed}: {over} over, {debt} at once"

@@ -14,8 +14,8 @@ use tollgate_mode::planted;
 use super::envoy::Envoy;
 use super::nodes::{KEY, Nodes};
 use crate::message::{Need, Question};
-use crate::quota::{Action, Bucket, PlaneId, QuotaFigures, QuotaRules, Report};
-use crate::tests::dice::Dice;
+use crate::quota::{Action, PlaneId, QuotaBucket, QuotaFigures, QuotaReport, QuotaRules};
+use crate::tests::dice::LeaseDice;
 use crate::{Lender, LenderSetup, Limits, Pool, QuotaTold, Rules};
 
 pub(super) const MS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ const BEGIN: u64 = 100 * SECOND;
 
 /// One bucket that sees everything, in 10^-9 of a token.
 #[derive(Clone, Debug)]
-pub(super) struct Ghost {
+pub(super) struct QuotaReferenceBucket {
     per_second: i128,
     depth: i128,
     level: i128,
@@ -38,7 +38,7 @@ pub(super) struct Ghost {
     pub(super) admitted: u64,
 }
 
-impl Ghost {
+impl QuotaReferenceBucket {
     fn new(per_second: u64, burst: u64) -> Self {
         let depth = i128::from(burst) * 1_000_000_000;
         Self {
@@ -76,20 +76,20 @@ pub(super) enum Mood {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct PlaneSide {
     pub(super) envoy: Envoy,
     pub(super) mood: Mood,
     stream: PlaneId,
     /// When to look after it.
     due: Option<Instant>,
     down: VecDeque<(u64, Action)>,
-    up: VecDeque<(u64, Report)>,
+    up: VecDeque<(u64, QuotaReport)>,
     next_report: u64,
     report_every: u64,
     owed: u64,
     is_subscribed: bool,
     /// The bucket that it was told last.
-    told: Option<Bucket>,
+    told: Option<QuotaBucket>,
 }
 
 /// What may go wrong, in thousandths, and how long messages take.
@@ -103,10 +103,10 @@ pub(super) struct Faults {
 }
 
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct QuotaWorld {
     pub(super) nodes: Nodes,
-    pub(super) ghost: Ghost,
-    pub(super) sides: Vec<Side>,
+    pub(super) ghost: QuotaReferenceBucket,
+    pub(super) sides: Vec<PlaneSide>,
     pub(super) now: u64,
     pub(super) faults: Faults,
     /// Requests of a second that ask the grantor itself.
@@ -116,13 +116,13 @@ pub(super) struct World {
     pub(super) broken_books: u64,
     rules: QuotaRules,
     limits: Limits,
-    dice: Dice,
+    dice: LeaseDice,
     streams: PlaneId,
     asked: u64,
     seq: u64,
 }
 
-impl World {
+impl QuotaWorld {
     pub(super) fn new(
         seed: u64,
         per_second: u64,
@@ -142,7 +142,7 @@ impl World {
         };
         Self {
             nodes: Nodes::new(setup, 1),
-            ghost: Ghost::new(per_second, burst),
+            ghost: QuotaReferenceBucket::new(per_second, burst),
             sides: Vec::new(),
             now: 0,
             faults,
@@ -151,7 +151,7 @@ impl World {
             broken_books: 0,
             rules,
             limits,
-            dice: Dice::new(seed),
+            dice: LeaseDice::new(seed),
             streams: 0,
             asked: 0,
             seq: 0,
@@ -183,7 +183,7 @@ impl World {
 
     pub(super) fn add(&mut self, envoy: Envoy, report_every: u64) {
         self.streams += 1;
-        self.sides.push(Side {
+        self.sides.push(PlaneSide {
             envoy,
             mood: Mood::Quiet,
             stream: self.streams,
@@ -402,7 +402,7 @@ impl World {
         let now = self.at();
         self.nodes.come_back(now);
         for at in 0..self.sides.len() {
-            let Side { stream, due, .. } = self.sides[at];
+            let PlaneSide { stream, due, .. } = self.sides[at];
             if due.is_some_and(|due| due <= now) {
                 let told = self.grantor().handle_due(KEY, stream, now);
                 self.tell(at, told);

@@ -15,9 +15,9 @@ use tollgate_node::Node;
 use tollgate_table::Print;
 
 use super::Work;
-use crate::durable::counted::{Counted, Known};
-use crate::durable::seat::Left;
-use crate::durable::{Loaded, Seat, StoreError};
+use crate::durable::counted::{CountedContract, KnownRows};
+use crate::durable::seat::LeftCells;
+use crate::durable::{DatabaseLease, LoadSummary, StoreError};
 
 /// What is known of such rows.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(super) struct Estate {
     counted: Vec<i64>,
     keys: BTreeSet<(String, u64)>,
     /// Rows that are to be looked at.
-    todo: VecDeque<Left>,
+    todo: VecDeque<LeftCells>,
     /// When somebody looks for more, and how long after that.
     due: Option<Moment>,
     rest: Duration,
@@ -35,7 +35,7 @@ pub(super) struct Estate {
 /// A durable contract that has owners.
 struct Owned {
     place: usize,
-    known: Known,
+    known: KnownRows,
 }
 
 impl Work {
@@ -96,14 +96,14 @@ impl Work {
         let mut done = self.flush();
         if done.is_err() && !matches!(done, Err(StoreError::TakenOver)) {
             // A connection may have ended unseen, or the database come back since: there is no later flush to find out.
-            self.store.seat().map_or(Ok(()), Seat::hurry)?;
+            self.store.seat().map_or(Ok(()), DatabaseLease::hurry)?;
             done = self.flush();
         }
         match done {
             // Somebody else writes: there is nothing to lose here.
             Err(StoreError::TakenOver) => Ok(()),
             Err(error) => Err(error),
-            Ok(()) => self.store.seat().map_or(Ok(()), Seat::release),
+            Ok(()) => self.store.seat().map_or(Ok(()), DatabaseLease::release),
         }
     }
 
@@ -136,7 +136,7 @@ impl Work {
     /// Looks for seats that were left.
     fn look(
         &mut self,
-        seat: &Seat,
+        seat: &DatabaseLease,
         owned: &BTreeMap<i64, Owned>,
         now: Instant,
     ) -> Result<(), StoreError> {
@@ -148,7 +148,7 @@ impl Work {
         };
         let numbers: Vec<i64> = owned.keys().copied().collect();
         for left in seat.left_seats(numbers.clone(), cluster.names_alive(), now)? {
-            estate.todo.extend(numbers.iter().map(|number| Left {
+            estate.todo.extend(numbers.iter().map(|number| LeftCells {
                 seat: left.clone(),
                 contract: *number,
                 after: None,
@@ -166,7 +166,7 @@ impl Work {
     fn owned(&mut self, node: &Node, now: Instant) -> Result<BTreeMap<i64, Owned>, StoreError> {
         let mut owned = BTreeMap::new();
         for place in self.owned_places(node) {
-            let Some(of) = Counted::of(node, place) else {
+            let Some(of) = CountedContract::of(node, place) else {
                 continue;
             };
             let numbers = self.numbers(&of, now)?;
@@ -179,7 +179,7 @@ impl Work {
     /// Takes rows of keys that this node owns from a seat that nobody holds. Says how many.
     fn take_some(
         &mut self,
-        seat: &Seat,
+        seat: &DatabaseLease,
         node: &Node,
         owned: &BTreeMap<i64, Owned>,
         now: Instant,
@@ -206,13 +206,13 @@ impl Work {
     /// Adds heirs to what is counted. Says how many.
     fn count_some(
         &mut self,
-        seat: &Seat,
+        seat: &DatabaseLease,
         node: &Node,
         owned: &BTreeMap<i64, Owned>,
         now: Instant,
     ) -> Result<u64, StoreError> {
         let numbers: Vec<i64> = owned.keys().copied().collect();
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadSummary::default();
         for (number, contract, heir) in seat.heirs(seat.name(), &numbers)? {
             let Some(owned) = owned.get(&contract) else {
                 continue;
@@ -247,7 +247,12 @@ impl Work {
     }
 
     /// Writes what heirs were added to, and lets go of them.
-    fn settle(&mut self, seat: &Seat, node: &Node, now: Instant) -> Result<(), StoreError> {
+    fn settle(
+        &mut self,
+        seat: &DatabaseLease,
+        node: &Node,
+        now: Instant,
+    ) -> Result<(), StoreError> {
         if self.estate.counted.is_empty() {
             return Ok(());
         }
@@ -255,7 +260,7 @@ impl Work {
         for (id, print) in self.estate.keys.clone() {
             // What a contract that is no more counted is let go of as well.
             let place = node.contracts().position(&id);
-            let Some(of) = place.and_then(|place| Counted::of(node, place)) else {
+            let Some(of) = place.and_then(|place| CountedContract::of(node, place)) else {
                 continue;
             };
             let numbers = self.numbers(&of, now)?;

@@ -11,9 +11,9 @@ use std::sync::{Arc, mpsc};
 use tollgate_limit::Instant;
 use tollgate_node::Node;
 
-use super::{Order, Work, Written};
+use super::{CellWrite, Order, Work};
 use crate::durable::StoreError;
-use crate::durable::counted::Counted;
+use crate::durable::counted::CountedContract;
 use crate::engine::Rows;
 
 /// The clock is set ahead.
@@ -77,7 +77,7 @@ impl Work {
         from: Instant,
         to: Instant,
     ) -> Result<(), StoreError> {
-        let Some(of) = Counted::of(node, place) else {
+        let Some(of) = CountedContract::of(node, place) else {
             return Ok(());
         };
         let numbers = self.numbers(&of, from)?;
@@ -106,7 +106,7 @@ impl Work {
                     Some(terms) => self.shape_of(&terms, numbers.contract, of.contract, from)?,
                     None => numbers.shape,
                 };
-                rows.push(Written {
+                rows.push(CellWrite {
                     contract: numbers.contract,
                     shape,
                     print: row.print,

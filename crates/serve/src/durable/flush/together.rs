@@ -10,7 +10,7 @@ use tollgate_node::Node;
 use tollgate_table::Print;
 
 use super::{CHUNK, Waiting, Work};
-use crate::durable::{Loaded, StoreError};
+use crate::durable::{LoadSummary, StoreError};
 
 /// Keys that wait, by what nodes call their policy.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl Work {
     /// Writes the keys that changed, and says how many.
     pub(super) fn write_together(&mut self, node: &Node, now: Instant) -> Result<u64, StoreError> {
         while let Some(tag) = self.together.returned.first().copied() {
-            let mut loaded = Loaded::default();
+            let mut loaded = LoadSummary::default();
             self.store.load_tag(node, tag, now, &mut loaded)?;
             self.together.returned.remove(&tag);
         }

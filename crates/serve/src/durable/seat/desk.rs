@@ -11,12 +11,12 @@ use sqlx::{Connection, Row as _};
 use tokio::time::{Instant, sleep, timeout};
 use tollgate_store::Failure;
 
-use super::standing::{SILENT, Standing};
+use super::standing::{LeaseStanding, SILENT};
 use crate::database::{self, DatabaseError};
 use crate::durable::StoreError;
 
 /// Where to write, and as whom.
-pub(in crate::durable) struct At {
+pub(in crate::durable) struct WriteTarget {
     pub(in crate::durable) connection: PgConnection,
     /// The seat.
     pub(in crate::durable) name: String,
@@ -24,28 +24,28 @@ pub(in crate::durable) struct At {
 }
 
 /// What the thread has.
-pub(in crate::durable) struct Desk {
+pub(in crate::durable) struct WriterState {
     options: PgConnectOptions,
-    at: Option<At>,
+    at: Option<WriteTarget>,
     name: String,
     /// This process.
     holder: i64,
     /// The last fence it had.
     fence: i64,
-    standing: Arc<Standing>,
+    standing: Arc<LeaseStanding>,
     /// Whether the database was found to know less of the seat than this process wrote.
     has_lost: bool,
     /// Why nobody connects, and until when.
     down: Option<(StoreError, Instant)>,
 }
 
-impl Desk {
+impl WriterState {
     /// Connects, and waits a while for a database that is just starting. `away` is its address to show.
     pub(super) async fn open(
         options: PgConnectOptions,
         name: String,
         holder: i64,
-        standing: Arc<Standing>,
+        standing: Arc<LeaseStanding>,
         away: String,
     ) -> Result<Self, StoreError> {
         let until = Instant::now() + START_WITHIN;
@@ -65,7 +65,7 @@ impl Desk {
         };
         Ok(Self {
             options,
-            at: Some(At {
+            at: Some(WriteTarget {
                 connection,
                 name: name.clone(),
                 fence: 0,
@@ -116,7 +116,7 @@ impl Desk {
     /// Does something by a connection that may write.
     pub(super) async fn run<T>(
         &mut self,
-        job: impl AsyncFnOnce(&mut At) -> Result<T, StoreError>,
+        job: impl AsyncFnOnce(&mut WriteTarget) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         if self.at.is_none() {
             let mut at = self.connect().await?;
@@ -170,7 +170,7 @@ impl Desk {
     /// Where the database knows less than was written: does something about it first, and says so.
     pub(super) async fn make_up(
         &mut self,
-        job: impl AsyncFnOnce(&mut At) -> Result<(), StoreError>,
+        job: impl AsyncFnOnce(&mut WriteTarget) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
         if self.has_lost {
             self.run(job).await?;
@@ -183,7 +183,7 @@ impl Desk {
         self.down = None;
     }
 
-    async fn connect(&mut self) -> Result<At, StoreError> {
+    async fn connect(&mut self) -> Result<WriteTarget, StoreError> {
         if let Some((error, until)) = &self.down
             && Instant::now() < *until
         {
@@ -192,7 +192,7 @@ impl Desk {
         match database::connect(&self.options).await {
             Ok(connection) => {
                 self.down = None;
-                Ok(At {
+                Ok(WriteTarget {
                     connection,
                     name: self.name.clone(),
                     fence: self.fence,

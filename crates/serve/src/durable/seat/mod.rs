@@ -17,32 +17,32 @@ use tollgate_table::Seed;
 
 use super::folder::Folder;
 use super::journal::Secrets as Kept;
-use super::rows::{Found, Written, draw};
+use super::rows::{CellRow, CellWrite, draw};
 use super::thread::Thread;
-use super::{Journal, Store, StoreError};
+use super::{RowJournal, Store, StoreError};
 use crate::database;
 use crate::engine::Secrets;
 use crate::settings::DatabaseSettings;
-use desk::{At, Desk};
+use desk::{WriteTarget, WriterState};
 
-pub use standing::Standing;
+pub use standing::LeaseStanding;
 
 /// A seat in the database. Copies are of the same seat.
 #[derive(Clone)]
-pub struct Seat {
-    thread: Arc<Thread<Desk>>,
-    standing: Arc<Standing>,
+pub struct DatabaseLease {
+    thread: Arc<Thread<WriterState>>,
+    standing: Arc<LeaseStanding>,
     name: Arc<str>,
     is_sure: bool,
     secrets: Kept,
 }
 
 /// A cell on its way: its number, its contract, and what was kept.
-type Heir = (i64, i64, Found);
+type Heir = (i64, i64, CellRow);
 
 /// Cells of a contract at a seat that was left.
 #[derive(Clone)]
-pub(super) struct Left {
+pub(super) struct LeftCells {
     pub(super) seat: String,
     pub(super) contract: i64,
     /// The print after which they come; `None` at the beginning.
@@ -64,12 +64,12 @@ pub fn open_seat(
     // Before it is so: what is written and never came to be is as good as nothing.
     let noted = folder.as_ref().map(|folder| folder.set_holder(holder));
     noted.transpose()?;
-    let standing = Arc::new(Standing::new());
+    let standing = Arc::new(LeaseStanding::new());
     let (name_there, standing_there) = (name.to_owned(), Arc::clone(&standing));
     let away = settings.url.to_string();
     let thread = Thread::start(
-        async move || Desk::open(options, name_there, holder, standing_there, away).await,
-        async move |desk: Desk| {
+        async move || WriterState::open(options, name_there, holder, standing_there, away).await,
+        async move |desk: WriterState| {
             desk.leave().await;
             // Nobody else may have it before.
             drop(folder);
@@ -86,7 +86,7 @@ pub fn open_seat(
         Ok(Kept { table, receipts })
     })?;
     let is_sure = thread.run(async move |desk| desk.take(before).await)?;
-    let seat = Seat {
+    let seat = DatabaseLease {
         thread: Arc::new(thread),
         standing,
         name: name.into(),
@@ -97,10 +97,10 @@ pub fn open_seat(
         table: Seed::from_bytes(kept.table),
         receipts: kept.receipts,
     };
-    Ok((Store::new(Journal::Seat(seat)), secrets))
+    Ok((Store::new(RowJournal::Seat(seat)), secrets))
 }
 
-impl Seat {
+impl DatabaseLease {
     /// Whose rows these are.
     pub fn name(&self) -> &str {
         &self.name
@@ -112,14 +112,14 @@ impl Seat {
     }
 
     /// How it stands.
-    pub const fn standing(&self) -> &Arc<Standing> {
+    pub const fn standing(&self) -> &Arc<LeaseStanding> {
         &self.standing
     }
 
     /// Does something that reads, and waits for it.
     pub(super) fn run<T: Send + 'static>(
         &self,
-        job: impl AsyncFnOnce(&mut At) -> Result<T, StoreError> + Send + 'static,
+        job: impl AsyncFnOnce(&mut WriteTarget) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.standing.check()?;
         self.thread.run(async move |desk| desk.run(job).await)
@@ -128,7 +128,7 @@ impl Seat {
     /// Does something that writes under the fence, and so tells that this seat is held.
     pub(super) fn write<T: Send + 'static>(
         &self,
-        job: impl AsyncFnOnce(&mut At) -> Result<T, StoreError> + Send + 'static,
+        job: impl AsyncFnOnce(&mut WriteTarget) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let begun = self.standing.now();
         let done = self.run(job)?;
@@ -152,7 +152,7 @@ impl Seat {
     /// dropped. It has the secrets again then, and every key must be written.
     pub(super) fn look(&self) -> Result<bool, StoreError> {
         let (name, secrets) = (Arc::clone(&self.name), self.secrets);
-        let keep = async move |at: &mut At| {
+        let keep = async move |at: &mut WriteTarget| {
             let connection = &mut at.connection;
             let table = rows::secret(connection, &name, "table", secrets.table).await?;
             let receipts = rows::secret(connection, &name, "receipts", secrets.receipts).await?;
@@ -192,7 +192,7 @@ impl Seat {
     /// how many, and how far it came; `None` at the end.
     pub(super) fn take_cells(
         &self,
-        left: &Left,
+        left: &LeftCells,
         now: Instant,
         mine: impl Fn(u64) -> bool,
     ) -> Result<(u64, Option<i64>), StoreError> {
@@ -208,14 +208,14 @@ impl Seat {
             return Ok((0, until));
         }
         let from = left.clone();
-        let taken = async move |at: &mut At| moving::take(at, &from, &mine).await;
+        let taken = async move |at: &mut WriteTarget| moving::take(at, &from, &mine).await;
         Ok((self.write(taken)?, until))
     }
 
     /// The same with heirs that it had not counted.
     pub(super) fn take_heirs(
         &self,
-        left: &Left,
+        left: &LeftCells,
         mine: impl Fn(u64) -> bool,
     ) -> Result<u64, StoreError> {
         let heirs = self.heirs(&left.seat, &[left.contract])?;
@@ -234,7 +234,7 @@ impl Seat {
     /// Writes cells in which these heirs are counted, and lets go of the heirs, both or neither.
     pub(super) fn settle_heirs(
         &self,
-        cells: Vec<Written>,
+        cells: Vec<CellWrite>,
         heirs: Vec<i64>,
     ) -> Result<(), StoreError> {
         self.write(async move |at| rows::write(at, &cells, &heirs).await)

@@ -7,16 +7,16 @@
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
-use super::Left;
-use super::desk::At;
+use super::LeftCells;
+use super::desk::WriteTarget;
 use super::rows::{away, found, mine};
 use super::standing::SILENT;
 use crate::durable::StoreError;
-use crate::durable::rows::{BATCH, Found, time};
+use crate::durable::rows::{BATCH, CellRow, time};
 
 /// Seats that nobody holds any more and that have cells of these contracts, under our secret; not those of `alive`.
 pub(super) async fn left_seats(
-    at: &mut At,
+    at: &mut WriteTarget,
     contracts: &[i64],
     alive: &[String],
     now_ns: u64,
@@ -44,7 +44,7 @@ pub(super) async fn left_seats(
 }
 
 /// Takes a seat for left, where it was silent for long enough: who holds it still learns so when it writes next.
-pub(super) async fn vacate(at: &mut At, left: &str) -> Result<(), StoreError> {
+pub(super) async fn vacate(at: &mut WriteTarget, left: &str) -> Result<(), StoreError> {
     let vacate = sqlx::query(mine!(
         "UPDATE tollgate.seat SET fence = fence + 1, holder = NULL FROM mine
          WHERE seat.name = $3 AND holder IS NOT NULL
@@ -58,8 +58,8 @@ pub(super) async fn vacate(at: &mut At, left: &str) -> Result<(), StoreError> {
 
 /// The next prints of a contract at another seat.
 pub(super) async fn prints_after(
-    at: &mut At,
-    left: &Left,
+    at: &mut WriteTarget,
+    left: &LeftCells,
     now_ns: u64,
 ) -> Result<Vec<i64>, StoreError> {
     sqlx::query_scalar(
@@ -78,7 +78,11 @@ pub(super) async fn prints_after(
 }
 
 /// Moves cells from a seat that nobody holds to the heirs of ours. Says how many.
-pub(super) async fn take(at: &mut At, left: &Left, prints: &[i64]) -> Result<u64, StoreError> {
+pub(super) async fn take(
+    at: &mut WriteTarget,
+    left: &LeftCells,
+    prints: &[i64],
+) -> Result<u64, StoreError> {
     let take = sqlx::query(mine!(
         ", left_seat AS (SELECT seat.name FROM tollgate.seat, mine
                          WHERE seat.name = $3 AND seat.holder IS NULL FOR SHARE OF seat),
@@ -97,10 +101,10 @@ pub(super) async fn take(at: &mut At, left: &Left, prints: &[i64]) -> Result<u64
 
 /// Heirs of a seat, the oldest first: number, contract and what was kept.
 pub(super) async fn heirs(
-    at: &mut At,
+    at: &mut WriteTarget,
     seat: &str,
     contracts: &[i64],
-) -> Result<Vec<(i64, i64, Found)>, StoreError> {
+) -> Result<Vec<(i64, i64, CellRow)>, StoreError> {
     let rows = sqlx::query(
         "SELECT print, shape, state, number, contract FROM tollgate.heir
          WHERE seat = $1 AND contract = ANY($2) ORDER BY number LIMIT $3",
@@ -121,7 +125,7 @@ pub(super) async fn heirs(
 
 /// Moves heirs from a seat that nobody holds to ours. Says how many.
 pub(super) async fn take_heirs(
-    at: &mut At,
+    at: &mut WriteTarget,
     left: &str,
     numbers: &[i64],
 ) -> Result<u64, StoreError> {

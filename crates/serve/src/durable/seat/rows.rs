@@ -8,9 +8,9 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
 use tollgate_store_sql::failure_of;
 
-use super::desk::At;
+use super::desk::WriteTarget;
 use crate::durable::StoreError;
-use crate::durable::rows::{BATCH, Found, Kept, Saved, Written, draw, time};
+use crate::durable::rows::{BATCH, CellRow, CellWrite, RowTable, SavedRow, draw, time};
 
 /// Begins a statement: notes that the seat `$1` is held under the fence `$2`; no row where it is not.
 macro_rules! mine {
@@ -86,7 +86,7 @@ pub(super) async fn table_secret(
 }
 
 /// Tells that the seat is held.
-pub(super) async fn beat(at: &mut At) -> Result<(), StoreError> {
+pub(super) async fn beat(at: &mut WriteTarget) -> Result<(), StoreError> {
     let beat = sqlx::query_scalar(mine!("SELECT count(*) FROM mine"));
     let beat = beat.bind(&at.name).bind(at.fence);
     fenced(
@@ -97,7 +97,7 @@ pub(super) async fn beat(at: &mut At) -> Result<(), StoreError> {
 }
 
 /// Tells that the seat is free.
-pub(super) async fn release(at: &mut At) -> Result<(), StoreError> {
+pub(super) async fn release(at: &mut WriteTarget) -> Result<(), StoreError> {
     let release =
         "UPDATE tollgate.seat SET fence = fence + 1, holder = NULL WHERE name = $1 AND fence = $2";
     let release = sqlx::query(release).bind(&at.name).bind(at.fence);
@@ -108,7 +108,7 @@ pub(super) async fn release(at: &mut At) -> Result<(), StoreError> {
 
 /// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.
 pub(in crate::durable) async fn number(
-    at: &mut At,
+    at: &mut WriteTarget,
     id: &str,
     shape: &str,
     now_ms: i64,
@@ -137,7 +137,7 @@ pub(in crate::durable) async fn number(
 
 /// Every shape that a contract ever had, by number.
 pub(in crate::durable) async fn shapes(
-    at: &mut At,
+    at: &mut WriteTarget,
     contract: i64,
 ) -> Result<Vec<(i64, String)>, StoreError> {
     sqlx::query_as("SELECT number, text FROM tollgate.shape WHERE contract = $1")
@@ -149,11 +149,11 @@ pub(in crate::durable) async fn shapes(
 
 /// The next cells of a contract that are not fresh, in the order of their prints.
 pub(in crate::durable) async fn cells_after(
-    at: &mut At,
+    at: &mut WriteTarget,
     contract: i64,
     after: Option<u64>,
     now_ns: u64,
-) -> Result<Vec<Found>, StoreError> {
+) -> Result<Vec<CellRow>, StoreError> {
     let rows = sqlx::query(
         "SELECT print, shape, state FROM tollgate.cell
          WHERE seat = $1 AND contract = $2 AND ($3 OR print > $4) AND fresh_ns > $5 ORDER BY print LIMIT $6",
@@ -172,11 +172,11 @@ pub(in crate::durable) async fn cells_after(
 
 /// These cells of a contract, as far as they are there and not fresh.
 pub(in crate::durable) async fn cells_at(
-    at: &mut At,
+    at: &mut WriteTarget,
     contract: i64,
     prints: &[u64],
     now_ns: u64,
-) -> Result<Vec<Found>, StoreError> {
+) -> Result<Vec<CellRow>, StoreError> {
     let prints: Vec<_> = prints.iter().map(|print| print.cast_signed()).collect();
     let rows = sqlx::query(
         "SELECT print, shape, state FROM tollgate.cell
@@ -193,10 +193,10 @@ pub(in crate::durable) async fn cells_at(
 }
 
 /// A print, a shape and a state.
-pub(super) fn found(row: &PgRow) -> Result<Found, StoreError> {
+pub(super) fn found(row: &PgRow) -> Result<CellRow, StoreError> {
     let read = || {
         let print: i64 = row.try_get(0)?;
-        Ok(Found {
+        Ok(CellRow {
             print: print.cast_unsigned(),
             shape: row.try_get(1)?,
             state: row.try_get(2)?,
@@ -207,8 +207,8 @@ pub(super) fn found(row: &PgRow) -> Result<Found, StoreError> {
 
 /// Writes cells, all or none, and lets go of these heirs, whose cells are among them.
 pub(in crate::durable) async fn write(
-    at: &mut At,
-    cells: &[Written],
+    at: &mut WriteTarget,
+    cells: &[CellWrite],
     heirs: &[i64],
 ) -> Result<(), StoreError> {
     let (mut gone, mut put) = (Keys::default(), Keys::default());
@@ -260,7 +260,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn push(&mut self, cell: &Written) {
+    fn push(&mut self, cell: &CellWrite) {
         self.groups.push(cell.contract);
         self.prints.push(cell.print.cast_signed());
     }
@@ -269,8 +269,8 @@ impl Keys {
 /// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came,
 /// `None` at the end, and how many went.
 pub(in crate::durable) async fn drop_fresh(
-    at: &mut At,
-    from: Kept,
+    at: &mut WriteTarget,
+    from: RowTable,
     after: Option<(i64, i64)>,
     now_ns: u64,
 ) -> Result<(Option<(i64, i64)>, u64), StoreError> {
@@ -309,7 +309,10 @@ pub(in crate::durable) async fn drop_fresh(
 }
 
 /// Drops contracts that no server had since then, their shapes and their cells, and seats that nobody held for as long.
-pub(in crate::durable) async fn drop_unseen(at: &mut At, since_ms: i64) -> Result<(), StoreError> {
+pub(in crate::durable) async fn drop_unseen(
+    at: &mut WriteTarget,
+    since_ms: i64,
+) -> Result<(), StoreError> {
     for statement in [
         mine!(
             ", gone AS (DELETE FROM tollgate.contract USING mine WHERE seen_ms < $3 RETURNING number),
@@ -340,7 +343,7 @@ pub(in crate::durable) async fn drop_unseen(at: &mut At, since_ms: i64) -> Resul
 
 /// How many cells of this seat there are of contracts other than these.
 pub(in crate::durable) async fn cells_of_others(
-    at: &mut At,
+    at: &mut WriteTarget,
     contracts: &[i64],
 ) -> Result<u64, StoreError> {
     let count: i64 = sqlx::query_scalar(
@@ -356,7 +359,7 @@ pub(in crate::durable) async fn cells_of_others(
 
 /// The next keys of a policy that nodes count together, in order: their prints, and what is kept of them.
 pub(in crate::durable) async fn saved_after(
-    at: &mut At,
+    at: &mut WriteTarget,
     tag: u64,
     after: Option<u64>,
     now_ns: u64,
@@ -382,9 +385,9 @@ pub(in crate::durable) async fn saved_after(
 
 /// Writes what is kept of keys of such a policy, all or none.
 pub(in crate::durable) async fn write_saved(
-    at: &mut At,
+    at: &mut WriteTarget,
     tag: u64,
-    keys: &[(u64, Saved)],
+    keys: &[(u64, SavedRow)],
 ) -> Result<(), StoreError> {
     let (mut gone, mut put, mut fresh, mut states) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -421,7 +424,7 @@ pub(in crate::durable) async fn write_saved(
 }
 
 /// What is kept of divided rates.
-pub(super) async fn supply(at: &mut At) -> Result<Option<String>, StoreError> {
+pub(super) async fn supply(at: &mut WriteTarget) -> Result<Option<String>, StoreError> {
     sqlx::query_scalar("SELECT text FROM tollgate.supply WHERE seat = $1")
         .bind(&at.name)
         .fetch_optional(&mut at.connection)
@@ -430,7 +433,7 @@ pub(super) async fn supply(at: &mut At) -> Result<Option<String>, StoreError> {
 }
 
 /// Keeps it.
-pub(super) async fn keep_supply(at: &mut At, text: &str) -> Result<(), StoreError> {
+pub(super) async fn keep_supply(at: &mut WriteTarget, text: &str) -> Result<(), StoreError> {
     let keep = sqlx::query(mine!(
         "INSERT INTO tollgate.supply (seat, text) SELECT name, $3 FROM mine
          ON CONFLICT (seat) DO UPDATE SET text = excluded.text"

@@ -11,14 +11,14 @@ use crate::durable::StoreError;
 
 /// How surely a process holds its seat.
 #[derive(Debug)]
-pub struct Standing {
+pub struct LeaseStanding {
     since: Instant,
     /// Milliseconds after `since` when the last word that was heeded was sent.
     heard: AtomicU64,
     is_lost: AtomicBool,
 }
 
-impl Standing {
+impl LeaseStanding {
     pub(super) fn new() -> Self {
         Self {
             since: Instant::now(),

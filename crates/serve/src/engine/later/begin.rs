@@ -3,9 +3,9 @@
 use tollgate_limit::{Cost, OperationId, Span, Verdict};
 use tollgate_node::Answer;
 
-use super::super::op::{Act, Op, Outcome, Step};
-use super::super::{Ask, EngineError, Turn};
-use super::ticket::{State, Ticket};
+use super::super::op::{Act, Op, OpOutcome, StartedOp};
+use super::super::{EngineError, EngineRequest, Turn};
+use super::ticket::{Ticket, TicketState};
 use super::{Question, Verb};
 
 /// An operation that has an id.
@@ -17,25 +17,25 @@ pub(in super::super) struct Once {
 }
 
 /// What can be said of an operation that was begun.
-pub(in super::super) type Begun = Result<State, EngineError>;
+pub(in super::super) type Begun = Result<TicketState, EngineError>;
 
 impl Turn<'_> {
     /// Carries out an operation where something may have to be waited for.
-    pub(in super::super) fn start_any(&self, op: &Op<'_>) -> Step {
+    pub(in super::super) fn start_any(&self, op: &Op<'_>) -> StartedOp {
         if let Op::Key(Act::Check, ask) = op
             && let Some(answer) = self.check_known(ask)
         {
-            return Step::Done(Ok(Outcome::Answer(answer)));
+            return StartedOp::Done(Ok(OpOutcome::Answer(answer)));
         }
         match self.begin(op, 0) {
-            State::Done(outcome) => Step::Done(outcome),
-            state => Step::Later(Ticket::new(op, state, self.sender())),
+            TicketState::Done(outcome) => StartedOp::Done(outcome),
+            state => StartedOp::Later(Ticket::new(op, state, self.sender())),
         }
     }
 
     /// Decides a request that nobody else has a part in, by terms that are known: nearly all do not wait.
     #[inline]
-    fn check_known(&self, ask: &Ask<'_>) -> Option<Answer> {
+    fn check_known(&self, ask: &EngineRequest<'_>) -> Option<Answer> {
         if ask.id.is_some() || self.engine.asks_elsewhere() || self.banned(ask).is_some() {
             return None;
         }
@@ -45,11 +45,11 @@ impl Turn<'_> {
     }
 
     /// Begins an operation, or goes on with one that waited so often for what had to be learnt.
-    pub(super) fn begin(&self, op: &Op<'_>, learnt: usize) -> State {
+    pub(super) fn begin(&self, op: &Op<'_>, learnt: usize) -> TicketState {
         if self.waits {
             let unknown = self.unknown(op, learnt);
             if !unknown.is_empty() {
-                return State::Learn(unknown, learnt + 1);
+                return TicketState::Learn(unknown, learnt + 1);
             }
         }
         let begun = match op {
@@ -66,17 +66,17 @@ impl Turn<'_> {
             },
             Op::Commit(id, actual) => self.begin_commit(id, *actual),
             Op::Settle(settle) => self.begin_settle(settle),
-            Op::GiveBack(receipt) => Ok(State::left(self.settle_or_ask(receipt, Cost::PEEK))),
+            Op::GiveBack(receipt) => Ok(TicketState::left(self.settle_or_ask(receipt, Cost::PEEK))),
             Op::Lend(key, inquiry) => self.begin_lend(*key, inquiry),
         };
-        begun.unwrap_or_else(|error| State::Done(Err(error)))
+        begun.unwrap_or_else(|error| TicketState::Done(Err(error)))
     }
 
-    fn begin_check(&self, act: Act, ask: &Ask<'_>, ttl: Option<Span>) -> Begun {
+    fn begin_check(&self, act: Act, ask: &EngineRequest<'_>, ttl: Option<Span>) -> Begun {
         let answer = match self.asked_elsewhere(ask, ttl) {
             Ok(None) => self.check_here(ask, ttl),
             Ok(Some((question, once))) => match self.recall(once.as_deref()) {
-                None => return Ok(State::Ask(question, once)),
+                None => return Ok(TicketState::Ask(question, once)),
                 Some(known) => self.note(ask, known, true),
             },
             Err(error) => self.note(ask, Err(error), false),
@@ -85,7 +85,11 @@ impl Turn<'_> {
     }
 
     /// What is to be asked elsewhere, and how the answer is remembered.
-    fn asked_elsewhere(&self, ask: &Ask<'_>, ttl: Option<Span>) -> Result<Asked, EngineError> {
+    fn asked_elsewhere(
+        &self,
+        ask: &EngineRequest<'_>,
+        ttl: Option<Span>,
+    ) -> Result<Asked, EngineError> {
         if !self.waits || self.banned(ask).is_some() {
             return Ok(None);
         }
@@ -107,7 +111,12 @@ impl Turn<'_> {
     }
 
     /// Goes on with a decision as it is to be taken.
-    pub(super) fn checked(&self, act: Act, ask: &Ask<'_>, mut answer: Answer) -> State {
+    pub(super) fn checked(
+        &self,
+        act: Act,
+        ask: &EngineRequest<'_>,
+        mut answer: Answer,
+    ) -> TicketState {
         let mut then = Vec::new();
         match act {
             Act::CheckWithin(most) if answer.verdict.wait() > most => {
@@ -121,13 +130,13 @@ impl Turn<'_> {
             }
             _ => {}
         }
-        State::after(answer, then)
+        TicketState::after(answer, then)
     }
 
     /// Changes a key without asking.
-    fn begin_write(&self, verb: &Verb, ask: &Ask<'_>) -> Begun {
+    fn begin_write(&self, verb: &Verb, ask: &EngineRequest<'_>) -> Begun {
         let Some(question) = self.question_elsewhere(verb.clone(), ask)? else {
-            return self.write(verb, ask).map(State::done);
+            return self.write(verb, ask).map(TicketState::done);
         };
         let mut is_first = ask.id.is_none();
         if let Some(id) = ask.id {
@@ -136,16 +145,16 @@ impl Turn<'_> {
             once.map_err(EngineError::Id)?;
         }
         if !is_first {
-            return Ok(State::done(true));
+            return Ok(TicketState::done(true));
         }
         self.count_write(verb, ask);
-        Ok(State::Ask(question, None))
+        Ok(TicketState::Ask(question, None))
     }
 
-    fn begin_read(&self, verb: Verb, ask: &Ask<'_>) -> Begun {
+    fn begin_read(&self, verb: Verb, ask: &EngineRequest<'_>) -> Begun {
         Ok(match self.question_elsewhere(verb, ask)? {
-            Some(question) => State::Ask(question, None),
-            None => State::Done(Ok(Outcome::Read(None))),
+            Some(question) => TicketState::Ask(question, None),
+            None => TicketState::Done(Ok(OpOutcome::Read(None))),
         })
     }
 
@@ -153,7 +162,7 @@ impl Turn<'_> {
     pub(in super::super) fn question_elsewhere(
         &self,
         verb: Verb,
-        ask: &Ask<'_>,
+        ask: &EngineRequest<'_>,
     ) -> Result<Option<Question>, EngineError> {
         let Some(elsewhere) = self.engine.elsewhere().filter(|_| self.waits) else {
             return Ok(None);

@@ -13,8 +13,8 @@ use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Node, Receipt, Spot, Spots, Stranger};
 
 use super::super::op::Op;
-use super::super::{Ask, Turn};
-use super::unknown::{Missing, Unknown};
+use super::super::{EngineRequest, Turn};
+use super::unknown::{Unknown, UnknownPart};
 use super::{Question, Verb};
 
 /// Done once all is learnt that could be.
@@ -39,7 +39,7 @@ impl Turn<'_> {
         match *op {
             Op::Key(_, ask) if learnt < WAITS_MAX => self.unknown_of(&ask, reads),
             Op::Lend(key, _) if learnt < WAITS_MAX => {
-                self.unknown_of(&Ask::new(key, Cost::PEEK), false)
+                self.unknown_of(&EngineRequest::new(key, Cost::PEEK), false)
             }
             Op::Commit(id, _) if reads => {
                 let id = self.reservation(id).ok();
@@ -57,7 +57,7 @@ impl Turn<'_> {
     }
 
     /// What is not known of a key.
-    fn unknown_of(&self, ask: &Ask<'_>, reads: bool) -> Vec<Unknown> {
+    fn unknown_of(&self, ask: &EngineRequest<'_>, reads: bool) -> Vec<Unknown> {
         let has_terms = self.engine.registrar().is_some();
         // No key is looked up to be denied.
         if !has_terms && !reads || self.banned(ask).is_some() {
@@ -71,12 +71,12 @@ impl Turn<'_> {
             let strangers = within.strangers(ask.key, self.now).into_iter();
             unknown.extend(strangers.map(|stranger| Unknown {
                 values: self.values(stranger.contract, ask.key),
-                ..self.missing(Missing::Terms, stranger)
+                ..self.missing(UnknownPart::Terms, stranger)
             }));
         }
         if reads {
             let away = within.away(ask.key).into_iter();
-            unknown.extend(away.map(|stranger| self.missing(Missing::Counts, stranger)));
+            unknown.extend(away.map(|stranger| self.missing(UnknownPart::Counts, stranger)));
         }
         unknown
     }
@@ -90,11 +90,11 @@ impl Turn<'_> {
             contract: spot.contract,
             print: spot.print,
         });
-        away.map(|stranger| self.missing(Missing::Counts, stranger))
+        away.map(|stranger| self.missing(UnknownPart::Counts, stranger))
             .collect()
     }
 
-    fn missing(&self, what: Missing, stranger: Stranger) -> Unknown {
+    fn missing(&self, what: UnknownPart, stranger: Stranger) -> Unknown {
         Unknown {
             what,
             stranger,
@@ -104,7 +104,7 @@ impl Turn<'_> {
     }
 
     /// A question about a key, with its values where whoever owns it may have to look up its terms.
-    pub(super) fn question(&self, verb: Verb, spots: Spots, ask: &Ask<'_>) -> Question {
+    pub(super) fn question(&self, verb: Verb, spots: Spots, ask: &EngineRequest<'_>) -> Question {
         let is_looked_up = |spot: &Spot| {
             let contract = self.node.contracts().get(spot.contract);
             let is_owned = |policy: &NamedPolicy| {
@@ -163,7 +163,7 @@ impl Turn<'_> {
 }
 
 /// A key as the request brought it.
-fn whole(ask: &Ask<'_>) -> Vec<Vec<String>> {
+fn whole(ask: &EngineRequest<'_>) -> Vec<Vec<String>> {
     vec![match ask.key {
         Key::Word(word) => vec![word.to_string()],
         Key::Text(text) => vec![String::from_utf8_lossy(text).into_owned()],

@@ -1,8 +1,8 @@
 //! Operations in which another node or a store has a part, or of whose key something must be learnt first.
 //!
 //! [`Turn::start`] carries out what can be done here, and gives a [`Ticket`] for the rest: it owns what the operation
-//! needs, and keeps its place among others. All that wait together are asked together ([`Waiting`]); nothing is read or
-//! begun twice.
+//! needs, and keeps its place among others. All that wait together are asked together ([`WaitingOps`]); nothing is read
+//! or begun twice.
 //!
 //! Contracts that are decided here pay one look at a flag for all this. Not here: who decides instead (`owner`).
 
@@ -26,23 +26,23 @@ use super::Engine;
 
 pub(super) use begin::Begun;
 pub use learn::{Learning, Registrar};
-pub use question::{Question, QuotaAsk, Said, Verb};
-pub(super) use ticket::State;
+pub use question::{Question, QuotaAsk, RemoteAnswer, Verb};
 pub use ticket::Ticket;
-pub use unknown::{Missing, Unknown};
-pub use waiting::{Later, Started, Steps, Waiting};
+pub(super) use ticket::TicketState;
+pub use unknown::{Unknown, UnknownPart};
+pub use waiting::{Started, Steps, WaitingOps, WaitingSteps};
 
 /// The answer to a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct QuestionReply {
     /// What was said; `None` where nobody was there to say it, and no policy says what to do then.
-    pub said: Option<Said>,
+    pub said: Option<RemoteAnswer>,
     /// What policies told this node to do, where nobody else was there.
     pub fell_back: Option<OnFailure>,
 }
 
 /// Answers, in the order of their questions, once they are there.
-pub type Hearing<'a> = Pin<Box<dyn Future<Output = Vec<Heard>> + Send + 'a>>;
+pub type Hearing<'a> = Pin<Box<dyn Future<Output = Vec<QuestionReply>> + Send + 'a>>;
 
 /// Somebody who decides what this node does not decide itself.
 pub trait Elsewhere: Send + Sync {
@@ -143,7 +143,7 @@ impl Engine {
 
     /// Learns what is missed of keys, as far as somebody knows it.
     pub(crate) async fn learn(&self, node: &Arc<Node>, unknown: Vec<Unknown>, now: Instant) {
-        let is_terms = |unknown: &Unknown| unknown.what == Missing::Terms;
+        let is_terms = |unknown: &Unknown| unknown.what == UnknownPart::Terms;
         let (terms, counts): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_terms);
         let learn = async |from: Option<&Arc<dyn Registrar>>, unknown: Vec<Unknown>| {
             if let (Some(from), [_, ..]) = (from, &*unknown) {
@@ -168,7 +168,7 @@ impl Engine {
         node: &Arc<Node>,
         questions: Vec<Question>,
         now: Instant,
-    ) -> Vec<Heard> {
+    ) -> Vec<QuestionReply> {
         match self.elsewhere() {
             Some(elsewhere) => elsewhere.ask(node, questions, now).await,
             None => Vec::new(),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tollgate_limit::{Cost, Forecast, Status};
-use tollgate_node::{Answer, Due, Lent, PlaneId, QuotaReport, QuotaTold, Spots};
+use tollgate_limit::{Cost, Forecast, KeyStatus};
+use tollgate_node::{Answer, Due, LendAnswer, PlaneId, QuotaReport, QuotaTold, Spots};
 
 /// Something to be asked elsewhere, of some contracts and places in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,17 +71,17 @@ impl Verb {
 
 /// What a question was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum RemoteAnswer {
     /// A decision.
     Answer(Answer),
     /// It was done; whether there was room for the key everywhere.
     Done(bool),
     /// How the policies of each spot stand.
-    Statuses(Vec<Vec<Status>>),
+    Statuses(Vec<Vec<KeyStatus>>),
     /// What the policies of each spot would say.
     Forecasts(Vec<Vec<Forecast>>),
     /// What a client is lent; no bytes where what it said makes no sense.
-    Lent(Lent),
+    Lent(LendAnswer),
     /// What a data plane is assigned; `None` where nothing is, or there is no room for the key.
     Quota(Option<QuotaTold>),
 }

@@ -3,23 +3,23 @@
 use tollgate_limit::Cost;
 use tollgate_node::{Answer, Remembered};
 
-use super::super::op::{Act, Op, Outcome, OwnedOp, Step};
-use super::super::{EngineError, Sender, Turn};
+use super::super::op::{Act, Op, OpOutcome, OwnedOp, StartedOp};
+use super::super::{EngineError, RequestSender, Turn};
 use super::begin::Once;
-use super::{Question, Said, Unknown, settling};
+use super::{Question, RemoteAnswer, Unknown, settling};
 
 /// An operation that waits.
 #[derive(Debug)]
 pub struct Ticket {
     op: OwnedOp,
-    state: State,
-    sender: Sender,
+    state: TicketState,
+    sender: RequestSender,
 }
 
 /// How far an operation is.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly all are done at once")]
-pub(in super::super) enum State {
+pub(in super::super) enum TicketState {
     /// Something must be learnt first; how often that was so, this time included.
     Learn(Vec<Unknown>, usize),
     /// Another node or a store is to be asked, and the answer to be remembered by its id.
@@ -28,12 +28,12 @@ pub(in super::super) enum State {
     Asked(Option<Box<Once>>),
     /// It is decided, and these follow from that.
     Then(Answer, Vec<Ticket>),
-    Done(Result<Outcome, EngineError>),
+    Done(Result<OpOutcome, EngineError>),
 }
 
-impl State {
+impl TicketState {
     pub(in super::super) const fn done(is_done: bool) -> Self {
-        Self::Done(Ok(Outcome::Done(is_done)))
+        Self::Done(Ok(OpOutcome::Done(is_done)))
     }
 
     /// What is left of something: a question, or nothing.
@@ -42,25 +42,25 @@ impl State {
     }
 
     /// A decision from which these steps follow.
-    pub(super) fn after(answer: Answer, then: Vec<Step>) -> Self {
+    pub(super) fn after(answer: Answer, then: Vec<StartedOp>) -> Self {
         let mut tickets = Vec::new();
         for step in then {
             match step {
-                Step::Done(Ok(_)) => {}
-                Step::Done(Err(error)) => return Self::Done(Err(error)),
-                Step::Later(ticket) => tickets.push(*ticket),
+                StartedOp::Done(Ok(_)) => {}
+                StartedOp::Done(Err(error)) => return Self::Done(Err(error)),
+                StartedOp::Later(ticket) => tickets.push(*ticket),
             }
         }
         if tickets.is_empty() {
-            return Self::Done(Ok(Outcome::Answer(answer)));
+            return Self::Done(Ok(OpOutcome::Answer(answer)));
         }
         Self::Then(answer, tickets)
     }
 
     /// What the node that was asked said of something that it was to do.
-    fn heard(said: Option<&Said>, is_done: impl FnOnce(bool) -> bool) -> Self {
+    fn heard(said: Option<&RemoteAnswer>, is_done: impl FnOnce(bool) -> bool) -> Self {
         match said {
-            Some(Said::Done(done)) => Self::done(is_done(*done)),
+            Some(RemoteAnswer::Done(done)) => Self::done(is_done(*done)),
             _ => Self::Done(Err(EngineError::Unreachable)),
         }
     }
@@ -68,37 +68,37 @@ impl State {
 
 impl Ticket {
     #[cold]
-    pub(super) fn new(op: &Op<'_>, state: State, sender: Sender) -> Box<Self> {
+    pub(super) fn new(op: &Op<'_>, state: TicketState, sender: RequestSender) -> Box<Self> {
         let op = OwnedOp::of(op);
         Box::new(Self { op, state, sender })
     }
 
     /// Who sent the operation.
-    pub(crate) const fn sender(&self) -> Sender {
+    pub(crate) const fn sender(&self) -> RequestSender {
         self.sender
     }
 
     /// Hands over the operations that wait: this one, or those that follow from it.
     pub(super) fn each_open(&mut self, visit: &mut dyn FnMut(&mut Self)) {
         match &mut self.state {
-            State::Then(_, then) => then.iter_mut().for_each(|one| one.each_open(visit)),
-            State::Done(_) => {}
-            State::Learn(..) | State::Ask(..) | State::Asked(_) => visit(self),
+            TicketState::Then(_, then) => then.iter_mut().for_each(|one| one.each_open(visit)),
+            TicketState::Done(_) => {}
+            TicketState::Learn(..) | TicketState::Ask(..) | TicketState::Asked(_) => visit(self),
         }
     }
 
     /// Takes out what is to be learnt.
     pub(super) fn take_unknown(&mut self) -> Vec<Unknown> {
         match &mut self.state {
-            State::Learn(unknown, _) => std::mem::take(unknown),
+            TicketState::Learn(unknown, _) => std::mem::take(unknown),
             _ => Vec::new(),
         }
     }
 
     /// Takes out the question.
     pub(super) fn take_question(&mut self) -> Option<Question> {
-        let (question, state) = match std::mem::replace(&mut self.state, State::Asked(None)) {
-            State::Ask(question, once) => (Some(question), State::Asked(once)),
+        let (question, state) = match std::mem::replace(&mut self.state, TicketState::Asked(None)) {
+            TicketState::Ask(question, once) => (Some(question), TicketState::Asked(once)),
             state => (None, state),
         };
         self.state = state;
@@ -107,7 +107,7 @@ impl Ticket {
 
     /// Goes on, now that all is learnt that could be.
     pub(super) fn go_on(&mut self, turn: &Turn<'_>) {
-        if let State::Learn(_, learnt) = self.state {
+        if let TicketState::Learn(_, learnt) = self.state {
             turn.sent_by(self.sender);
             self.state = self.op.with(|op| turn.begin(op, learnt));
         }
@@ -117,32 +117,34 @@ impl Ticket {
     pub(super) fn hear(
         &mut self,
         turn: &Turn<'_>,
-        said: Option<Said>,
+        said: Option<RemoteAnswer>,
         back: &mut Option<Question>,
     ) {
-        let State::Asked(once) = &self.state else {
+        let TicketState::Asked(once) = &self.state else {
             return;
         };
         turn.sent_by(self.sender);
         self.state = self.op.with(|op| match op {
             Op::Key(act, ask) => match act {
-                Act::Status | Act::Foresee => State::Done(Ok(Outcome::Read(said))),
-                Act::Charge => State::heard(said.as_ref(), |done| done),
-                Act::Refund | Act::Reset => State::heard(said.as_ref(), |_| true),
+                Act::Status | Act::Foresee => TicketState::Done(Ok(OpOutcome::Read(said))),
+                Act::Charge => TicketState::heard(said.as_ref(), |done| done),
+                Act::Refund | Act::Reset => TicketState::heard(said.as_ref(), |_| true),
                 Act::Check | Act::CheckWithin(_) | Act::CheckAndTake | Act::Reserve(_) => {
                     let answer = turn.remembered(said, once.as_deref(), back);
                     match turn.note(ask, answer, false) {
                         Ok(answer) => turn.checked(*act, ask, answer),
-                        Err(error) => State::Done(Err(error)),
+                        Err(error) => TicketState::Done(Err(error)),
                     }
                 }
             },
-            Op::Commit(..) | Op::Settle(_) => State::heard(said.as_ref(), |_| true),
+            Op::Commit(..) | Op::Settle(_) => TicketState::heard(said.as_ref(), |_| true),
             // What could not be given back stays charged.
-            Op::GiveBack(_) => State::done(true),
-            Op::Lend(..) => State::Done(match said {
-                Some(Said::Lent(lent)) if lent.reply.is_empty() => Err(EngineError::Malformed),
-                Some(Said::Lent(lent)) => Ok(Outcome::Lent(lent, false)),
+            Op::GiveBack(_) => TicketState::done(true),
+            Op::Lend(..) => TicketState::Done(match said {
+                Some(RemoteAnswer::Lent(lent)) if lent.reply.is_empty() => {
+                    Err(EngineError::Malformed)
+                }
+                Some(RemoteAnswer::Lent(lent)) => Ok(OpOutcome::Lent(lent, false)),
                 _ => Err(EngineError::Unreachable),
             }),
         });
@@ -150,25 +152,25 @@ impl Ticket {
 
     /// Whether it is done, with all that follows.
     pub(super) fn is_done(&mut self) -> bool {
-        if let State::Then(answer, then) = &mut self.state
+        if let TicketState::Then(answer, then) = &mut self.state
             && then.iter_mut().all(Self::is_done)
         {
             let failed = then.drain(..).find_map(|one| one.outcome().err());
             let answer = std::mem::replace(answer, Answer::unbound());
-            self.state = State::Done(failed.map_or(Ok(Outcome::Answer(answer)), Err));
+            self.state = TicketState::Done(failed.map_or(Ok(OpOutcome::Answer(answer)), Err));
         }
-        matches!(self.state, State::Done(_))
+        matches!(self.state, TicketState::Done(_))
     }
 
     /// What came of it.
-    pub(super) fn outcome(self) -> Result<Outcome, EngineError> {
+    pub(super) fn outcome(self) -> Result<OpOutcome, EngineError> {
         self.finish(|_, outcome| outcome)
     }
 
     /// Makes something of the operation and of what came of it.
-    pub fn finish<T>(self, run: impl FnOnce(&Op<'_>, Result<Outcome, EngineError>) -> T) -> T {
+    pub fn finish<T>(self, run: impl FnOnce(&Op<'_>, Result<OpOutcome, EngineError>) -> T) -> T {
         let outcome = match self.state {
-            State::Done(outcome) => outcome,
+            TicketState::Done(outcome) => outcome,
             // It was not waited for to the end.
             _ => Err(EngineError::Unreachable),
         };
@@ -180,11 +182,11 @@ impl Turn<'_> {
     /// Remembers an answer under its id. Where another came first, that one counts and this one is given back.
     fn remembered(
         &self,
-        said: Option<Said>,
+        said: Option<RemoteAnswer>,
         once: Option<&Once>,
         back: &mut Option<Question>,
     ) -> Result<Answer, EngineError> {
-        let Some(Said::Answer(answer)) = said else {
+        let Some(RemoteAnswer::Answer(answer)) = said else {
             return Err(EngineError::Unreachable);
         };
         let Some(once) = once else {

@@ -6,7 +6,7 @@ use tollgate_node::Stranger;
 
 /// What is missed of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum UnknownPart {
     /// Its terms.
     Terms,
     /// What was counted for it, which is on disk or nowhere.
@@ -17,7 +17,7 @@ pub enum Missing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// What.
-    pub what: Missing,
+    pub what: UnknownPart,
     /// Where it is counted.
     pub stranger: Stranger,
     /// The id of the contract.

@@ -8,22 +8,22 @@ use tollgate_contract::OnFailure;
 use tollgate_limit::Instant;
 use tollgate_node::{Answer, Node};
 
-use super::super::op::{Op, Outcome, Step};
-use super::super::{Engine, EngineError, Sender, Turn};
+use super::super::op::{Op, OpOutcome, StartedOp};
+use super::super::{Engine, EngineError, RequestSender, Turn};
 use super::ticket::Ticket;
 use crate::meter::Door;
 
 /// By which contracts, and when, operations began that wait.
-pub struct Waiting {
+pub struct WaitingOps {
     node: Arc<Node>,
     now: Instant,
     door: Door,
-    sender: Sender,
+    sender: RequestSender,
     /// What policies told this node to do, where it could not ask.
     fell_back: Option<OnFailure>,
 }
 
-impl Waiting {
+impl WaitingOps {
     /// Waits for what a turn began.
     pub fn of(turn: &Turn<'_>) -> Self {
         Self {
@@ -97,22 +97,22 @@ pub enum Started<T> {
     /// None of them waits.
     Now(T),
     /// Some wait.
-    Later(Later<T>),
+    Later(WaitingSteps<T>),
 }
 
 /// Operations of one request of which some wait, in order, and what is made of them then.
-pub struct Later<T> {
-    waiting: Waiting,
-    steps: Vec<Step>,
+pub struct WaitingSteps<T> {
+    waiting: WaitingOps,
+    steps: Vec<StartedOp>,
     finish: Finish<T>,
 }
 
 type Finish<T> = Box<dyn FnOnce(&Turn<'_>, Steps) -> T + Send>;
 
 /// Operations in order, all of them done.
-pub type Steps = std::vec::IntoIter<Step>;
+pub type Steps = std::vec::IntoIter<StartedOp>;
 
-impl<T: 'static> Later<T> {
+impl<T: 'static> WaitingSteps<T> {
     /// Waits, and makes of the operations what there is to be made.
     pub async fn wait(self, engine: &Engine) -> T {
         let Self {
@@ -120,15 +120,15 @@ impl<T: 'static> Later<T> {
             mut steps,
             finish,
         } = self;
-        let tickets = steps.iter_mut().filter_map(Step::ticket);
+        let tickets = steps.iter_mut().filter_map(StartedOp::ticket);
         waiting.wait(engine, tickets.collect()).await;
         finish(&waiting.turn(engine), steps.into_iter())
     }
 
     /// Makes something else of what is made.
-    pub fn map<U>(self, make: impl FnOnce(&Turn<'_>, T) -> U + Send + 'static) -> Later<U> {
+    pub fn map<U>(self, make: impl FnOnce(&Turn<'_>, T) -> U + Send + 'static) -> WaitingSteps<U> {
         let finish = self.finish;
-        Later {
+        WaitingSteps {
             waiting: self.waiting,
             steps: self.steps,
             finish: Box::new(move |turn, steps| make(turn, finish(turn, steps))),
@@ -140,14 +140,14 @@ impl<T: 'static> Started<T> {
     /// Makes something of several steps, once none of them waits.
     pub fn several(
         turn: &Turn<'_>,
-        steps: Vec<Step>,
+        steps: Vec<StartedOp>,
         finish: impl FnOnce(&Turn<'_>, Steps) -> T + Send + 'static,
     ) -> Self {
-        if !steps.iter().any(Step::waits) {
+        if !steps.iter().any(StartedOp::waits) {
             return Self::Now(finish(turn, steps.into_iter()));
         }
-        Self::Later(Later {
-            waiting: Waiting::of(turn),
+        Self::Later(WaitingSteps {
+            waiting: WaitingOps::of(turn),
             steps,
             finish: Box::new(finish),
         })
@@ -173,11 +173,11 @@ impl Turn<'_> {
     pub fn ask<T: 'static>(
         &self,
         op: &Op<'_>,
-        finish: impl FnOnce(&Turn<'_>, &Op<'_>, Result<Outcome, EngineError>) -> T + Send + 'static,
+        finish: impl FnOnce(&Turn<'_>, &Op<'_>, Result<OpOutcome, EngineError>) -> T + Send + 'static,
     ) -> Started<T> {
         match self.start(op) {
-            Step::Done(outcome) => Started::Now(finish(self, op, outcome)),
-            step @ Step::Later(_) => Started::several(self, vec![step], |turn, mut steps| {
+            StartedOp::Done(outcome) => Started::Now(finish(self, op, outcome)),
+            step @ StartedOp::Later(_) => Started::several(self, vec![step], |turn, mut steps| {
                 let step = steps.next().unwrap_or_default();
                 step.finish(|op, outcome| finish(turn, op, outcome))
             }),
@@ -187,16 +187,16 @@ impl Turn<'_> {
     /// Decides a request.
     #[inline]
     pub fn ask_answer(&self, op: &Op<'_>) -> Started<Result<Answer, EngineError>> {
-        self.ask(op, |_, _, outcome| outcome.and_then(Outcome::answer))
+        self.ask(op, |_, _, outcome| outcome.and_then(OpOutcome::answer))
     }
 
     /// Carries out an operation, waiting where it must; the turn in which to write what came of it.
-    pub async fn decide(self, op: &Op<'_>) -> (Self, Result<Outcome, EngineError>) {
+    pub async fn decide(self, op: &Op<'_>) -> (Self, Result<OpOutcome, EngineError>) {
         let mut ticket = match self.start(op) {
-            Step::Done(outcome) => return (self, outcome),
-            Step::Later(ticket) => ticket,
+            StartedOp::Done(outcome) => return (self, outcome),
+            StartedOp::Later(ticket) => ticket,
         };
-        let (engine, mut waiting) = (self.engine, Waiting::of(&self));
+        let (engine, mut waiting) = (self.engine, WaitingOps::of(&self));
         drop(self);
         waiting.wait(engine, vec![&mut ticket]).await;
         (waiting.turn(engine), ticket.outcome())

@@ -19,34 +19,34 @@ use crate::shared::Shared;
 
 /// What is to be asked.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct QuotaQueue {
     about: Vec<(Arc<BucketId>, PlaneId)>,
     questions: Vec<QuotaQuestion>,
 }
 
 /// What is being asked.
-pub(super) struct Asking {
+pub(super) struct PendingQuotas {
     about: Vec<(Arc<BucketId>, PlaneId)>,
     answers: Pin<Box<dyn Future<Output = Vec<QuotaHeard>> + Send>>,
     heard: Vec<QuotaHeard>,
     began: Timer,
 }
 
-impl Line {
+impl QuotaQueue {
     pub(super) fn add(&mut self, bucket: &Arc<BucketId>, question: QuotaQuestion) {
         self.about.push((Arc::clone(bucket), question.1));
         self.questions.push(question);
     }
 
     /// Begins to ask, where there is something to ask.
-    pub(super) fn ask(self, shared: &Arc<Shared>) -> Option<Asking> {
+    pub(super) fn ask(self, shared: &Arc<Shared>) -> Option<PendingQuotas> {
         let Self { about, questions } = self;
         let shared = Arc::clone(shared);
         let answers = async move {
             let node = shared.engine.node();
             shared.engine.ask_quota(node, questions).await
         };
-        (!about.is_empty()).then(|| Asking {
+        (!about.is_empty()).then(|| PendingQuotas {
             about,
             answers: Box::pin(answers),
             heard: Vec::new(),
@@ -55,7 +55,7 @@ impl Line {
     }
 }
 
-impl Asking {
+impl PendingQuotas {
     /// Whether all is said that will be; not to be asked again after that.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let heard = self.answers.as_mut().poll(context);

@@ -14,25 +14,25 @@ use tollgate_wire::rlqs::BucketId;
 
 /// What binds a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum BucketBinding {
     /// Nothing limits it.
     Free,
     /// It is denied whatever is left.
     Barred,
     /// One policy that can be lent.
-    Lent(Place),
+    Lent(BucketPlace),
 }
 
 /// A key in a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BucketPlace {
     /// The contract's id.
     contract: String,
     /// The print of the key in it.
     print: Print,
 }
 
-impl Place {
+impl BucketPlace {
     /// The same among the contracts of a node, where it has this one.
     pub(super) fn spot(&self, node: &Node) -> Option<Spot> {
         Some(Spot {
@@ -48,28 +48,32 @@ impl Place {
 pub(super) struct Unserved(pub(super) String);
 
 /// What binds a bucket in a domain; what to do where that cannot be lent.
-pub(super) fn bind(turn: &Turn<'_>, domain: &str, bucket: &BucketId) -> Result<Bound, Unserved> {
+pub(super) fn bind(
+    turn: &Turn<'_>,
+    domain: &str,
+    bucket: &BucketId,
+) -> Result<BucketBinding, Unserved> {
     let texts = bucket.bucket.iter();
     let texts: SmallVec<[_; 8]> = texts.map(|(name, value)| (name, text(value))).collect();
     let entries = texts.iter().map(|(name, value)| (name.as_str(), &**value));
     let entries: SmallVec<[(&str, &str); 8]> = entries.collect();
     let key = Key::Entries(&entries);
     if turn.is_banned(domain, key) {
-        return Ok(Bound::Barred);
+        return Ok(BucketBinding::Barred);
     }
     let node = turn.node();
     let Ok(within) = node.within(Scope::Domain(domain)) else {
-        return Ok(Bound::Free);
+        return Ok(BucketBinding::Free);
     };
     let spots = within.spots(key);
     let contract = |spot: &Spot| node.contracts().get(spot.contract);
     match &*spots {
-        [] => Ok(Bound::Free),
+        [] => Ok(BucketBinding::Free),
         [spot] => match contract(spot) {
-            None => Ok(Bound::Free),
+            None => Ok(BucketBinding::Free),
             Some(found) => {
                 check(found)?;
-                Ok(Bound::Lent(Place {
+                Ok(BucketBinding::Lent(BucketPlace {
                     contract: found.id.clone(),
                     print: spot.print,
                 }))

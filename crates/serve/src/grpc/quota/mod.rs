@@ -23,7 +23,7 @@ use super::BoxError;
 use crate::shared::Shared;
 
 pub use book::Quotas;
-use session::Session;
+use session::QuotaSession;
 
 /// Answers a stream.
 pub(super) async fn answer<B>(
@@ -48,15 +48,15 @@ struct Opening(Arc<Shared>);
 
 impl StreamingService<RateLimitQuotaUsageReports> for Opening {
     type Response = RateLimitQuotaResponse;
-    type ResponseStream = Session;
-    type Future = std::future::Ready<Result<tonic::Response<Session>, Status>>;
+    type ResponseStream = QuotaSession;
+    type Future = std::future::Ready<Result<tonic::Response<QuotaSession>, Status>>;
 
     fn call(
         &mut self,
         request: tonic::Request<Streaming<RateLimitQuotaUsageReports>>,
     ) -> Self::Future {
         let pass = request.extensions().get().cloned();
-        let session = Session::open(Arc::clone(&self.0), request.into_inner(), pass);
+        let session = QuotaSession::open(Arc::clone(&self.0), request.into_inner(), pass);
         std::future::ready(session.map(tonic::Response::new))
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant as Timer, Sleep, sleep_until};
 use tollgate_limit::Instant;
-use tollgate_node::{Node, PlaneId, QuotaReport as Report, QuotaTold, Spot};
+use tollgate_node::{Node, PlaneId, QuotaReport, QuotaTold, Spot};
 use tollgate_wire::rlqs::{
     BlanketRule, BucketAction, BucketId, BucketQuotaUsage, RateLimitQuotaResponse,
     RateLimitQuotaUsageReports,
@@ -19,8 +19,8 @@ use tollgate_wire::rlqs::{
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Code, Status, Streaming};
 
-use super::away::{self, Asking, Line};
-use super::bind::{Bound, Place, Unserved, bind};
+use super::away::{self, PendingQuotas, QuotaQueue};
+use super::bind::{BucketBinding, BucketPlace, Unserved, bind};
 use super::say::{blanket, elapsed_ns, response, said, wrong};
 use crate::access::{Operation, Pass};
 use crate::engine::{QuotaAsk, QuotaHeard, Turn};
@@ -30,7 +30,7 @@ use crate::shared::Shared;
 use crate::supply::steady_now;
 
 /// One stream of a data plane.
-pub(super) struct Session {
+pub(super) struct QuotaSession {
     shared: Arc<Shared>,
     reports: Streaming<RateLimitQuotaUsageReports>,
     /// What the data plane may, which ends with its token.
@@ -41,8 +41,8 @@ pub(super) struct Session {
     dues: BTreeSet<(Instant, Arc<BucketId>)>,
     alarm: Pin<Box<Sleep>>,
     /// What is to be asked of the owners of keys, and what they are being asked.
-    line: Line,
-    asking: Option<Asking>,
+    line: QuotaQueue,
+    asking: Option<PendingQuotas>,
     /// When the data plane last said something.
     heard: Timer,
     is_over: bool,
@@ -50,12 +50,12 @@ pub(super) struct Session {
 
 /// A bucket that the data plane is subscribed to.
 struct Held {
-    place: Place,
+    place: BucketPlace,
     number: PlaneId,
     due: Option<Instant>,
 }
 
-impl Session {
+impl QuotaSession {
     /// Begins to listen; refused where there are too many, and where there is nothing to assign from.
     pub(super) fn open(
         shared: Arc<Shared>,
@@ -87,7 +87,7 @@ impl Session {
             held: BTreeMap::new(),
             dues: BTreeSet::new(),
             alarm: Box::pin(sleep_until(heard + LOOK_EVERY)),
-            line: Line::default(),
+            line: QuotaQueue::default(),
             asking: None,
             heard,
             is_over: false,
@@ -119,7 +119,7 @@ impl Session {
 
     /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may
     /// have said is not what the data plane has.
-    fn hear(&mut self, asking: Asking) -> Option<RateLimitQuotaResponse> {
+    fn hear(&mut self, asking: PendingQuotas) -> Option<RateLimitQuotaResponse> {
         let mut actions = Vec::new();
         for (id, number, heard) in asking.heard() {
             if self.held.get(&id).is_none_or(|held| held.number != number) {
@@ -187,7 +187,11 @@ impl Session {
         is_text.then(|| blanket(bucket, rule, quota.ttl_s))
     }
 
-    fn checked(&self, usage: &BucketQuotaUsage, bucket: &BucketId) -> Result<Report, Unserved> {
+    fn checked(
+        &self,
+        usage: &BucketQuotaUsage,
+        bucket: &BucketId,
+    ) -> Result<QuotaReport, Unserved> {
         if bucket.bucket.is_empty() {
             let what = "a report needs a `bucket_id` with a name in it; give `bucket_id_builder` a value that every request has";
             return Err(Unserved(what.to_owned()));
@@ -204,7 +208,7 @@ impl Session {
                 "a `bucket_id` has at most {LIST_MAX} names and {most} bytes (`limits.key`)"
             )));
         }
-        Ok(Report {
+        Ok(QuotaReport {
             elapsed_ns: elapsed_ns(usage.time_elapsed)?,
             allowed: usage.num_requests_allowed,
             denied: usage.num_requests_denied,
@@ -215,20 +219,20 @@ impl Session {
         &mut self,
         turn: &Turn<'_>,
         bucket: &BucketId,
-        report: &Report,
+        report: &QuotaReport,
     ) -> Result<Option<BucketAction>, Unserved> {
         let domain = self.domain.as_deref().unwrap_or_default();
         let ttl_s = self.shared.settings.limits.quota.ttl_s;
         let place = match bind(turn, domain, bucket)? {
-            Bound::Free => {
+            BucketBinding::Free => {
                 self.forget(bucket);
                 return Ok(Some(blanket(bucket, BlanketRule::AllowAll, ttl_s)));
             }
-            Bound::Barred => {
+            BucketBinding::Barred => {
                 self.forget(bucket);
                 return Ok(Some(blanket(bucket, BlanketRule::DenyAll, ttl_s)));
             }
-            Bound::Lent(place) => place,
+            BucketBinding::Lent(place) => place,
         };
         let (id, number) = self.subscribed(bucket, &place)?;
         let node = turn.node();
@@ -248,7 +252,7 @@ impl Session {
     fn subscribed(
         &mut self,
         bucket: &BucketId,
-        place: &Place,
+        place: &BucketPlace,
     ) -> Result<(Arc<BucketId>, PlaneId), Unserved> {
         if let Some((id, held)) = self.held.get_key_value(bucket) {
             if held.place == *place {
@@ -394,7 +398,7 @@ impl Session {
     }
 }
 
-impl Stream for Session {
+impl Stream for QuotaSession {
     type Item = Result<RateLimitQuotaResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -441,7 +445,7 @@ impl Stream for Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for QuotaSession {
     fn drop(&mut self) {
         leave(&self.shared, self.held.values());
         self.shared.quota.leave();

@@ -7,9 +7,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 
 use super::Lean;
 use super::body::Rest;
-use super::head::{self, Head, LINES_MAX, Read};
-use super::write::{self, Manner};
-use crate::http::{full, reply::Text};
+use super::head::{self, LINES_MAX, ParsedHead, RequestHead};
+use super::write::{self, SendOptions};
+use crate::http::{full, reply::CountedBody};
 use crate::shared::{Caller, Stream};
 
 impl<S: Stream> Lean<'_, S> {
@@ -17,11 +17,11 @@ impl<S: Stream> Lean<'_, S> {
     pub(super) async fn alone(&mut self, length: usize) -> bool {
         let bytes = self.input.split_to(length).freeze();
         let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
-        let Read::Head(head) = head::read(&bytes, &mut slots) else {
+        let ParsedHead::Head(head) = head::read(&bytes, &mut slots) else {
             // It was one a moment ago.
             return false;
         };
-        let mut manner = Manner {
+        let mut manner = SendOptions {
             version: head.version,
             is_kept: head.is_kept && !self.is_stopping,
             is_head: head.method == "HEAD",
@@ -54,7 +54,7 @@ impl<S: Stream> Lean<'_, S> {
     }
 
     /// Has an answer sent with the next flush: of a desk, or what the reply says.
-    pub(super) fn put(&mut self, answered: Option<Response<Bytes>>, manner: Manner) {
+    pub(super) fn put(&mut self, answered: Option<Response<Bytes>>, manner: SendOptions) {
         let Some(answered) = answered else {
             if write::write(&self.said.reply, manner, &mut self.said.output) {
                 self.said.tail = self.said.reply.take_body();
@@ -63,13 +63,13 @@ impl<S: Stream> Lean<'_, S> {
         };
         write::write_whole(&answered, manner, &mut self.said.output);
         if !manner.is_head {
-            self.said.tail = Text::of(answered.into_body());
+            self.said.tail = CountedBody::of(answered.into_body());
         }
     }
 }
 
 /// A head as others than the lean loop read them.
-fn request(head: &Head<'_, '_>) -> Option<Request<()>> {
+fn request(head: &RequestHead<'_, '_>) -> Option<Request<()>> {
     let mut request = Request::new(());
     *request.method_mut() = Method::from_bytes(head.method.as_bytes()).ok()?;
     *request.uri_mut() = Uri::try_from(head.target).ok()?;
@@ -77,7 +77,7 @@ fn request(head: &Head<'_, '_>) -> Option<Request<()>> {
     Some(request)
 }
 
-fn fields(head: &Head<'_, '_>) -> Option<HeaderMap> {
+fn fields(head: &RequestHead<'_, '_>) -> Option<HeaderMap> {
     let mut fields = HeaderMap::with_capacity(head.lines.len());
     for line in head.lines {
         let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;

@@ -6,18 +6,18 @@ use std::time::Duration;
 use http::StatusCode;
 use tollgate_limit::Instant;
 
-use super::head::{self, Head, Length, Read};
-use super::write::{self, Manner};
-use crate::engine::{Later, Turn};
-use crate::http::{Asked, Lines, Reply, Site, route};
+use super::head::{self, Length, ParsedHead, RequestHead};
+use super::write::{self, SendOptions};
+use crate::engine::{Turn, WaitingSteps};
+use crate::http::{HeaderLines, ListenerSite, ReceivedRequest, Reply, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
-use crate::traces::Span;
+use crate::traces::TraceSpan;
 
 /// What all requests of a batch have in common.
-pub(super) struct Call<'c, 's> {
+pub(super) struct BatchContext<'c, 's> {
     pub(super) shared: &'s Shared,
-    pub(super) site: &'c Site,
+    pub(super) site: &'c ListenerSite,
     pub(super) peer: Peer,
     pub(super) turn: &'c Turn<'c>,
     pub(super) is_stopping: bool,
@@ -25,14 +25,14 @@ pub(super) struct Call<'c, 's> {
 
 /// A request whose answer waits.
 pub(super) struct Pending<'s> {
-    pub(super) later: Box<Later<Reply>>,
-    pub(super) manner: Manner,
-    pub(super) span: Option<Span<'s>>,
+    pub(super) later: Box<WaitingSteps<Reply>>,
+    pub(super) manner: SendOptions,
+    pub(super) span: Option<TraceSpan<'s>>,
     pub(super) came: Instant,
 }
 
 /// What became of the first bytes of a buffer.
-pub(super) enum Outcome<'s> {
+pub(super) enum ReadOutcome<'s> {
     /// They were a request, which was answered.
     Answered {
         /// Its bytes.
@@ -56,46 +56,46 @@ pub(super) enum Outcome<'s> {
 
 /// Answers the first request of `bytes`.
 pub(super) fn answer<'s>(
-    call: &Call<'_, 's>,
+    call: &BatchContext<'_, 's>,
     bytes: &[u8],
     reply: &mut Reply,
     output: &mut Vec<u8>,
-) -> Outcome<'s> {
+) -> ReadOutcome<'s> {
     let mut slots = [const { MaybeUninit::uninit() }; head::LINES_MAX];
     let max = call.shared.settings.limits.head_bytes_max;
     let (status, why) = match head::read(bytes, &mut slots) {
-        Read::Head(head) if head.length <= max => {
+        ParsedHead::Head(head) if head.length <= max => {
             return answer_head(call, &head, bytes, reply, output);
         }
-        Read::Partial if bytes.len() <= max => return Outcome::Partial,
-        Read::Head(_) | Read::Partial => (
+        ParsedHead::Partial if bytes.len() <= max => return ReadOutcome::Partial,
+        ParsedHead::Head(_) | ParsedHead::Partial => (
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             "The head is too large.",
         ),
-        Read::Bad(status, why) => (status, why),
+        ParsedHead::Bad(status, why) => (status, why),
     };
     let meter = call.shared.engine.meter();
     meter.count(Event::Malformed(Door::Http));
-    let manner = Manner::last(call.turn.now(), call.peer);
+    let manner = SendOptions::last(call.turn.now(), call.peer);
     refuse(status, why, manner, reply, output);
-    Outcome::Refused
+    ReadOutcome::Refused
 }
 
 fn answer_head<'s>(
-    call: &Call<'_, 's>,
-    head: &Head<'_, '_>,
+    call: &BatchContext<'_, 's>,
+    head: &RequestHead<'_, '_>,
     bytes: &[u8],
     reply: &mut Reply,
     output: &mut Vec<u8>,
-) -> Outcome<'s> {
-    let asked = Asked {
+) -> ReadOutcome<'s> {
+    let asked = ReceivedRequest {
         shared: call.shared,
         site: call.site,
         peer: call.peer,
         method: head.method,
         path: head.path,
         query: head.query,
-        lines: Lines::Raw(head.lines),
+        lines: HeaderLines::Raw(head.lines),
         body: &[],
     };
     let length = match head.length_of_body {
@@ -104,7 +104,7 @@ fn answer_head<'s>(
     };
     let is_short = length <= BODY_MAX;
     let body = bytes.get(head.length..head.length.saturating_add(length));
-    let manner = Manner {
+    let manner = SendOptions {
         version: head.version,
         is_kept: head.is_kept && !call.is_stopping,
         is_head: head.method == "HEAD",
@@ -117,28 +117,28 @@ fn answer_head<'s>(
         return last(manner, reply, output);
     }
     if call.site.desk(call.shared, head.path).is_some() || route::is_endless(head.path) {
-        return Outcome::Alone(head.length);
+        return ReadOutcome::Alone(head.length);
     }
     let Some(body) = body.filter(|_| is_short) else {
         if !is_short || head.expects {
-            return Outcome::Alone(head.length);
+            return ReadOutcome::Alone(head.length);
         }
         // Who may not ask is told so before the rest comes.
         let is_refused = route::admitted(&asked, reply).is_none();
         if is_refused && reply.status() == StatusCode::UNAUTHORIZED {
             return last(manner, reply, output);
         }
-        return Outcome::Partial;
+        return ReadOutcome::Partial;
     };
-    let asked = Asked { body, ..asked };
+    let asked = ReceivedRequest { body, ..asked };
     let length = head.length + length;
     if let Some(pending) = begin(call, &asked, manner, reply) {
-        return Outcome::Later(length, pending);
+        return ReadOutcome::Later(length, pending);
     }
     let has_rest = write::write(reply, manner, output);
     let is_kept = manner.is_kept;
     let hold = reply.hold();
-    Outcome::Answered {
+    ReadOutcome::Answered {
         length,
         is_kept,
         hold,
@@ -149,9 +149,9 @@ fn answer_head<'s>(
 /// Answers a whole request, or begins to: then it is given back.
 #[inline]
 fn begin<'s>(
-    call: &Call<'_, 's>,
-    asked: &Asked<'_>,
-    manner: Manner,
+    call: &BatchContext<'_, 's>,
+    asked: &ReceivedRequest<'_>,
+    manner: SendOptions,
     reply: &mut Reply,
 ) -> Option<Box<Pending<'s>>> {
     let is_traced = call.shared.engine.meter().is_tracing() && !route::is_busy(asked.path);
@@ -170,11 +170,11 @@ fn begin<'s>(
 }
 
 /// Writes a refusal behind which nothing is read.
-fn last<'s>(manner: Manner, reply: &Reply, output: &mut Vec<u8>) -> Outcome<'s> {
+fn last<'s>(manner: SendOptions, reply: &Reply, output: &mut Vec<u8>) -> ReadOutcome<'s> {
     let is_kept = false;
     // Refusals are short.
-    let _ = write::write(reply, Manner { is_kept, ..manner }, output);
-    Outcome::Refused
+    let _ = write::write(reply, SendOptions { is_kept, ..manner }, output);
+    ReadOutcome::Refused
 }
 
 /// Writes the answer to what is no request, the last of a connection.
@@ -182,7 +182,7 @@ fn last<'s>(manner: Manner, reply: &Reply, output: &mut Vec<u8>) -> Outcome<'s> 
 pub(super) fn refuse(
     status: StatusCode,
     why: &str,
-    manner: Manner,
+    manner: SendOptions,
     reply: &mut Reply,
     output: &mut Vec<u8>,
 ) {

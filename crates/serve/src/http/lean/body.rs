@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::AsyncReadExt;
 
-use super::head::{Head, Length, Version};
+use super::head::{HttpVersion, Length, RequestHead};
 use crate::shared::Stream;
 
 /// What is left of a request: bytes that came behind its head, and those that are still to come.
@@ -39,17 +39,21 @@ enum Left {
 
 /// Why a body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken;
+pub(super) struct ReadBodyError;
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for ReadBodyError {
     fn from(_: io::Error) -> Self {
         Self
     }
 }
 
 impl<'b, S> Rest<'b, S> {
-    pub(super) fn new(stream: &'b mut S, input: &'b mut BytesMut, head: &Head<'_, '_>) -> Self {
-        let is_awaited = head.expects && head.version == Version::Http11 && input.is_empty();
+    pub(super) fn new(
+        stream: &'b mut S,
+        input: &'b mut BytesMut,
+        head: &RequestHead<'_, '_>,
+    ) -> Self {
+        let is_awaited = head.expects && head.version == HttpVersion::Http11 && input.is_empty();
         let left = match head.length_of_body {
             Length::Known(0) => Left::Nothing,
             Length::Known(bytes) => Left::Bytes(bytes),
@@ -75,7 +79,7 @@ impl<'b, S> Rest<'b, S> {
     }
 
     /// The next piece among the bytes that are here: some of the body, nothing yet, or the end.
-    fn next(&mut self) -> Result<Next, Broken> {
+    fn next(&mut self) -> Result<Next, ReadBodyError> {
         loop {
             match self.left {
                 Left::Nothing => return Ok(Next::End),
@@ -100,7 +104,7 @@ impl<'b, S> Rest<'b, S> {
                         self.input.advance(2);
                         self.left = Left::Size;
                     }
-                    Some(_) => return Err(Broken),
+                    Some(_) => return Err(ReadBodyError),
                 },
                 Left::Size => {
                     let Some(line) = self.line()? else {
@@ -119,7 +123,7 @@ impl<'b, S> Rest<'b, S> {
                     if line.is_empty() {
                         self.left = Left::Nothing;
                     } else if self.trailers > TRAILERS_BYTES_MAX || !is_field(&line) {
-                        return Err(Broken);
+                        return Err(ReadBodyError);
                     }
                 }
             }
@@ -127,10 +131,10 @@ impl<'b, S> Rest<'b, S> {
     }
 
     /// A line without its end, where all of it is here.
-    fn line(&mut self) -> Result<Option<Bytes>, Broken> {
+    fn line(&mut self) -> Result<Option<Bytes>, ReadBodyError> {
         let Some(end) = memchr::memchr(b'\n', self.input) else {
             return if self.input.len() > LINE_BYTES_MAX {
-                Err(Broken)
+                Err(ReadBodyError)
             } else {
                 Ok(None)
             };
@@ -142,7 +146,7 @@ impl<'b, S> Rest<'b, S> {
                 line.truncate(end - 1);
                 Ok(Some(line))
             }
-            _ => Err(Broken),
+            _ => Err(ReadBodyError),
         }
     }
 }
@@ -155,17 +159,17 @@ enum Next {
 }
 
 /// The length of a chunk; what may stand behind it means nothing here.
-fn size(line: &[u8]) -> Result<u64, Broken> {
+fn size(line: &[u8]) -> Result<u64, ReadBodyError> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
     if digits.is_empty() || digits.len() > DIGITS_MAX {
-        return Err(Broken);
+        return Err(ReadBodyError);
     }
     let is_text = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
     if !line.iter().all(is_text) {
-        return Err(Broken);
+        return Err(ReadBodyError);
     }
     digits.iter().try_fold(0, |size, digit| {
-        let value = char::from(*digit).to_digit(16).ok_or(Broken)?;
+        let value = char::from(*digit).to_digit(16).ok_or(ReadBodyError)?;
         Ok(size << 4 | u64::from(value))
     })
 }
@@ -181,12 +185,12 @@ fn is_field(line: &[u8]) -> bool {
 
 impl<S: Stream> Body for Rest<'_, S> {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = ReadBodyError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ReadBodyError>>> {
         let rest = self.get_mut();
         loop {
             match rest.next() {
@@ -205,7 +209,7 @@ impl<S: Stream> Body for Rest<'_, S> {
             rest.input.reserve(READ_BYTES);
             let read = pin!(rest.stream.read_buf(rest.input));
             if ready!(read.poll(context)).unwrap_or_default() == 0 {
-                return Poll::Ready(Some(Err(Broken)));
+                return Poll::Ready(Some(Err(ReadBodyError)));
             }
         }
     }
@@ -245,7 +249,7 @@ mod tests {
         let (first, second) = bytes.split_at(at.min(bytes.len()));
         let mut stream = std::io::Cursor::new(second.as_bytes().to_vec());
         let mut input = BytesMut::from(first);
-        let head = Head {
+        let head = RequestHead {
             length: 0,
             length_of_body: length,
             expects: false,
@@ -254,7 +258,7 @@ mod tests {
             path: "/",
             query: "",
             lines: &[],
-            version: Version::Http11,
+            version: HttpVersion::Http11,
             is_kept: true,
         };
         let mut rest = Rest::new(&mut stream, &mut input, &head);

@@ -15,18 +15,18 @@ pub(super) type Slots<'b> = [MaybeUninit<httparse::Header<'b>>; LINES_MAX];
 
 /// What the first bytes of a request are.
 #[derive(Debug)]
-pub(super) enum Read<'h, 'b> {
+pub(super) enum ParsedHead<'h, 'b> {
     /// Not all of a head yet.
     Partial,
     /// A head.
-    Head(Head<'h, 'b>),
+    Head(RequestHead<'h, 'b>),
     /// No request, and nothing behind it can be one.
     Bad(StatusCode, &'static str),
 }
 
 /// The head of a request.
 #[derive(Debug)]
-pub(super) struct Head<'h, 'b> {
+pub(super) struct RequestHead<'h, 'b> {
     /// Bytes of the head.
     pub(super) length: usize,
     /// Where the body ends.
@@ -39,7 +39,7 @@ pub(super) struct Head<'h, 'b> {
     pub(super) path: &'b str,
     pub(super) query: &'b str,
     pub(super) lines: &'h [httparse::Header<'b>],
-    pub(super) version: Version,
+    pub(super) version: HttpVersion,
     /// Whether the connection stays open.
     pub(super) is_kept: bool,
 }
@@ -55,7 +55,7 @@ pub(super) enum Length {
 
 /// The version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum HttpVersion {
     /// Closes connections unless asked to keep them.
     Http10,
     /// Keeps connections unless asked to close them.
@@ -63,15 +63,15 @@ pub(super) enum Version {
 }
 
 /// Reads the head of a request.
-pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> Read<'h, 'b> {
+pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> ParsedHead<'h, 'b> {
     let mut request = httparse::Request::new(&mut []);
     let length = match request.parse_with_uninit_headers(bytes, slots) {
         Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) => return Read::Partial,
+        Ok(httparse::Status::Partial) => return ParsedHead::Partial,
         Err(error) => return bad(error),
     };
     if !ends_lines_well(bytes.get(..length).unwrap_or_default()) {
-        return Read::Bad(
+        return ParsedHead::Bad(
             StatusCode::BAD_REQUEST,
             "A line of the head ends without CR.",
         );
@@ -83,28 +83,28 @@ pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> Read<'h
         headers,
     } = request
     else {
-        return Read::Bad(StatusCode::BAD_REQUEST, NO_REQUEST);
+        return ParsedHead::Bad(StatusCode::BAD_REQUEST, NO_REQUEST);
     };
     if !target.starts_with('/') {
         let why = "The target of a request begins with `/`; this is no proxy.";
-        return Read::Bad(StatusCode::BAD_REQUEST, why);
+        return ParsedHead::Bad(StatusCode::BAD_REQUEST, why);
     }
     if !target.bytes().all(|byte| matches!(byte, b'!'..=b'~')) {
-        return Read::Bad(
+        return ParsedHead::Bad(
             StatusCode::BAD_REQUEST,
             "The target has bytes it may not have.",
         );
     }
     let version = match version {
-        0 => Version::Http10,
-        _ => Version::Http11,
+        0 => HttpVersion::Http10,
+        _ => HttpVersion::Http11,
     };
     let framing = match Framing::of(headers, version) {
         Ok(framing) => framing,
-        Err((status, why)) => return Read::Bad(status, why),
+        Err((status, why)) => return ParsedHead::Bad(status, why),
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    Read::Head(Head {
+    ParsedHead::Head(RequestHead {
         length,
         length_of_body: framing.body,
         expects: framing.expects,
@@ -134,24 +134,24 @@ const fn ambiguous(why: &'static str) -> Wrong {
 }
 
 impl Framing {
-    fn of(lines: &[httparse::Header<'_>], version: Version) -> Result<Self, Wrong> {
+    fn of(lines: &[httparse::Header<'_>], version: HttpVersion) -> Result<Self, Wrong> {
         let mut found = Found::default();
         for line in lines {
             found.see(line)?;
         }
-        if found.hosts > 1 || (found.hosts == 0 && version == Version::Http11) {
+        if found.hosts > 1 || (found.hosts == 0 && version == HttpVersion::Http11) {
             return Err(ambiguous("There must be one `Host`."));
         }
         if found.is_coded && found.body.is_some() {
             let why = "There is both `Transfer-Encoding` and `Content-Length`.";
             return Err(ambiguous(why));
         }
-        if found.is_coded && version == Version::Http10 {
+        if found.is_coded && version == HttpVersion::Http10 {
             return Err(ambiguous("HTTP/1.0 has no `Transfer-Encoding`."));
         }
         let is_kept = match version {
-            Version::Http10 => found.wish == Some(Wish::Keep),
-            Version::Http11 => found.wish != Some(Wish::Close),
+            HttpVersion::Http10 => found.wish == Some(Wish::Keep),
+            HttpVersion::Http11 => found.wish != Some(Wish::Close),
         };
         let body = if found.is_coded {
             Length::Chunked
@@ -243,24 +243,26 @@ fn ends_lines_well(head: &[u8]) -> bool {
 }
 
 #[cold]
-fn bad<'h, 'b>(error: httparse::Error) -> Read<'h, 'b> {
+fn bad<'h, 'b>(error: httparse::Error) -> ParsedHead<'h, 'b> {
     use httparse::Error;
     match error {
-        Error::Version => Read::Bad(
+        Error::Version => ParsedHead::Bad(
             StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             "This is HTTP/1.1, HTTP/1.0 or HTTP/2.",
         ),
-        Error::TooManyHeaders => Read::Bad(
+        Error::TooManyHeaders => ParsedHead::Bad(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             "There are too many header fields.",
         ),
-        Error::HeaderName => Read::Bad(StatusCode::BAD_REQUEST, "A header field has no name."),
-        Error::HeaderValue => Read::Bad(
+        Error::HeaderName => {
+            ParsedHead::Bad(StatusCode::BAD_REQUEST, "A header field has no name.")
+        }
+        Error::HeaderValue => ParsedHead::Bad(
             StatusCode::BAD_REQUEST,
             "A header field has bytes it may not have.",
         ),
         Error::NewLine | Error::Status | Error::Token => {
-            Read::Bad(StatusCode::BAD_REQUEST, NO_REQUEST)
+            ParsedHead::Bad(StatusCode::BAD_REQUEST, NO_REQUEST)
         }
     }
 }
@@ -285,9 +287,9 @@ mod tests {
     fn reads(text: &str, is: &Is) {
         let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
         let found = match read(text.as_bytes(), &mut slots) {
-            Read::Partial => Is::Partial,
-            Read::Bad(status, _) => Is::Bad(status.as_u16()),
-            Read::Head(head) => match head.length_of_body {
+            ParsedHead::Partial => Is::Partial,
+            ParsedHead::Bad(status, _) => Is::Bad(status.as_u16()),
+            ParsedHead::Head(head) => match head.length_of_body {
                 Length::Chunked => Is::Chunked,
                 Length::Known(body) => Is::Head {
                     body,

@@ -24,16 +24,16 @@ use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant as Timer, sleep, timeout};
 
-use super::reply::Text;
-use super::{Reply, Site, route};
+use super::reply::CountedBody;
+use super::{ListenerSite, Reply, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
-use answer::{Call, Outcome, Pending};
+use answer::{BatchContext, Pending, ReadOutcome};
 use tollgate_limit::Instant;
 use vigil::{Vigil, Woken};
 
 /// Who goes on with a connection.
-pub(super) enum Next<S> {
+pub(super) enum NextProtocol<S> {
     /// Nobody: it ended.
     Nobody,
     /// HTTP/2, with what was read.
@@ -44,10 +44,10 @@ pub(super) enum Next<S> {
 pub(super) async fn serve<S: Stream>(
     stream: S,
     peer: Peer,
-    site: &Arc<Site>,
+    site: &Arc<ListenerSite>,
     shared: &Arc<Shared>,
     stop: Stop,
-) -> Next<S> {
+) -> NextProtocol<S> {
     let tick = shared.settings.limits.idle / IDLE_TICKS;
     let age = super::age(shared, &peer);
     let mut lean = Lean {
@@ -69,15 +69,15 @@ pub(super) async fn serve<S: Stream>(
     let next = lean.run().await;
     let Lean { stream, input, .. } = lean;
     match next {
-        After::Close => Next::Nobody,
-        After::Http2 => Next::Http2(stream, input),
+        After::Close => NextProtocol::Nobody,
+        After::Http2 => NextProtocol::Http2(stream, input),
     }
 }
 
 struct Lean<'s, S> {
     stream: S,
     peer: Peer,
-    site: &'s Site,
+    site: &'s ListenerSite,
     shared: &'s Arc<Shared>,
     input: BytesMut,
     said: Said,
@@ -101,7 +101,7 @@ struct Said {
     reply: Reply,
     output: Vec<u8>,
     /// The body of the last answer, where it is too large to be among the output.
-    tail: Text,
+    tail: CountedBody,
     /// How long to wait before they are written.
     hold: Duration,
 }
@@ -111,7 +111,7 @@ impl Said {
         Self {
             reply: Reply::new(),
             output: Vec::new(),
-            tail: Text::NONE,
+            tail: CountedBody::NONE,
             hold: Duration::ZERO,
         }
     }
@@ -252,7 +252,7 @@ impl<S: Stream> Lean<'_, S> {
     fn answer_batch(&mut self) -> (u64, Step) {
         let shared = self.shared;
         let turn = &shared.engine.turn();
-        let call = Call {
+        let call = BatchContext {
             shared,
             site: self.site,
             peer: self.peer,
@@ -269,7 +269,7 @@ impl<S: Stream> Lean<'_, S> {
                 break Step::Again;
             }
             match answer::answer(&call, bytes, &mut self.said.reply, &mut self.said.output) {
-                Outcome::Answered {
+                ReadOutcome::Answered {
                     length,
                     is_kept,
                     hold,
@@ -288,14 +288,14 @@ impl<S: Stream> Lean<'_, S> {
                         break Step::Again;
                     }
                 }
-                Outcome::Later(length, pending) => {
+                ReadOutcome::Later(length, pending) => {
                     at += length;
                     self.pending = Some(pending);
                     break Step::Later;
                 }
-                Outcome::Partial => break Step::Read,
-                Outcome::Alone(length) => break Step::Alone(length),
-                Outcome::Refused => break Step::Close,
+                ReadOutcome::Partial => break Step::Read,
+                ReadOutcome::Alone(length) => break Step::Alone(length),
+                ReadOutcome::Refused => break Step::Close,
             }
         };
         self.input.advance(at);
@@ -389,7 +389,7 @@ impl<S: Stream> Lean<'_, S> {
     /// Answers what will never be a whole request, and ends.
     async fn cut(&mut self, status: StatusCode, why: &str) {
         let now = self.shared.engine.now();
-        let manner = write::Manner::last(now, self.peer);
+        let manner = write::SendOptions::last(now, self.peer);
         let Said { reply, output, .. } = &mut self.said;
         answer::refuse(status, why, manner, reply, output);
         if self.flush().await.is_ok() {
@@ -435,7 +435,7 @@ impl<S: Stream> Lean<'_, S> {
         };
         self.said.output.clear();
         self.said.output.shrink_to(OUTPUT_MAX);
-        self.said.tail = Text::NONE;
+        self.said.tail = CountedBody::NONE;
         done
     }
 

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use tollgate_limit::Instant;
 
-use super::head::Version;
+use super::head::HttpVersion;
 use crate::http::Reply;
 use crate::shared::Peer;
 
 /// How an answer is sent.
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
-    pub(super) version: Version,
+pub(super) struct SendOptions {
+    pub(super) version: HttpVersion,
     /// Whether the connection stays open.
     pub(super) is_kept: bool,
     /// Whether the request was `HEAD`, whose answer has no body.
@@ -24,11 +24,11 @@ pub(super) struct Manner {
     pub(super) now: Instant,
 }
 
-impl Manner {
+impl SendOptions {
     /// That of the last answer of a connection.
     pub(super) const fn last(now: Instant, peer: Peer) -> Self {
         Self {
-            version: Version::Http11,
+            version: HttpVersion::Http11,
             is_kept: false,
             is_head: false,
             is_sealed: peer.is_sealed,
@@ -39,7 +39,7 @@ impl Manner {
 
 /// Writes an answer. Says whether its body is left to be sent, as it is too large to be copied.
 #[must_use]
-pub(super) fn write(reply: &Reply, manner: Manner, out: &mut Vec<u8>) -> bool {
+pub(super) fn write(reply: &Reply, manner: SendOptions, out: &mut Vec<u8>) -> bool {
     put_status(reply.status(), out);
     put_always(manner, out);
     if !reply.kind().is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn write(reply: &Reply, manner: Manner, out: &mut Vec<u8>) -> bool {
 }
 
 /// Writes the head of an answer that goes on until the connection ends.
-pub(super) fn write_open(reply: &Reply, manner: Manner, out: &mut Vec<u8>) {
+pub(super) fn write_open(reply: &Reply, manner: SendOptions, out: &mut Vec<u8>) {
     put_status(reply.status(), out);
     put_always(manner, out);
     put_line(b"content-type", reply.kind().as_bytes(), out);
@@ -65,7 +65,7 @@ pub(super) fn write_open(reply: &Reply, manner: Manner, out: &mut Vec<u8>) {
 }
 
 /// Writes the head of an answer that somebody else wrote.
-pub(super) fn write_whole(answered: &Response<Bytes>, manner: Manner, out: &mut Vec<u8>) {
+pub(super) fn write_whole(answered: &Response<Bytes>, manner: SendOptions, out: &mut Vec<u8>) {
     put_status(answered.status(), out);
     put_always(manner, out);
     for (name, value) in answered.headers() {
@@ -76,17 +76,17 @@ pub(super) fn write_whole(answered: &Response<Bytes>, manner: Manner, out: &mut 
     put_end(answered.status(), manner, answered.body().len(), out);
 }
 
-fn put_always(manner: Manner, out: &mut Vec<u8>) {
+fn put_always(manner: SendOptions, out: &mut Vec<u8>) {
     with_date(manner.now, |date| put_line(b"date", date, out));
     for (name, value) in always(manner.is_sealed) {
         put_line(name.as_bytes(), value.as_bytes(), out);
     }
 }
 
-fn put_end(status: StatusCode, manner: Manner, length: usize, out: &mut Vec<u8>) {
+fn put_end(status: StatusCode, manner: SendOptions, length: usize, out: &mut Vec<u8>) {
     match (manner.version, manner.is_kept) {
-        (Version::Http11, true) => {}
-        (Version::Http10, true) => out.extend_from_slice(b"connection: keep-alive\r\n"),
+        (HttpVersion::Http11, true) => {}
+        (HttpVersion::Http10, true) => out.extend_from_slice(b"connection: keep-alive\r\n"),
         (_, false) => out.extend_from_slice(b"connection: close\r\n"),
     }
     if status != StatusCode::NO_CONTENT {

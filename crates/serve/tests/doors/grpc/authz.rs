@@ -10,7 +10,7 @@ use envoy_types::pb::envoy::service::auth::v3::authorization_client::Authorizati
 use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
 use envoy_types::pb::envoy::service::auth::v3::{AttributeContext, CheckRequest, CheckResponse};
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 
 const CONTRACTS: &str = "
 contracts:
@@ -68,7 +68,7 @@ fn code(response: &CheckResponse) -> i32 {
 
 #[tokio::test]
 async fn passes_until_the_limit_and_then_refuses_with_429() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client = AuthorizationClient::new(server.channel().await);
     for left in [1, 0] {
         let response = client.check(request("192.0.2.7", "/cart?item=1")).await;
@@ -102,7 +102,7 @@ async fn passes_until_the_limit_and_then_refuses_with_429() {
 
 #[tokio::test]
 async fn the_owner_of_a_route_says_entries_and_options() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client = AuthorizationClient::new(server.channel().await);
     let tenant = |deny: &str| {
         let mut request = request("192.0.2.7", "/");

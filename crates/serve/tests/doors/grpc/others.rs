@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_node::NodeConfig;
 use tollgate_serve::meter::{Door, Event};
-use tollgate_serve::settings::{Limits, Listener, Settings};
+use tollgate_serve::settings::{Listener, RequestLimits, Settings};
 use tollgate_table::WhenFull;
 use tollgate_wire::gubernator::{
     Behavior, GetRateLimitsReq, GetRateLimitsResp, HealthCheckReq, HealthCheckResp, LiveCheckReq,
@@ -17,7 +17,7 @@ use tollgate_wire::rls;
 use tollgate_wire::throttlecrab::{ThrottleRequest, ThrottleResponse};
 use tonic::Code;
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 use tollgate_parts::Wire;
 
 const CHECK: &str = "/tollgate.v1.Tollgate/Check";
@@ -61,7 +61,7 @@ async fn keys_that_no_contract_binds_are_counted_by_their_protocol() {
         resp: vec![Listener::loopback()],
         ..Settings::default()
     };
-    let server = Server::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     let slip = entries(&[("usr", "ada")]);
     let answer: CheckResponse = server.call(CHECK, slip).await.expect("an answer");
     assert!(answer.allowed && answer.unmatched, "{answer:?}");
@@ -80,7 +80,7 @@ async fn keys_that_no_contract_binds_are_counted_by_their_protocol() {
 
 #[tokio::test]
 async fn a_check_is_answered_as_over_http() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     for left in [2, 1, 0] {
         let answer: CheckResponse = server.call(CHECK, bare("42")).await.expect("an answer");
         assert!(answer.allowed);
@@ -107,7 +107,7 @@ async fn a_check_is_answered_as_over_http() {
 
 #[tokio::test]
 async fn a_check_that_makes_no_sense_is_refused() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let both = CheckRequest {
         key: b"7".to_vec().into(),
         ..entries(&[("user", "7")])
@@ -129,7 +129,7 @@ async fn a_check_that_makes_no_sense_is_refused() {
 
 #[tokio::test]
 async fn many_checks_are_answered_in_order_each_for_itself() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let wrong = CheckRequest {
         contract: "nothing".into(),
         ..bare("a")
@@ -175,7 +175,7 @@ fn limit(name: &str, key: &str) -> RateLimitReq {
 
 #[tokio::test]
 async fn gubernators_requests_are_decided_in_order() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let drains = RateLimitReq {
         hits: 5,
         behavior: Behavior::DrainOverLimit as i32 | Behavior::Global as i32,
@@ -227,7 +227,7 @@ async fn gubernators_requests_are_decided_in_order() {
 
 #[tokio::test]
 async fn gubernator_is_healthy_and_lives() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let health: HealthCheckResp = server
         .call("/pb.gubernator.V1/HealthCheck", HealthCheckReq {})
         .await
@@ -240,7 +240,7 @@ async fn gubernator_is_healthy_and_lives() {
 
 #[tokio::test]
 async fn throttlecrabs_requests_are_throttled() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let request = ThrottleRequest {
         key: "user:1".into(),
         max_burst: 2,
@@ -265,7 +265,7 @@ async fn throttlecrabs_requests_are_throttled() {
 
 #[tokio::test]
 async fn a_long_key_is_counted_and_costs_no_other_request_its_answer() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let long = "x".repeat(9_000);
     let requests = vec![limit("emails", &long), limit("emails", "account:1")];
     let request = GetRateLimitsReq { requests };
@@ -280,7 +280,7 @@ async fn a_long_key_is_counted_and_costs_no_other_request_its_answer() {
 
 #[tokio::test]
 async fn a_long_key_of_our_own_service_and_of_throttlecrab_is_counted_by_all_its_bytes() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let long = |middle: &str| format!("{}{middle}{}", "x".repeat(4_500), "x".repeat(4_500));
     for left in [2, 1] {
         for middle in ["a", "b"] {
@@ -306,7 +306,7 @@ async fn a_long_key_of_our_own_service_and_of_throttlecrab_is_counted_by_all_its
 
 #[tokio::test]
 async fn kuadrant_checks_without_counting_and_counts_without_judging() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let request = |hits_addend| rls::RateLimitRequest {
         domain: "any".into(),
         descriptors: vec![rls::RateLimitDescriptor {
@@ -343,13 +343,13 @@ async fn a_full_table_is_unavailable() {
             when_full: WhenFull::Refuse,
             ..NodeConfig::default()
         },
-        limits: Limits {
+        limits: RequestLimits {
             slow: Duration::from_secs(5),
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         ..Settings::default()
     };
-    let server = Server::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     let refused = server.call::<_, CheckResponse>(CHECK, bare("7")).await;
     assert_eq!(refused.expect_err("full").code(), Code::Unavailable);
     let request = rls::RateLimitRequest {

@@ -10,10 +10,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 use tokio::net::TcpStream;
 use tollgate_kit::Dice;
-use tollgate_serve::settings::{Limits, Settings, Token};
+use tollgate_serve::settings::{RequestLimits, Settings, Token};
 use tollgate_wire::rls::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 
 const CONTRACTS: &str = "
 contracts:
@@ -71,7 +71,7 @@ async fn told(response: Response<Incoming>) -> Told {
     }
 }
 
-fn call(server: &Server, path: &str) -> http::request::Builder {
+fn call(server: &GrpcServer, path: &str) -> http::request::Builder {
     let uri = format!("http://{}{path}", server.at());
     let builder = Request::post(uri).version(Version::HTTP_2);
     builder
@@ -86,7 +86,7 @@ fn whole(bytes: impl Into<Bytes>) -> Body {
 }
 
 /// Sends one request on a connection of its own.
-async fn send(server: &Server, request: Request<Body>) -> Told {
+async fn send(server: &GrpcServer, request: Request<Body>) -> Told {
     let stream = TcpStream::connect(server.at()).await.expect("a connection");
     let handshake =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
@@ -96,14 +96,14 @@ async fn send(server: &Server, request: Request<Body>) -> Told {
     told(response).await
 }
 
-async fn ask(server: &Server, bytes: Vec<u8>) -> Told {
+async fn ask(server: &GrpcServer, bytes: Vec<u8>) -> Told {
     let request = call(server, PATH).body(whole(bytes)).expect("a request");
     send(server, request).await
 }
 
 #[tokio::test]
 async fn an_answer_is_one_frame_and_its_status_in_trailers() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let told = ask(&server, framed(&question("7"))).await;
     assert_eq!(
         (told.http, told.grpc, told.in_trailers),
@@ -117,7 +117,7 @@ async fn an_answer_is_one_frame_and_its_status_in_trailers() {
 
 #[tokio::test]
 async fn errors_have_a_head_and_nothing_else() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let empty = framed(&RateLimitRequest::default().encode_to_vec());
     let told = ask(&server, empty).await;
     assert_eq!(
@@ -130,7 +130,7 @@ async fn errors_have_a_head_and_nothing_else() {
 
 #[tokio::test]
 async fn bad_frames_are_refused_and_the_server_goes_on() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let good = framed(&question("7"));
     let mut compressed = good.clone();
     compressed[0] = 1;
@@ -164,7 +164,7 @@ fn verdict(told: &Told) -> Code {
 
 #[tokio::test]
 async fn a_message_that_cannot_be_read_is_denied_where_a_proxy_asks() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let what_is_no_message: [&[u8]; 2] = [&[0xff; 40], &[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]];
     for message in what_is_no_message {
         let told = ask(&server, framed(message)).await;
@@ -183,7 +183,7 @@ async fn a_message_that_cannot_be_read_is_denied_where_a_proxy_asks() {
 
 #[tokio::test]
 async fn random_bytes_get_answers() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut dice = Dice::new(1);
     for path in [
         PATH,
@@ -208,13 +208,13 @@ async fn random_bytes_get_answers() {
 #[tokio::test]
 async fn a_message_may_be_as_long_as_the_settings_say_and_no_longer() {
     let settings = Settings {
-        limits: Limits {
+        limits: RequestLimits {
             body_bytes_max: 10_000,
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         ..Settings::default()
     };
-    let server = Server::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     // A long key is counted as any other; too long a message is not read.
     let read = [Code::Ok, Code::Ok, Code::OverLimit, Code::OverLimit];
     for (length, read) in [1_000, 9_000, 11_000, 5_000_000].into_iter().zip(read) {
@@ -272,13 +272,13 @@ impl<T> tonic::codegen::tokio_stream::Stream for Receiving<T> {
 #[tokio::test]
 async fn a_message_may_come_in_pieces_but_not_for_ever() {
     let settings = Settings {
-        limits: Limits {
+        limits: RequestLimits {
             slow: Duration::from_millis(300),
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         ..Settings::default()
     };
-    let server = Server::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     for (pause, timeout, code) in [
         (20, None, 0),
         (20, Some("1S"), 0),
@@ -300,13 +300,13 @@ async fn a_message_may_come_in_pieces_but_not_for_ever() {
 #[tokio::test]
 async fn more_calls_than_may_wait_are_turned_away() {
     let settings = Settings {
-        limits: Limits {
+        limits: RequestLimits {
             requests_max: 0,
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         ..Settings::default()
     };
-    let server = Server::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     let request = call(&server, PATH).body(slow(Duration::from_millis(200)));
     let told = send(&server, request.expect("a request")).await;
     assert_eq!(told.grpc, Some(14), "{}", told.text);
@@ -314,7 +314,7 @@ async fn more_calls_than_may_wait_are_turned_away() {
 
 #[tokio::test]
 async fn other_types_and_methods_are_not_spoken() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     for kind in ["application/grpc-web", "application/grpc+json"] {
         let mut request = call(&server, PATH)
             .body(whole(framed(&question("7"))))
@@ -347,7 +347,7 @@ async fn a_token_opens_everything_and_health_needs_none() {
         tokens: vec![Token::new("secret-token")].into(),
         ..Settings::default()
     };
-    let server = Server::with(CONTRACTS, settings);
+    let server = GrpcServer::with(CONTRACTS, settings);
     let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
     for (path, shown, code) in [
         (PATH, None, 16),

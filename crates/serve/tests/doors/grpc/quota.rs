@@ -18,12 +18,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tollgate_parts::Wire;
-use tollgate_serve::settings::{Limits, QuotaLimits, Settings};
+use tollgate_serve::settings::{QuotaLimits, RequestLimits, Settings};
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 use plane::{Plane, asked, over};
 
 pub(crate) const CONTRACTS: &str = "
@@ -47,7 +47,7 @@ contracts:
 /// How long a test waits for what must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-fn server(ttl_s: u32, delivery: Duration) -> Server {
+fn server(ttl_s: u32, delivery: Duration) -> GrpcServer {
     assigning(QuotaLimits {
         ttl_s,
         delivery,
@@ -55,16 +55,16 @@ fn server(ttl_s: u32, delivery: Duration) -> Server {
     })
 }
 
-fn assigning(quota: QuotaLimits) -> Server {
-    let limits = Limits {
+fn assigning(quota: QuotaLimits) -> GrpcServer {
+    let limits = RequestLimits {
         quota,
-        ..Limits::default()
+        ..RequestLimits::default()
     };
     let settings = Settings {
         limits,
         ..Settings::default()
     };
-    Server::with(CONTRACTS, settings)
+    GrpcServer::with(CONTRACTS, settings)
 }
 
 pub(crate) fn usage(
@@ -94,18 +94,18 @@ fn reports(domain: &str, usages: Vec<BucketQuotaUsage>) -> RateLimitQuotaUsageRe
 }
 
 /// The page of metrics.
-fn metrics(server: &Server) -> String {
+fn metrics(server: &GrpcServer) -> String {
     Wire::to(server.at()).get("/metrics").body
 }
 
 /// One stream.
-pub(crate) struct Link {
+pub(crate) struct QuotaStream {
     up: mpsc::Sender<RateLimitQuotaUsageReports>,
     pub(crate) down: Streaming<RateLimitQuotaResponse>,
 }
 
-impl Link {
-    async fn open(server: &Server) -> Self {
+impl QuotaStream {
+    async fn open(server: &GrpcServer) -> Self {
         Self::over(server.channel().await).await
     }
 
@@ -133,7 +133,7 @@ impl Link {
     }
 
     /// What is said next, of which bucket, in the order of their entries.
-    async fn all(&mut self) -> Result<Vec<(Vec<(String, String)>, Said)>, Status> {
+    async fn all(&mut self) -> Result<Vec<(Vec<(String, String)>, QuotaAssignment)>, Status> {
         let message = timeout(PATIENCE, self.down.message()).await;
         let actions = message.expect("in time")?.expect("a message").bucket_action;
         let told = actions.into_iter().map(|action| {
@@ -148,30 +148,32 @@ impl Link {
     }
 
     /// What is said next of the only bucket.
-    pub(crate) async fn hear(&mut self) -> Result<Said, Status> {
+    pub(crate) async fn hear(&mut self) -> Result<QuotaAssignment, Status> {
         let [(_, said)] = <[_; 1]>::try_from(self.all().await?).expect("one action");
         Ok(said)
     }
 }
 
-fn said(action: Kind) -> Said {
+fn said(action: Kind) -> QuotaAssignment {
     let Kind::QuotaAssignmentAction(assigned) = action else {
-        return Said::Abandon;
+        return QuotaAssignment::Abandon;
     };
     let ttl = assigned.assignment_time_to_live.expect("a time to live");
     assert_eq!(ttl.nanos, 0, "Envoy reads whole seconds");
     let ttl = Duration::from_secs(ttl.seconds.try_into().expect("not negative"));
     let strategy = assigned.rate_limit_strategy.expect("a strategy");
     match strategy.strategy.expect("a strategy") {
-        Strategy::TokenBucket(bucket) => Said::Bucket(bucket, ttl),
-        Strategy::BlanketRule(rule) if rule == i32::from(BlanketRule::AllowAll) => Said::AllowAll,
-        Strategy::BlanketRule(_) => Said::DenyAll,
+        Strategy::TokenBucket(bucket) => QuotaAssignment::Bucket(bucket, ttl),
+        Strategy::BlanketRule(rule) if rule == i32::from(BlanketRule::AllowAll) => {
+            QuotaAssignment::AllowAll
+        }
+        Strategy::BlanketRule(_) => QuotaAssignment::DenyAll,
         Strategy::RequestsPerTimeUnit(_) => panic!("Envoy does not know it"),
     }
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum QuotaAssignment {
     Bucket(TokenBucket, Duration),
     AllowAll,
     DenyAll,
@@ -237,19 +239,19 @@ async fn data_planes_share_one_bucket_and_never_admit_a_token_too_many() {
 #[tokio::test]
 async fn what_nobody_uses_is_abandoned() {
     let server = server(1, Duration::from_millis(200));
-    let mut link = Link::open(&server).await;
+    let mut link = QuotaStream::open(&server).await;
     link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     let mut has_bucket = false;
     loop {
         match link.hear().await.expect("open") {
-            Said::DenyAll => assert!(!has_bucket, "nothing took it away"),
-            Said::Bucket(bucket, ttl) => {
+            QuotaAssignment::DenyAll => assert!(!has_bucket, "nothing took it away"),
+            QuotaAssignment::Bucket(bucket, ttl) => {
                 assert!(bucket.max_tokens >= 1);
                 assert_eq!(ttl, Duration::from_secs(1));
                 has_bucket = true;
             }
-            Said::Abandon => break,
-            Said::AllowAll => panic!("it is limited"),
+            QuotaAssignment::Abandon => break,
+            QuotaAssignment::AllowAll => panic!("it is limited"),
         }
     }
     assert!(
@@ -260,13 +262,13 @@ async fn what_nobody_uses_is_abandoned() {
     link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
     assert!(matches!(
         link.hear().await.expect("open"),
-        Said::Bucket(..) | Said::DenyAll
+        QuotaAssignment::Bucket(..) | QuotaAssignment::DenyAll
     ));
 }
 
 #[tokio::test]
 async fn nothing_is_assigned_unless_it_is_switched_on() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client = RateLimitQuotaServiceClient::new(server.channel().await);
     let (_up, reports) = mpsc::channel(1);
     let refused = client.stream_rate_limit_quotas(ReceiverStream::new(reports));
@@ -278,14 +280,17 @@ async fn nothing_is_assigned_unless_it_is_switched_on() {
 #[tokio::test]
 async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
     let long = "x".repeat(5_000);
-    for (allows_unserved, answer) in [(false, Said::DenyAll), (true, Said::AllowAll)] {
+    for (allows_unserved, answer) in [
+        (false, QuotaAssignment::DenyAll),
+        (true, QuotaAssignment::AllowAll),
+    ] {
         let (ttl_s, delivery) = (10, Duration::from_secs(5));
         let server = assigning(QuotaLimits {
             ttl_s,
             delivery,
             allows_unserved,
         });
-        let mut link = Link::open(&server).await;
+        let mut link = QuotaStream::open(&server).await;
         let unserved: [(&[(&str, &str)], i64); 5] = [
             (&[], 1),
             (&[("job", "1"), ("kind", "both")], 1),
@@ -303,7 +308,11 @@ async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
             assert_eq!(told.len(), 6, "{told:?}");
             for (bucket, said) in told {
                 let is_free = bucket == [("planet".to_owned(), "x".to_owned())];
-                let wanted = if is_free { &Said::AllowAll } else { &answer };
+                let wanted = if is_free {
+                    &QuotaAssignment::AllowAll
+                } else {
+                    &answer
+                };
                 assert_eq!(said, *wanted, "{bucket:?}");
             }
         }
@@ -315,14 +324,17 @@ async fn a_bucket_that_cannot_be_served_costs_no_other_bucket_anything() {
 #[tokio::test]
 async fn buckets_beyond_those_of_a_stream_are_refused_by_themselves() {
     let server = server(600, Duration::from_secs(5));
-    let mut link = Link::open(&server).await;
+    let mut link = QuotaStream::open(&server).await;
     let tenant = |nth: u32| usage(&[("tenant", &nth.to_string())], 0, 0, 1);
     link.say((0..5_000).map(tenant).collect()).await;
     link.say((5_000..=10_000).map(tenant).collect()).await;
     let last = vec![("tenant".to_owned(), "10000".to_owned())];
-    assert_eq!(link.all().await.expect("open"), [(last, Said::DenyAll)]);
+    assert_eq!(
+        link.all().await.expect("open"),
+        [(last, QuotaAssignment::DenyAll)]
+    );
     link.say(vec![usage(&[("planet", "x")], 1, 1, 0)]).await;
-    assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+    assert_eq!(link.hear().await.expect("open"), QuotaAssignment::AllowAll);
 }
 
 #[tokio::test]
@@ -330,10 +342,10 @@ async fn messages_that_make_no_sense_end_the_stream() {
     let server = server(10, Duration::from_secs(5));
     let good = || usage(&[("planet", "x")], 1, 1, 0);
     for (is_second, domain) in [(false, ""), (true, "b")] {
-        let mut link = Link::open(&server).await;
+        let mut link = QuotaStream::open(&server).await;
         if is_second {
             link.say(vec![good()]).await;
-            assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+            assert_eq!(link.hear().await.expect("open"), QuotaAssignment::AllowAll);
         }
         let wrong = reports(domain, vec![good()]);
         link.up.send(wrong).await.expect("sent");
@@ -341,21 +353,21 @@ async fn messages_that_make_no_sense_end_the_stream() {
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused}");
     }
     // A domain that is named again, as Envoy does, is fine; and so is a report of nothing.
-    let mut link = Link::open(&server).await;
+    let mut link = QuotaStream::open(&server).await;
     for _ in 0..2 {
         for usages in [vec![], vec![good()]] {
             link.up.send(reports("a", usages)).await.expect("sent");
         }
-        assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+        assert_eq!(link.hear().await.expect("open"), QuotaAssignment::AllowAll);
     }
 }
 
 #[tokio::test]
 async fn a_stream_ends_when_the_server_stops() {
     let server = server(10, Duration::from_secs(5));
-    let mut link = Link::open(&server).await;
+    let mut link = QuotaStream::open(&server).await;
     link.say(vec![usage(&[("planet", "x")], 0, 0, 1)]).await;
-    assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+    assert_eq!(link.hear().await.expect("open"), QuotaAssignment::AllowAll);
     let stopping = tokio::task::spawn_blocking(move || server.stop());
     let ended = loop {
         match timeout(PATIENCE, link.down.message())
@@ -372,7 +384,7 @@ async fn a_stream_ends_when_the_server_stops() {
 }
 
 /// A way to the server that carries nothing any more once it is told to, and does not say so.
-async fn through(server: &Server) -> (Channel, oneshot::Sender<()>) {
+async fn through(server: &GrpcServer) -> (Channel, oneshot::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let (at, to) = (listener.local_addr().expect("an address"), server.at());
     let (stall, stalled) = oneshot::channel::<()>();
@@ -392,11 +404,11 @@ async fn through(server: &Server) -> (Channel, oneshot::Sender<()>) {
 async fn a_stream_on_which_nothing_arrives_is_closed() {
     let server = server(10, Duration::from_secs(2));
     let (channel, stall) = through(&server).await;
-    let mut link = Link::over(channel).await;
+    let mut link = QuotaStream::over(channel).await;
     let entries = [("tenant", "a"), ("planet", "x")];
     let usages = entries.map(|entry| usage(&[entry], 0, 0, 1));
     link.say(usages.into()).await;
-    assert_eq!(link.hear().await.expect("open"), Said::AllowAll);
+    assert_eq!(link.hear().await.expect("open"), QuotaAssignment::AllowAll);
     assert!(metrics(&server).contains("tollgate_quota_streams 1"));
     stall.send(()).expect("told");
     let began = Instant::now();

@@ -11,11 +11,11 @@ use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimit
 use envoy_types::pb::google::protobuf::UInt64Value;
 use tonic::transport::Channel;
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 
 /// A server that has these contracts, and a client of it.
-async fn client(contracts: &str) -> (Server, RateLimitServiceClient<Channel>) {
-    let server = Server::start(contracts);
+async fn client(contracts: &str) -> (GrpcServer, RateLimitServiceClient<Channel>) {
+    let server = GrpcServer::start(contracts);
     let client = RateLimitServiceClient::new(server.channel().await);
     (server, client)
 }

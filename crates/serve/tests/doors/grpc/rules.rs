@@ -13,13 +13,13 @@ use tollgate_serve::settings::{Keeping, RlsSettings, Settings};
 use tonic::transport::Channel;
 
 use crate::grpc::rls::{ask, codes, descriptor, header, request};
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 
 const FILE: &str = include_str!("../../../../../deploy/envoy/descriptors.yaml");
 
 /// The server of the file, and somebody who asks it.
 struct Library {
-    server: Server,
+    server: GrpcServer,
     client: RateLimitServiceClient<Channel>,
 }
 
@@ -33,7 +33,7 @@ impl Library {
             keeping,
             ..Settings::default()
         };
-        let server = Server::with(FILE, settings);
+        let server = GrpcServer::with(FILE, settings);
         let client = RateLimitServiceClient::new(server.channel().await);
         Self { server, client }
     }

@@ -6,7 +6,7 @@ use http::uri::PathAndQuery;
 use prost::Message;
 use tollgate_limit::Cost;
 use tollgate_node::Key;
-use tollgate_serve::engine::Ask;
+use tollgate_serve::engine::EngineRequest;
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Keeping, Listener, RlsSettings, Settings};
 use tonic::client::Grpc;
@@ -14,11 +14,11 @@ use tonic::transport::{Channel, Endpoint};
 use tonic_prost::ProstCodec;
 
 /// A server that runs until the test ends.
-pub(crate) struct Server {
+pub(crate) struct GrpcServer {
     running: Running,
 }
 
-impl Server {
+impl GrpcServer {
     /// A server that decides by these contracts, or rules.
     pub(crate) fn start(contracts: &str) -> Self {
         Self::with(contracts, Settings::default())
@@ -78,7 +78,7 @@ impl Server {
     /// What the policies that bind a key say it owes.
     pub(crate) fn owes(&self, entries: &[(&str, &str)]) -> Vec<u64> {
         let turn = self.running.shared().engine.turn();
-        let ask = Ask::new(Key::Entries(entries), Cost::PEEK);
+        let ask = EngineRequest::new(Key::Entries(entries), Cost::PEEK);
         let standings = turn.standings(&ask, None).expect("all contracts");
         standings.iter().map(|one| one.status.debt).collect()
     }

@@ -17,7 +17,7 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1alpha::server_reflection_request::MessageRequest as OldRequest;
 use tonic_reflection::pb::{v1, v1alpha};
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 
 const CONTRACTS: &str = "
 contracts:
@@ -32,7 +32,7 @@ fn asked(service: &str) -> HealthCheckRequest {
 
 #[tokio::test]
 async fn every_service_is_serving_and_no_other() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client = HealthClient::new(server.channel().await);
     for service in SERVICES.into_iter().chain(["", "grpc.health.v1.Health"]) {
         let health = client.check(asked(service)).await.expect("health");
@@ -62,8 +62,9 @@ async fn no_call_fails_while_one_of_two_servers_leaves_and_stops() {
     let mut settings = Settings::default();
     settings.limits.shutdown_delay = Duration::from_secs(2);
     settings.limits.drain = Duration::from_millis(500);
-    let servers = [settings.clone(), settings].map(|settings| Server::with(CONTRACTS, settings));
-    let at = servers.each_ref().map(Server::at);
+    let servers =
+        [settings.clone(), settings].map(|settings| GrpcServer::with(CONTRACTS, settings));
+    let at = servers.each_ref().map(GrpcServer::at);
     let channels = [servers[0].channel().await, servers[1].channel().await];
     let [leaving, staying] = servers;
     let (start, started) = std::sync::mpsc::channel();
@@ -100,7 +101,7 @@ async fn no_call_fails_while_one_of_two_servers_leaves_and_stops() {
 
 #[tokio::test]
 async fn whoever_watches_is_told_when_the_server_stops() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client = HealthClient::new(server.channel().await);
     let mut watch = client
         .watch(asked(""))
@@ -125,7 +126,7 @@ async fn whoever_watches_is_told_when_the_server_stops() {
 
 #[tokio::test]
 async fn reflection_lists_and_describes_every_service() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client =
         v1::server_reflection_client::ServerReflectionClient::new(server.channel().await);
     let ask = |message_request| v1::ServerReflectionRequest {
@@ -168,7 +169,7 @@ async fn reflection_lists_and_describes_every_service() {
 
 #[tokio::test]
 async fn reflection_speaks_its_older_version_too() {
-    let server = Server::start(CONTRACTS);
+    let server = GrpcServer::start(CONTRACTS);
     let mut client =
         v1alpha::server_reflection_client::ServerReflectionClient::new(server.channel().await);
     let list = v1alpha::ServerReflectionRequest {

@@ -24,14 +24,14 @@ use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
-use tollgate_parts::{Papers, Reply, Wire};
+use tollgate_parts::{HttpReply, Papers, Wire};
 use tollgate_serve::settings::{ClientTls, RlsSettings};
 use tonic::codegen::tokio_stream::Stream;
 use tonic::codegen::tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::grpc::server::Server;
+use crate::grpc::server::GrpcServer;
 use crate::proxy::envoy::{BY_USER, PATIENT, envoy, status};
 
 const KIND: &str = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig";
@@ -176,7 +176,7 @@ async fn greeted(desk: &Desk, version: &str) -> Down {
 }
 
 /// How many requests of a user pass before one is refused, at most ten.
-async fn admitted(server: &Server, user: &str) -> usize {
+async fn admitted(server: &GrpcServer, user: &str) -> usize {
     let mut client = RateLimitServiceClient::new(server.channel().await);
     for count in 0..10 {
         let request = RateLimitRequest {
@@ -198,14 +198,14 @@ async fn admitted(server: &Server, user: &str) -> usize {
     10
 }
 
-fn page(server: &Server, path: &str) -> Reply {
+fn page(server: &GrpcServer, path: &str) -> HttpReply {
     Wire::to(server.at()).get(path)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_come_from_a_management_server_and_the_last_good_ones_stay() {
     let desk = Desk::open().await;
-    let server = Server::following(&format!("xds://{}?node=node-7", desk.at));
+    let server = GrpcServer::following(&format!("xds://{}?node=node-7", desk.at));
     let down = greeted(&desk, "").await;
     let not_ready = page(&server, "/readyz");
     assert!(not_ready.status == 503 && not_ready.body.contains("management server"));
@@ -270,7 +270,7 @@ async fn a_management_server_that_is_not_there_is_told_and_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let at = listener.local_addr().expect("an address");
     drop(listener);
-    let server = Server::following(&format!("xds://{at}"));
+    let server = GrpcServer::following(&format!("xds://{at}"));
     assert_eq!(page(&server, "/readyz").status, 503);
     let began = Instant::now();
     while !page(&server, "/metrics")
@@ -303,14 +303,14 @@ async fn a_management_server_is_followed_over_tls_by_those_who_believe_each_othe
             "the management server is not followed: ",
         ),
     ] {
-        let server = Server::following_by(&place, stranger);
+        let server = GrpcServer::following_by(&place, stranger);
         let began = Instant::now();
         while !page(&server, "/readyz").body.contains(why) {
             assert!(began.elapsed() < PATIENCE, "{:?}", page(&server, "/readyz"));
         }
         server.stop();
     }
-    let server = Server::following_by(&place, rls(&papers, Some(papers.client())));
+    let server = GrpcServer::following_by(&place, rls(&papers, Some(papers.client())));
     let down = greeted(&desk, "").await;
     say(&down, "1", vec![config("r", "shop", &[2])]).await;
     accepted(&desk, "1").await;
@@ -321,7 +321,7 @@ async fn a_management_server_is_followed_over_tls_by_those_who_believe_each_othe
 #[tokio::test(flavor = "multi_thread")]
 async fn an_envoy_refuses_by_rules_from_a_management_server() {
     let desk = Desk::open().await;
-    let server = Server::following(&format!("xds://{}?node=node-7", desk.at));
+    let server = GrpcServer::following(&format!("xds://{}?node=node-7", desk.at));
     let down = greeted(&desk, "").await;
     let envoy = envoy("ratelimit.yaml", server.at(), &[PATIENT, BY_USER]);
     for (version, limit) in [("1", 2), ("2", 3)] {

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::http::kit::{Server, chunked, post};
-use tollgate_parts::Reply;
+use crate::http::kit::{HttpServer, chunked, post};
+use tollgate_parts::HttpReply;
 
 /// What does not depend on who answers, nor on when.
-fn essence(answer: &Reply) -> (u16, Vec<(String, String)>, String) {
+fn essence(answer: &HttpReply) -> (u16, Vec<(String, String)>, String) {
     let lines = answer.fields.iter().filter(|(name, _)| name != "date");
     let mut lines: Vec<_> = lines.cloned().collect();
     lines.sort();
@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn the_same_request_gets_the_same_answer(all in prop::collection::vec((path(), body()), 400)) {
         // Time must not pass between the two: no policy here counts in less than an hour, and none is charged.
-        let server = Server::with(|settings| {
+        let server = HttpServer::with(|settings| {
             settings.contracts = tollgate_serve::settings::ContractSource::Text(
                 "contracts: [{id: users, key: [user], policies: [{name: p, limit: 5, per: 30d, algorithm: token-bucket}]}]".into(),
             );

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::http::kit::Server;
+use crate::http::kit::HttpServer;
 
 const COMMITTED: &str = include_str!("../../../../../docs/openapi.json");
 
@@ -12,7 +12,7 @@ fn document() -> Value {
 
 #[test]
 fn the_committed_document_is_served() {
-    let server = Server::start();
+    let server = HttpServer::start();
     assert_eq!(server.curl("/openapi.json", &[]), COMMITTED);
 }
 
@@ -37,7 +37,7 @@ fn every_reference_leads_somewhere() {
 
 #[test]
 fn every_described_path_takes_exactly_the_described_methods() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = server.connect();
     let document = document();
     let paths = document["paths"].as_object().expect("paths");
@@ -58,7 +58,7 @@ fn every_described_path_takes_exactly_the_described_methods() {
 
 #[test]
 fn examples_are_answered_as_described() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let document = document();
     let paths = document["paths"].as_object().expect("paths");
     for (path, methods) in paths {

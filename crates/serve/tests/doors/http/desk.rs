@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use tollgate_serve::desk::{Answering, Desk, Visit};
+use tollgate_serve::desk::{AdminApi, Answering, Visit};
 use tollgate_serve::settings::Listener;
 
-use crate::http::kit::{Server, chunked, post};
+use crate::http::kit::{HttpServer, chunked, post};
 
 /// Says again what it was told, later.
 struct Echo;
 
-impl Desk for Echo {
+impl AdminApi for Echo {
     fn answer(&self, visit: Visit) -> Answering<'_> {
         Box::pin(async move {
             tokio::task::yield_now().await;
@@ -35,8 +35,8 @@ impl Desk for Echo {
     }
 }
 
-fn server() -> Server {
-    Server::at_desk(Arc::new(Echo))
+fn server() -> HttpServer {
+    HttpServer::at_desk(Arc::new(Echo))
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_desk_is_given_no_more_than_it_may_be_sent() {
 
 #[test]
 fn where_nobody_is_there_nothing_is() {
-    let server = Server::start();
+    let server = HttpServer::start();
     for path in ["/admin", "/admin/v1/contracts", "/console", "/my/x"] {
         assert_eq!(server.post(path, "{}").status, 404, "{path}");
     }
@@ -114,8 +114,8 @@ fn where_nobody_is_there_nothing_is() {
 #[test]
 fn a_desk_with_a_listener_of_its_own_is_nowhere_else() {
     let apart = Listener::loopback().for_admin();
-    let mut server = Server::at_desk_with(Arc::new(Echo), vec![apart]);
-    let statuses = |server: &Server| -> Vec<u16> {
+    let mut server = HttpServer::at_desk_with(Arc::new(Echo), vec![apart]);
+    let statuses = |server: &HttpServer| -> Vec<u16> {
         let ask = |request: String| {
             let mut client = server.connect();
             client.send(request.as_bytes());

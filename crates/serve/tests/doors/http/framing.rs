@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 
-use crate::http::kit::{Server, chunked, post, text};
+use crate::http::kit::{HttpServer, chunked, post, text};
 
 const CHECK: &str = r#"{"key": {"user": "42", "plan": "pro"}, "cost": 0}"#;
 
 #[test]
 fn pipelined_requests_are_answered_in_order_however_they_are_split() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let get = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
     let nothing = "GET /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
     let all = [
@@ -35,7 +35,7 @@ fn pipelined_requests_are_answered_in_order_however_they_are_split() {
 
 #[test]
 fn one_byte_at_a_time_will_do() {
-    let server = Server::start();
+    let server = HttpServer::start();
     for request in [post("/v1/check", CHECK), chunked("/v1/check", CHECK)] {
         let mut client = server.connect();
         for byte in request.as_bytes() {
@@ -47,7 +47,7 @@ fn one_byte_at_a_time_will_do() {
 
 #[test]
 fn deep_pipelines_are_answered_whole() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = server.connect();
     let request = post("/v1/check", CHECK);
     let count = 2_000;
@@ -65,7 +65,7 @@ fn deep_pipelines_are_answered_whole() {
 
 #[test]
 fn connections_are_kept_or_closed_as_asked() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = server.connect();
     for _ in 0..3 {
         client.send(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -89,7 +89,7 @@ fn connections_are_kept_or_closed_as_asked() {
 
 #[test]
 fn requests_that_take_time_are_answered_in_order_among_others() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = server.connect();
     let expect = post("/v1/check", CHECK).replace("host:", "expect: 100-continue\r\nhost:");
     let (lean, full) = (post("/v1/check", CHECK), chunked("/v1/check", CHECK));
@@ -108,7 +108,7 @@ fn requests_that_take_time_are_answered_in_order_among_others() {
 
 #[test]
 fn smuggled_requests_are_never_answered() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let hidden = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
     // As the first of a connection, and behind what takes time, which used to be read by another parser.
     for before in [String::new(), chunked("/v1/check", CHECK)] {
@@ -157,7 +157,7 @@ fn smuggled_requests_are_never_answered() {
 
 /// Sends requests of which the last must be refused, and nothing behind it be read.
 #[track_caller]
-fn is_refused(server: &Server, before: &str, request: &str) {
+fn is_refused(server: &HttpServer, before: &str, request: &str) {
     let mut client = server.connect();
     client.send(before.as_bytes());
     if !before.is_empty() {
@@ -173,7 +173,7 @@ fn is_refused(server: &Server, before: &str, request: &str) {
 
 #[test]
 fn chunks_are_read_strictly() {
-    let server = Server::start();
+    let server = HttpServer::start();
     for body in [
         "5 \r\nabcde\r\n0\r\n\r\n",
         "-1\r\na\r\n0\r\n\r\n",
@@ -222,7 +222,7 @@ proptest! {
 
     #[test]
     fn random_bytes_end_in_an_answer_or_an_end(all in prop::collection::vec(garbage(), 300)) {
-        let server = Server::with(|settings| settings.limits.slow = std::time::Duration::from_millis(300));
+        let server = HttpServer::with(|settings| settings.limits.slow = std::time::Duration::from_millis(300));
         for bytes in all {
             let mut client = server.connect();
             // The server may have hung up before the last byte.

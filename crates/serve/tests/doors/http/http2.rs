@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_parts::Wire;
 
-use crate::http::kit::{Server, find};
+use crate::http::kit::{HttpServer, find};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -27,7 +27,7 @@ fn get_livez() -> Vec<u8> {
     block
 }
 
-fn open(server: &Server) -> Wire {
+fn open(server: &HttpServer) -> Wire {
     let mut client = server.connect();
     client.send(PREFACE);
     client.send(frame(4, 0, 0, &[]));
@@ -61,7 +61,7 @@ const ENHANCE_YOUR_CALM: u32 = 11;
 
 #[test]
 fn answers_over_http2_come_from_the_same_handlers() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = open(&server);
     client.send(frame(1, 0x5, 1, &get_livez()));
     read_until(&mut client, b"ok\n");
@@ -82,7 +82,7 @@ fn read_until(client: &mut Wire, end: &[u8]) -> Vec<u8> {
 
 #[test]
 fn rapid_resets_end_the_connection_and_nobody_elses() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut other = server.connect();
     let mut client = open(&server);
     let mut flood = Vec::new();
@@ -99,7 +99,7 @@ fn rapid_resets_end_the_connection_and_nobody_elses() {
 
 #[test]
 fn endless_continuations_end_the_connection() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = open(&server);
     let mut flood = frame(1, 0x1, 1, &get_livez());
     let mut junk = Vec::new();
@@ -129,7 +129,7 @@ fn endless_continuations_end_the_connection() {
 
 #[test]
 fn large_heads_are_refused() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let value = "y".repeat(20_000);
     let arguments = [
         "--http2-prior-knowledge",
@@ -147,7 +147,7 @@ fn large_heads_are_refused() {
 
 #[test]
 fn a_stopping_server_says_goodbye() {
-    let mut server = Server::start();
+    let mut server = HttpServer::start();
     let mut client = open(&server);
     client.send(frame(1, 0x5, 1, &get_livez()));
     let seen = read_until(&mut client, b"ok\n");
@@ -157,7 +157,7 @@ fn a_stopping_server_says_goodbye() {
 
 #[test]
 fn a_leaving_server_says_goodbye_and_answers_what_still_comes() {
-    let mut server = Server::with(|settings| {
+    let mut server = HttpServer::with(|settings| {
         settings.limits.shutdown_delay = Duration::from_millis(500);
         settings.limits.drain = Duration::from_millis(500);
     });
@@ -184,7 +184,7 @@ fn a_leaving_server_says_goodbye_and_answers_what_still_comes() {
 
 #[test]
 fn connections_come_to_an_age_where_that_is_limited() {
-    let server = Server::with(|settings| {
+    let server = HttpServer::with(|settings| {
         settings.limits.connection_age = Some(Duration::from_millis(400));
         settings.limits.drain = Duration::from_millis(400);
     });
@@ -213,7 +213,7 @@ fn connections_come_to_an_age_where_that_is_limited() {
 
 #[test]
 fn a_body_that_is_not_needed_fails_no_client() {
-    let server = Server::with(|settings| settings.tokens = vec!["the-secret".into()].into());
+    let server = HttpServer::with(|settings| settings.tokens = vec!["the-secret".into()].into());
     let body = "x".repeat(100_000);
     for version in ["--http1.1", "--http2-prior-knowledge"] {
         for path in ["/v1/chekc", "/v1/check", "/livez"] {

@@ -5,11 +5,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 pub(crate) use tollgate_parts::wire::post;
-use tollgate_parts::{Reply, Wire};
-use tollgate_serve::desk::Desk;
+use tollgate_parts::{HttpReply, Wire};
+use tollgate_serve::desk::AdminApi;
 use tollgate_serve::listen::Speech;
 use tollgate_serve::run::{self, Running};
-use tollgate_serve::settings::{Address, ContractSource, Listener, Settings};
+use tollgate_serve::settings::{ContractSource, ListenAddress, Listener, Settings};
 
 pub(crate) const CONTRACTS: &str = "
 contracts:
@@ -31,12 +31,12 @@ contracts:
 ";
 
 /// A server that stops when it is dropped.
-pub(crate) struct Server {
+pub(crate) struct HttpServer {
     running: Option<Running>,
     pub(crate) at: SocketAddr,
 }
 
-impl Server {
+impl HttpServer {
     pub(crate) fn start() -> Self {
         Self::with(|_| {})
     }
@@ -44,7 +44,9 @@ impl Server {
     pub(crate) fn with(set: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings {
             contracts: ContractSource::Text(CONTRACTS.to_owned()),
-            http: vec![Listener::plain(Address::Tcp(([127, 0, 0, 1], 0).into()))],
+            http: vec![Listener::plain(ListenAddress::Tcp(
+                ([127, 0, 0, 1], 0).into(),
+            ))],
             ..Settings::default()
         };
         set(&mut settings);
@@ -52,12 +54,12 @@ impl Server {
     }
 
     /// A server with a desk.
-    pub(crate) fn at_desk(desk: Arc<dyn Desk>) -> Self {
+    pub(crate) fn at_desk(desk: Arc<dyn AdminApi>) -> Self {
         Self::at_desk_with(desk, Vec::new())
     }
 
     /// The same, with more listeners.
-    pub(crate) fn at_desk_with(desk: Arc<dyn Desk>, more: Vec<Listener>) -> Self {
+    pub(crate) fn at_desk_with(desk: Arc<dyn AdminApi>, more: Vec<Listener>) -> Self {
         let settings = Settings {
             contracts: ContractSource::Text(CONTRACTS.to_owned()),
             http: [vec![Listener::loopback()], more].concat(),
@@ -80,7 +82,7 @@ impl Server {
         let mut listeners = running.listeners().iter();
         let admin = listeners.find(|open| open.speech == Speech::Admin);
         match admin.map(|open| &open.at) {
-            Some(Address::Tcp(at)) => *at,
+            Some(ListenAddress::Tcp(at)) => *at,
             other => panic!("{other:?}"),
         }
     }
@@ -101,7 +103,7 @@ impl Server {
 
     /// Posts a body on a connection of its own.
     #[track_caller]
-    pub(crate) fn post(&self, path: &str, body: &str) -> Reply {
+    pub(crate) fn post(&self, path: &str, body: &str) -> HttpReply {
         self.connect().post(path, body)
     }
 
@@ -119,7 +121,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for HttpServer {
     fn drop(&mut self) {
         self.stop();
     }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::http::kit::{Server, chunked, post};
+use crate::http::kit::{HttpServer, chunked, post};
 
 const CHECK: &str = r#"{"key": {"user": "42"}, "cost": 0}"#;
 
-fn hasty() -> Server {
-    Server::with(|settings| {
+fn hasty() -> HttpServer {
+    HttpServer::with(|settings| {
         settings.limits.slow = Duration::from_millis(400);
         settings.limits.idle = Duration::from_millis(1_200);
     })
@@ -90,7 +90,7 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
 
 #[test]
 fn large_heads_and_bodies_are_refused() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut client = server.connect();
     let head = format!(
         "GET /livez HTTP/1.1\r\nHost: a\r\nX: {}",
@@ -131,7 +131,7 @@ fn large_heads_and_bodies_are_refused() {
 
 #[test]
 fn bodies_up_to_the_limit_are_read() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let spaces = " ".repeat(1 << 19);
     let answer = server.post("/v1/check", &format!("{spaces}{CHECK}"));
     assert_eq!(answer.status, 200);
@@ -144,7 +144,7 @@ fn bodies_up_to_the_limit_are_read() {
 
 #[test]
 fn requests_beyond_the_limit_are_shed_with_when_to_come_again() {
-    let server = Server::with(|settings| {
+    let server = HttpServer::with(|settings| {
         settings.limits.requests_max = 1;
         settings.limits.slow = Duration::from_mins(1);
     });
@@ -192,7 +192,7 @@ fn answers_that_nobody_takes_do_not_pile_up() {
 
 #[test]
 fn a_long_key_of_throttlecrab_is_counted_by_all_its_bytes() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let long = |middle: &str| format!("{}{middle}{}", "x".repeat(4_500), "x".repeat(4_500));
     for left in [2, 1] {
         for key in [long("a"), long("b")] {

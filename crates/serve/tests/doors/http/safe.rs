@@ -2,11 +2,11 @@
 
 use tollgate_serve::settings::ContractSource;
 
-use crate::http::kit::{Server, chunked, post};
+use crate::http::kit::{HttpServer, chunked, post};
 
 #[test]
 fn numbers_that_readers_of_json_cannot_hold_are_neither_taken_nor_given() {
-    let server = Server::with(|settings| {
+    let server = HttpServer::with(|settings| {
         let text = "contracts: [{ id: c, key: [user], policies: [{ name: p, limit: 9007199254740992, per: 1s }] }]";
         settings.contracts = ContractSource::Text(text.to_owned());
     });
@@ -51,7 +51,8 @@ fn numbers_that_readers_of_json_cannot_hold_are_neither_taken_nor_given() {
 
 #[test]
 fn a_listener_of_this_machine_answers_to_no_name_of_strangers() {
-    let server = Server::with(|settings| settings.http[0].hosts = vec!["tollgate.example".into()]);
+    let server =
+        HttpServer::with(|settings| settings.http[0].hosts = vec!["tollgate.example".into()]);
     let check = r#"{"key": {"user": "1"}, "cost": 0}"#;
     for (host, status) in [
         ("localhost", 200),

@@ -6,7 +6,7 @@ use std::process::Command;
 use tollgate_parts::python_programs;
 use tollgate_serve::settings::Token;
 
-use crate::http::kit::{Server, text};
+use crate::http::kit::{HttpServer, text};
 
 /// The version that is installed, so that a run is the same next year.
 const VERSION: &str = "4.32.5";
@@ -21,7 +21,7 @@ fn schemathesis() -> Command {
 
 #[test]
 fn no_answer_is_undescribed() {
-    let server = Server::with(|settings| settings.tokens = vec![Token::new("sesame")].into());
+    let server = HttpServer::with(|settings| settings.tokens = vec![Token::new("sesame")].into());
     let out = schemathesis()
         .args(["run", &format!("http://{}/openapi.json", server.at)])
         .args(["--header", "Authorization: Bearer sesame"])

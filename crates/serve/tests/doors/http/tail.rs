@@ -7,10 +7,10 @@ use tollgate_parts::Wire;
 use tollgate_parts::until;
 use tollgate_serve::settings::Token;
 
-use crate::http::kit::{Server, post};
+use crate::http::kit::{HttpServer, post};
 
 /// Watches, and reads the greeting.
-fn watch(server: &Server, query: &str) -> Wire {
+fn watch(server: &HttpServer, query: &str) -> Wire {
     let mut client = server.connect();
     client.send(format!("GET /v1/tail?{query} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
     let answer = client.reply();
@@ -39,12 +39,12 @@ fn decision(client: &mut Wire) -> Value {
     }
 }
 
-fn check(server: &Server, user: &str, plan: &str) {
+fn check(server: &HttpServer, user: &str, plan: &str) {
     let key = json!({ "key": { "user": user, "plan": plan } });
     assert_eq!(server.post("/v1/check", &key.to_string()).status, 200);
 }
 
-fn metric(server: &Server, name: &str) -> u64 {
+fn metric(server: &HttpServer, name: &str) -> u64 {
     let text = server.curl("/metrics", &[]);
     let value = text.lines().find_map(|line| line.strip_prefix(name));
     let value = value.unwrap_or_else(|| panic!("no {name} in {text}"));
@@ -53,7 +53,7 @@ fn metric(server: &Server, name: &str) -> u64 {
 
 #[test]
 fn who_watches_is_shown_the_decisions_that_the_filter_admits() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut all = watch(&server, "");
     let mut refused = watch(
         &server,
@@ -101,7 +101,7 @@ fn who_watches_is_shown_the_decisions_that_the_filter_admits() {
 
 #[test]
 fn garbage_is_told_what_is_wrong_and_nobody_watches_by_it() {
-    let server = Server::start();
+    let server = HttpServer::start();
     for (query, said) in [
         ("contrat=users", "Did you mean `contract`?"),
         ("contract=user", "Did you mean `users`?"),
@@ -135,7 +135,7 @@ fn garbage_is_told_what_is_wrong_and_nobody_watches_by_it() {
 
 #[test]
 fn who_does_not_read_holds_up_nobody_and_is_told_what_is_missing() {
-    let server = Server::with(|settings| settings.limits.slow = Duration::from_mins(1));
+    let server = HttpServer::with(|settings| settings.limits.slow = Duration::from_mins(1));
     let mut slow = watch(&server, "key=user%3Dbusy");
     let begun = Instant::now();
     let mut client = server.connect();
@@ -165,7 +165,7 @@ fn who_does_not_read_holds_up_nobody_and_is_told_what_is_missing() {
 
 #[test]
 fn who_is_gone_is_forgotten_and_so_many_watch_at_most() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let mut all: Vec<Wire> = (0..16).map(|_| watch(&server, "")).collect();
     let mut one_more = server.connect();
     one_more.send(b"GET /v1/tail HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -185,7 +185,7 @@ fn who_is_gone_is_forgotten_and_so_many_watch_at_most() {
 #[test]
 fn the_last_line_says_why_it_ends() {
     const OBSERVER: &str = "a-token-for-those-who-look";
-    let mut server = Server::with(|settings| {
+    let mut server = HttpServer::with(|settings| {
         let soon = std::time::SystemTime::now() + Duration::from_secs(3);
         let soon = soon.duration_since(std::time::UNIX_EPOCH).expect("a time");
         let short = Token::new("a-token-for-three-seconds");

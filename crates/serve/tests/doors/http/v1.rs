@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use tollgate_serve::settings::Token;
 
-use crate::http::kit::{Server, post};
+use crate::http::kit::{HttpServer, post};
 
 #[test]
 fn a_check_answers_with_all_its_members() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let body = r#"{"key": {"user": "42", "plan": "free"}, "cost": 1}"#;
     let answer = server.post("/v1/check", body);
     assert_eq!(answer.status, 200);
@@ -27,7 +27,7 @@ fn a_check_answers_with_all_its_members() {
 
 #[test]
 fn a_denial_is_an_answer_and_a_status_where_that_is_asked_for() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let body = r#"{"key": {"user": "1", "plan": "free"}, "cost": 5}"#;
     assert_eq!(server.post("/v1/check", body).json()["allowed"], true);
     let denied = server.post("/v1/check", body);
@@ -63,7 +63,7 @@ fn a_denial_is_an_answer_and_a_status_where_that_is_asked_for() {
 
 #[test]
 fn a_list_is_answered_with_a_list_and_problems_stay_in_their_places() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let body = r#"[{"key": {"user": "1"}}, {"key": {"user": "1"}, "contract": "nope"},
         {"key": {"user": "1"}, "contract": "users"}]"#;
     let answer = server.post("/v1/check", body);
@@ -92,7 +92,7 @@ fn a_list_is_answered_with_a_list_and_problems_stay_in_their_places() {
 
 #[test]
 fn delayed_requests_are_told_how_long_to_wait() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let body = r#"{"key": {"lane": "slow"}, "cost": 1}"#;
     assert_eq!(server.post("/v1/check", body).json()["wait_ms"], 0);
     let answer = server.post("/v1/check", body).json();
@@ -102,7 +102,7 @@ fn delayed_requests_are_told_how_long_to_wait() {
 }
 
 #[track_caller]
-fn remaining(server: &Server, user: &str) -> Value {
+fn remaining(server: &HttpServer, user: &str) -> Value {
     let body = json!({"key": {"user": user}}).to_string();
     let answer = server.post("/v1/peek", &body);
     assert_eq!(answer.status, 200);
@@ -111,7 +111,7 @@ fn remaining(server: &Server, user: &str) -> Value {
 
 #[test]
 fn what_was_taken_can_be_settled_by_its_receipt() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let taken = server.post("/v1/check", r#"{"key": {"user": "s"}, "cost": 10}"#);
     let receipt = taken.json()["receipt"].clone();
     let settle = json!({"receipt": receipt, "cost": 3, "id": "once"}).to_string();
@@ -132,7 +132,7 @@ fn what_was_taken_can_be_settled_by_its_receipt() {
 
 #[test]
 fn reservations_are_committed_or_cancelled_once() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let reserve = r#"{"id": "r1", "key": {"user": "r"}, "cost": 10, "ttl_ms": 60000}"#;
     for _ in 0..2 {
         let answer = server.post("/v1/reserve", reserve);
@@ -166,7 +166,7 @@ fn reservations_are_committed_or_cancelled_once() {
 
 #[test]
 fn a_refusal_is_explained() {
-    let server = Server::start();
+    let server = HttpServer::start();
     server.post(
         "/v1/charge",
         r#"{"key": {"user": "e", "plan": "free"}, "cost": 5}"#,
@@ -198,7 +198,7 @@ fn a_refusal_is_explained() {
 
 #[test]
 fn charges_and_refunds_need_no_answer() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let applied = |path: &str, body: &str| {
         let done = server.post(path, body);
         assert_eq!(done.status, 200, "{}", done.body);
@@ -231,7 +231,7 @@ fn charges_and_refunds_need_no_answer() {
 
 #[test]
 fn an_id_is_charged_once() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let body = r#"{"key": {"user": "i"}, "id": "i1"}"#;
     for _ in 0..3 {
         assert_eq!(server.post("/v1/check", body).json()["remaining"], 99);
@@ -245,7 +245,7 @@ fn an_id_is_charged_once() {
 
 #[test]
 fn wrong_bodies_are_refused_with_what_is_wrong_and_where() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let deep = format!("{{\"key\": {}", "[".repeat(10_000));
     for (body, says) in [
         ("", "empty"),
@@ -290,7 +290,7 @@ fn wrong_bodies_are_refused_with_what_is_wrong_and_where() {
 
 #[test]
 fn keys_have_a_length() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let key = |length: usize| json!({"key": {"user": "x".repeat(length)}}).to_string();
     assert_eq!(server.post("/v1/check", &key(4_000)).status, 200);
     for path in ["/v1/check", "/v1/peek"] {
@@ -309,7 +309,7 @@ fn keys_have_a_length() {
 
 #[test]
 fn contracts_are_asked_by_their_id() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let ask = |contract: &str| {
         let body = json!({"key": {"user": "k", "plan": "free"}, "contract": contract});
         server.post("/v1/check", &body.to_string())
@@ -323,7 +323,7 @@ fn contracts_are_asked_by_their_id() {
 
 #[test]
 fn paths_methods_and_types_are_refused_by_name() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let answer = server.post("/v1/chekc", "{}");
     assert_eq!(answer.status, 404);
     assert!(answer.problem().contains("Did you mean `/v1/check`?"));
@@ -355,7 +355,7 @@ fn paths_methods_and_types_are_refused_by_name() {
 
 #[test]
 fn tokens_guard_what_decides_and_nothing_else() {
-    let server = Server::with(|settings| settings.tokens = vec![Token::new("sesame")].into());
+    let server = HttpServer::with(|settings| settings.tokens = vec![Token::new("sesame")].into());
     let body = r#"{"key": "a"}"#;
     for path in ["/v1/check", "/v1/peek", "/v1/settle", "/v1/auth", "/json"] {
         let refused = server.post(path, body);
@@ -400,7 +400,7 @@ fn tokens_guard_what_decides_and_nothing_else() {
 
 #[test]
 fn curl_gets_the_same_over_both_versions() {
-    let server = Server::start();
+    let server = HttpServer::start();
     let body = r#"{"key": {"user": "v", "plan": "free"}, "cost": 1}"#;
     for version in ["--http1.0", "--http1.1", "--http2-prior-knowledge"] {
         let arguments = [
@@ -428,7 +428,7 @@ fn curl_gets_the_same_over_both_versions() {
 
 #[test]
 fn readiness_ends_before_the_server_does() {
-    let mut server = Server::start();
+    let mut server = HttpServer::start();
     let mut kept = server.connect();
     kept.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(kept.reply().status, 200);
@@ -438,7 +438,7 @@ fn readiness_ends_before_the_server_does() {
 
 #[test]
 fn who_is_under_way_when_the_server_stops_is_answered() {
-    let mut server = Server::start();
+    let mut server = HttpServer::start();
     let mut slow = server.connect();
     let request = post("/v1/check", r#"{"key": "a"}"#);
     let (first, second) = request.split_at(request.len() - 3);

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use tollgate_contract::Dialect;
 use tollgate_http::{ClientAddress, Trust};
-use tollgate_parts::Reply;
+use tollgate_parts::HttpReply;
 use tollgate_serve::settings::{AuthSettings, EntrySource, Settings};
 
 use crate::proxy::kit::{self, THREE_A_MINUTE, ask, get};
 
 /// Asks with these header fields, as a proxy does.
-fn auth(at: SocketAddr, target: &str, fields: &[(&str, &str)]) -> Reply {
+fn auth(at: SocketAddr, target: &str, fields: &[(&str, &str)]) -> HttpReply {
     let mut head = format!("GET {target} HTTP/1.1\r\nhost: tollgate\r\n");
     for (name, value) in fields {
         for part in [name, ": ", value, "\r\n"] {

@@ -1,11 +1,11 @@
 //! Paths of other limiters, asked as their clients ask them.
 
 use serde_json::{Value, json};
-use tollgate_parts::Reply;
+use tollgate_parts::HttpReply;
 
 use crate::proxy::kit::{self, post};
 
-fn get(at: std::net::SocketAddr, path: &str) -> Reply {
+fn get(at: std::net::SocketAddr, path: &str) -> HttpReply {
     kit::ask(
         at,
         &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n"),
@@ -14,7 +14,7 @@ fn get(at: std::net::SocketAddr, path: &str) -> Reply {
 }
 
 #[track_caller]
-fn body(answer: &Reply) -> Value {
+fn body(answer: &HttpReply) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"))
 }
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 
-use tollgate_serve::settings::{AuthSettings, EntrySource, Limits, Settings};
+use tollgate_serve::settings::{AuthSettings, EntrySource, RequestLimits, Settings};
 
 use crate::proxy::kit::{self, Proxy, THREE_A_MINUTE, get};
 
@@ -196,9 +196,9 @@ fn a_value_of_any_bytes_and_any_length_is_counted_where_authorization_is_asked_f
 #[test]
 fn what_is_too_long_to_be_read_is_denied_and_not_let_through() {
     let settings = || Settings {
-        limits: Limits {
+        limits: RequestLimits {
             body_bytes_max: 10_000,
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         ..Settings::default()
     };

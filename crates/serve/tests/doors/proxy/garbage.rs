@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use tollgate_contract::{Contracts, Dialect};
 use tollgate_node::NodeConfig;
-use tollgate_serve::auth::{AuthError, Fields, Inquiry, Judge};
+use tollgate_serve::auth::{AuthError, AuthJudge, Fields, Inquiry};
 use tollgate_serve::engine::{Engine, Secrets, Started};
 use tollgate_serve::settings::{AuthSettings, EntrySource, Settings};
 
@@ -73,7 +73,7 @@ proptest! {
             auth: AuthSettings { entries: sources.to_vec(), ..AuthSettings::default() },
             ..Settings::default()
         };
-        let judge = Judge::new(&settings);
+        let judge = AuthJudge::new(&settings);
         let inquiry = Inquiry {
             client: Some(judge.client(None, &lines)),
             method: &method,

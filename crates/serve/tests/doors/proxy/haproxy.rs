@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
-use tollgate_serve::settings::{Limits, Settings};
+use tollgate_serve::settings::{RequestLimits, Settings};
 
 use crate::proxy::kit::{self, Proxy, THREE_A_MINUTE, ask, get};
 
@@ -58,9 +58,9 @@ fn a_client_cannot_tell_haproxy_who_it_is_nor_where_it_goes() {
 
 #[test]
 fn haproxy_denies_what_tollgate_does_not_read() {
-    let limits = Limits {
+    let limits = RequestLimits {
         head_bytes_max: 2_000,
-        ..Limits::default()
+        ..RequestLimits::default()
     };
     let tollgate = kit::tollgate_with(
         THREE_A_MINUTE,

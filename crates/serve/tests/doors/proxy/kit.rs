@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use tollgate_parts::{Process, Reply, Wire, until};
+use tollgate_parts::{HttpReply, Process, Wire, until};
 use tollgate_serve::run::{self, Running};
 use tollgate_serve::settings::{ContractSource, Listener, Settings};
 
@@ -132,7 +132,7 @@ pub(crate) fn shipped(path: &str, replace: &[(&str, String)]) -> String {
 }
 
 /// Asks for a path.
-pub(crate) fn get(at: SocketAddr, path: &str) -> Reply {
+pub(crate) fn get(at: SocketAddr, path: &str) -> HttpReply {
     ask(
         at,
         &format!("GET {path} HTTP/1.1\r\nhost: page.test\r\n"),
@@ -146,7 +146,7 @@ pub(crate) fn metrics(at: SocketAddr) -> String {
 }
 
 /// Posts a body.
-pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Reply {
+pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> HttpReply {
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n",
         body.len()
@@ -155,16 +155,16 @@ pub(crate) fn post(at: SocketAddr, path: &str, body: &str) -> Reply {
 }
 
 /// Asks with a head of one's own, which ends with a line end.
-pub(crate) fn ask(at: SocketAddr, head: &str, body: &str) -> Reply {
+pub(crate) fn ask(at: SocketAddr, head: &str, body: &str) -> HttpReply {
     let mut wire = Wire::to(at);
     wire.send(format!("{head}connection: close\r\n\r\n{body}"));
-    Reply::parse(&wire.rest()).expect("a reply")
+    HttpReply::parse(&wire.rest()).expect("a reply")
 }
 
 /// Asks until [`THREE_A_MINUTE`] refuses: what clients of a proxy are told, and that the page answers until then. Gives
 /// the refusal.
 #[track_caller]
-pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> Reply {
+pub(crate) fn passes_three_and_says_429(proxy: SocketAddr) -> HttpReply {
     for left in [2, 1, 0] {
         let passed = get(proxy, "/a?cost=0&deny=200");
         assert_eq!(passed.status, 200, "{passed:?}");

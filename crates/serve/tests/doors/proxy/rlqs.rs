@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use tollgate_parts::until;
 use tollgate_serve::run::{self, Running};
-use tollgate_serve::settings::{Address, ContractSource, Limits, Listener, QuotaLimits, Settings};
+use tollgate_serve::settings::{
+    ContractSource, ListenAddress, Listener, QuotaLimits, RequestLimits, Settings,
+};
 
 use crate::proxy::envoy::envoy;
 use crate::proxy::kit::{Proxy, free_port, metrics};
@@ -37,10 +39,10 @@ const BURST: f64 = 200.0;
 fn tollgate(at: SocketAddr) -> Running {
     let settings = Settings {
         contracts: ContractSource::Text(TENANTS.to_owned()),
-        http: vec![Listener::plain(Address::Tcp(at))],
-        limits: Limits {
+        http: vec![Listener::plain(ListenAddress::Tcp(at))],
+        limits: RequestLimits {
             quota: QUOTA,
-            ..Limits::default()
+            ..RequestLimits::default()
         },
         ..Settings::default()
     };

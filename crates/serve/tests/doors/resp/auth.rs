@@ -1,13 +1,13 @@
 //! Before and after a client has said who it is.
 
-use crate::resp::kit::{Server, command};
+use crate::resp::kit::{RespServer, command};
 
 const NOAUTH: &str = "-NOAUTH Authentication required.\r\n";
 const WRONGPASS: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
 #[test]
 fn nothing_but_greetings_before_the_token() {
-    let server = Server::guarded("token-1");
+    let server = RespServer::guarded("token-1");
     let mut wire = server.connect();
     for words in [
         &["PING"][..],
@@ -37,7 +37,7 @@ fn nothing_but_greetings_before_the_token() {
 
 #[test]
 fn a_pipeline_may_begin_with_the_token() {
-    let server = Server::guarded("token-1");
+    let server = RespServer::guarded("token-1");
     let mut wire = server.connect();
     let mut bytes = command(&["PING"]);
     bytes.extend(command(&["HELLO", "3", "AUTH", "default", "token-1"]));
@@ -50,7 +50,7 @@ fn a_pipeline_may_begin_with_the_token() {
 
 #[test]
 fn guessing_ends_the_connection() {
-    let server = Server::guarded("token-1");
+    let server = RespServer::guarded("token-1");
     let mut wire = server.connect();
     for _ in 0..9 {
         wire.exchange(command(&["AUTH", "guess"]), WRONGPASS);
@@ -62,7 +62,7 @@ fn guessing_ends_the_connection() {
 
 #[test]
 fn little_is_read_from_strangers() {
-    let server = Server::guarded("token-1");
+    let server = RespServer::guarded("token-1");
     let mut wire = server.connect();
     wire.send("*11\r\n");
     assert_eq!(

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use tollgate_kit::Dice;
 
-use crate::resp::kit::{Server, command, until};
+use crate::resp::kit::{RespServer, command, until};
 
 /// Distinct commands and the replies to them.
 fn conversation(count: usize) -> (Vec<u8>, Vec<u8>) {
@@ -45,7 +45,7 @@ fn conversation(count: usize) -> (Vec<u8>, Vec<u8>) {
 
 #[test]
 fn a_conversation_cut_anywhere_is_the_same() {
-    let server = Server::open();
+    let server = RespServer::open();
     let (asked, told) = conversation(10);
     // Keys are forgotten between the rounds by being others: only the first ten digits are keys.
     for cut in 0..=asked.len() {
@@ -71,7 +71,7 @@ fn renamed(asked: &[u8], round: usize) -> Vec<u8> {
 
 #[test]
 fn ten_thousand_commands_in_one_pipeline_byte_by_byte_and_at_once() {
-    let server = Server::open();
+    let server = RespServer::open();
     let (asked, told) = conversation(10_000);
     let mut wire = server.connect();
     std::thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn ten_thousand_commands_in_one_pipeline_byte_by_byte_and_at_once() {
         wire.expect(&told);
     });
     // Every boundary of a part of it falls on the end of a packet.
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     let (asked, told) = conversation(200);
     for byte in asked.chunks(1) {
@@ -88,7 +88,7 @@ fn ten_thousand_commands_in_one_pipeline_byte_by_byte_and_at_once() {
     }
     wire.expect(&told);
     // And portions of every size fall on every boundary of all of it.
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     let (asked, told) = conversation(10_000);
     std::thread::scope(|scope| {
@@ -107,7 +107,7 @@ fn ten_thousand_commands_in_one_pipeline_byte_by_byte_and_at_once() {
 
 #[test]
 fn replies_that_nobody_takes_stop_the_reading_and_not_the_server() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut greedy = server.connect();
     greedy.stream.set_nonblocking(true).unwrap();
     let echo = command(&["ECHO", &"e".repeat(60_000)]);
@@ -135,7 +135,7 @@ fn replies_that_nobody_takes_stop_the_reading_and_not_the_server() {
 
 #[test]
 fn garbage_ends_its_own_connection_and_no_other() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut neighbour = server.connect();
     neighbour.lives();
     let table: [(&[u8], &str); 8] = [
@@ -162,7 +162,7 @@ fn garbage_ends_its_own_connection_and_no_other() {
 
 #[test]
 fn a_megabyte_for_a_key_is_turned_down_at_its_announcement() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     wire.send("*5\r\n$11\r\nCL.THROTTLE\r\n$1048576\r\n");
     // Much comes behind it; none of it hides the reply.
@@ -173,7 +173,7 @@ fn a_megabyte_for_a_key_is_turned_down_at_its_announcement() {
 
 #[test]
 fn random_bytes_disturb_nobody() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut neighbour = server.connect();
     let mut dice = Dice::new(1);
     for _ in 0..300 {

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use redis::{Value, cmd};
 
-use crate::resp::kit::Server;
+use crate::resp::kit::RespServer;
 
 #[test]
 fn redis_cli_prints_what_redis_cell_documents() {
-    let server = Server::open();
+    let server = RespServer::open();
     let text = cli(&server, &["CL.THROTTLE", "user:1", "15", "30", "60", "1"]);
     assert_eq!(text, "0\n16\n15\n-1\n2\n");
     let text = cli(&server, &["THROTTLE", "user:2", "15", "30", "60", "1"]);
@@ -22,7 +22,7 @@ fn redis_cli_prints_what_redis_cell_documents() {
 
 /// What redis-cli prints.
 #[track_caller]
-fn cli(server: &Server, words: &[&str]) -> String {
+fn cli(server: &RespServer, words: &[&str]) -> String {
     let port = server.address.port().to_string();
     let output = Command::new("redis-cli")
         .args(["-p", &port])
@@ -36,7 +36,7 @@ fn cli(server: &Server, words: &[&str]) -> String {
 
 #[test]
 fn the_redis_crate_speaks_both_versions() {
-    let server = Server::open();
+    let server = RespServer::open();
     for query in ["", "?protocol=resp3"] {
         let url = format!("redis://{}/{query}", server.address);
         let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
@@ -60,7 +60,7 @@ fn the_redis_crate_speaks_both_versions() {
 
 #[test]
 fn the_redis_crate_authenticates_by_url() {
-    let server = Server::guarded("first-token");
+    let server = RespServer::guarded("first-token");
     let url = |secret: &str, query: &str| format!("redis://:{secret}@{}/{query}", server.address);
     for query in ["", "?protocol=resp3"] {
         let client = redis::Client::open(url("first-token", query)).unwrap();
@@ -87,7 +87,7 @@ fn the_redis_crate_authenticates_by_url() {
 
 #[test]
 fn many_clients_at_once_share_one_count() {
-    let server = Server::open();
+    let server = RespServer::open();
     let allowed: usize = std::thread::scope(|scope| {
         let ask = || {
             let url = format!("redis://{}/", server.address);

@@ -1,10 +1,10 @@
 //! Every command, byte for byte.
 
-use crate::resp::kit::{Server, command};
+use crate::resp::kit::{RespServer, command};
 
 #[test]
 fn throttle_commands_answer_in_their_own_order() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     wire.exchange(
         command(&["CL.THROTTLE", "user:1", "15", "30", "60", "1"]),
@@ -23,7 +23,7 @@ fn throttle_commands_answer_in_their_own_order() {
 
 #[test]
 fn a_limited_request_is_told_when_to_retry() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     for left in [2, 1, 0] {
         wire.exchange(
@@ -60,7 +60,7 @@ fn a_limited_request_is_told_when_to_retry() {
 
 #[test]
 fn numbers_that_make_no_sense_are_errors_and_charge_nothing() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     let most = i64::MAX.to_string();
     let table: [(&[&str], &str); 10] = [
@@ -114,7 +114,7 @@ fn numbers_that_make_no_sense_are_errors_and_charge_nothing() {
 
 #[test]
 fn a_key_that_is_too_long_is_refused_and_the_connection_stays() {
-    let server = Server::limited(|limits| limits.key_bytes_max = 100);
+    let server = RespServer::limited(|limits| limits.key_bytes_max = 100);
     let mut wire = server.connect();
     let (fits, long) = ("k".repeat(100), "k".repeat(101));
     wire.exchange(
@@ -130,7 +130,7 @@ fn a_key_that_is_too_long_is_refused_and_the_connection_stays() {
 
 #[test]
 fn keys_are_any_bytes() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     for key in [&b""[..], b"\0", b"\r\n", b"\xff\xfe", b"*5\r\n"] {
         wire.exchange(
@@ -159,7 +159,7 @@ contracts:
 
 #[test]
 fn a_check_answers_by_contract() {
-    let server = Server::by(CONTRACTS);
+    let server = RespServer::by(CONTRACTS);
     let mut wire = server.connect();
     wire.send(command(&["HELLO", "3"]));
     wire.expect("%7\r\n$6\r\nserver\r\n$8\r\ntollgate\r\n$7\r\nversion\r\n");
@@ -175,7 +175,7 @@ fn a_check_answers_by_contract() {
 
 #[test]
 fn a_delayed_check_tells_the_wait_and_does_not_sleep() {
-    let server = Server::by(CONTRACTS);
+    let server = RespServer::by(CONTRACTS);
     let mut connection = client(&server);
     let mut check = |words: &[&str]| -> std::collections::BTreeMap<String, redis::Value> {
         let mut command = redis::cmd("TOLLGATE.CHECK");
@@ -200,7 +200,7 @@ fn a_delayed_check_tells_the_wait_and_does_not_sleep() {
 
 #[test]
 fn a_check_with_an_id_is_charged_once() {
-    let server = Server::by(CONTRACTS);
+    let server = RespServer::by(CONTRACTS);
     let mut connection = client(&server);
     for _ in 0..5 {
         let reply: std::collections::BTreeMap<String, redis::Value> = redis::cmd("TOLLGATE.CHECK")
@@ -211,14 +211,14 @@ fn a_check_with_an_id_is_charged_once() {
     }
 }
 
-fn client(server: &Server) -> redis::Connection {
+fn client(server: &RespServer) -> redis::Connection {
     let url = format!("redis://{}/", server.address);
     redis::Client::open(url).unwrap().get_connection().unwrap()
 }
 
 #[test]
 fn what_contracts_see_must_be_text() {
-    let server = Server::by(CONTRACTS);
+    let server = RespServer::by(CONTRACTS);
     let mut wire = server.connect();
     let refusal = "-ERR names, values and ids must be UTF-8\r\n";
     wire.exchange(
@@ -241,7 +241,7 @@ fn what_contracts_see_must_be_text() {
 
 #[test]
 fn commands_about_the_connection_answer_as_redis_does() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     let table: [(&[&str], &str); 16] = [
         (&["PING"], "+PONG\r\n"),
@@ -286,7 +286,7 @@ fn commands_about_the_connection_answer_as_redis_does() {
 
 #[test]
 fn info_has_sections_that_can_be_asked_for() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut connection = client(&server);
     let _: Vec<i64> = redis::cmd("CL.THROTTLE")
         .arg(&["k", "15", "30", "60"])

@@ -3,11 +3,11 @@
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use crate::resp::kit::{Server, command, until};
+use crate::resp::kit::{RespServer, command, until};
 
 #[test]
 fn a_client_that_says_no_more_still_hears_everything() {
-    let server = Server::open();
+    let server = RespServer::open();
     let mut wire = server.connect();
     wire.send("PING\r\nPING\r\nPIN");
     wire.stream.shutdown(Shutdown::Write).unwrap();
@@ -16,7 +16,7 @@ fn a_client_that_says_no_more_still_hears_everything() {
 
 #[test]
 fn decisions_are_charged_though_the_client_vanishes() {
-    let server = Server::open();
+    let server = RespServer::open();
     for _ in 0..5 {
         let mut wire = server.connect();
         wire.send(command(&["CL.THROTTLE", "k", "9", "1", "86400"]));
@@ -33,7 +33,7 @@ fn decisions_are_charged_though_the_client_vanishes() {
 
 #[test]
 fn an_idle_connection_is_closed_after_its_time() {
-    let server = Server::limited(|limits| {
+    let server = RespServer::limited(|limits| {
         limits.idle = Duration::from_millis(300);
         limits.slow = Duration::from_millis(100);
     });
@@ -46,7 +46,7 @@ fn an_idle_connection_is_closed_after_its_time() {
 
 #[test]
 fn a_command_that_trickles_in_is_given_up() {
-    let server = Server::limited(|limits| limits.slow = Duration::from_millis(300));
+    let server = RespServer::limited(|limits| limits.slow = Duration::from_millis(300));
     let mut wire = server.connect();
     wire.lives();
     let start = Instant::now();
@@ -80,7 +80,7 @@ fn a_command_that_trickles_in_is_given_up() {
 
 #[test]
 fn strangers_have_little_time_to_say_who_they_are() {
-    let server = Server::with(|settings| {
+    let server = RespServer::with(|settings| {
         settings.tokens = vec![tollgate_serve::settings::Token::new("token-1")].into();
         settings.limits.slow = Duration::from_millis(300);
     });
@@ -102,7 +102,7 @@ fn strangers_have_little_time_to_say_who_they_are() {
 
 #[test]
 fn a_stop_answers_what_is_there_and_closes() {
-    let mut server = Server::open();
+    let mut server = RespServer::open();
     let mut idle = server.connect();
     idle.lives();
     let mut busy = server.connect();

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 pub(crate) use tollgate_parts::wire::command;
 pub(crate) use tollgate_parts::{Wire, until};
 use tollgate_serve::run::{Running, start};
-use tollgate_serve::settings::{ContractSource, Limits, Listener, Runtime, Settings, Token};
+use tollgate_serve::settings::{ContractSource, Listener, RequestLimits, Runtime, Settings, Token};
 
 /// A server with a RESP port of its own.
-pub(crate) struct Server {
+pub(crate) struct RespServer {
     running: Option<Running>,
     pub(crate) address: SocketAddr,
 }
 
-impl Server {
+impl RespServer {
     /// One that everybody may ask, without contracts.
     pub(crate) fn open() -> Self {
         Self::with(|_| {})
@@ -30,7 +30,7 @@ impl Server {
         Self::with(|settings| settings.tokens = vec![Token::new(token)].into())
     }
 
-    pub(crate) fn limited(change: impl FnOnce(&mut Limits)) -> Self {
+    pub(crate) fn limited(change: impl FnOnce(&mut RequestLimits)) -> Self {
         Self::with(|settings| change(&mut settings.limits))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_parts::{Redis, python_programs};
 
-use crate::resp::kit::{Server, Wire, command};
+use crate::resp::kit::{RespServer, Wire, command};
 
 /// The version that is installed, so that a run is the same next year.
 const REDIS_PY: &str = "5.2.1";
@@ -18,7 +18,7 @@ contracts:
 
 #[test]
 fn redis_py_pipelines_are_answered_and_charge_as_they_say() {
-    let server = Server::by(CONTRACTS);
+    let server = RespServer::by(CONTRACTS);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let python = python_programs(folder, "redis", REDIS_PY).join("python");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/doors/resp/transactions.py");
@@ -31,7 +31,7 @@ fn redis_py_pipelines_are_answered_and_charge_as_they_say() {
 
 #[test]
 fn transactions_are_worded_as_redis_words_them() {
-    let server = Server::open();
+    let server = RespServer::open();
     let redis = Redis::start();
     for lines in [
         "MULTI\nPING\nECHO a\nEXEC",
@@ -59,7 +59,7 @@ fn transactions_are_worded_as_redis_words_them() {
 
 #[test]
 fn keys_are_not_watched_and_what_answers_much_is_not_queued() {
-    let server = Server::guarded("first-token");
+    let server = RespServer::guarded("first-token");
     let mut wire = server.connect();
     let noauth = "-NOAUTH Authentication required.\r\n";
     wire.exchange("MULTI\r\nEXEC\r\n", format!("{noauth}{noauth}"));
@@ -78,7 +78,7 @@ fn keys_are_not_watched_and_what_answers_much_is_not_queued() {
 
 #[test]
 fn a_transaction_has_bounded_commands_and_bytes_and_time() {
-    let server = Server::limited(|limits| limits.slow = Duration::from_millis(600));
+    let server = RespServer::limited(|limits| limits.slow = Duration::from_millis(600));
     let aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
     let mut wire = server.connect();
     wire.exchange("MULTI\r\n", "+OK\r\n");

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use tollgate_kit::Dice;
 
-use crate::cluster::kit::{Ears, Ground, Node, all_know, until};
+use crate::cluster::kit::{ClusterFolder, Ears, NodeServer, all_know, until};
 use crate::cluster::versions::overheard;
 
 /// How long each of so many decisions takes: the median and the slowest but one in a hundred.
-fn latency(node: &mut Node, count: usize) -> (Duration, Duration) {
+fn latency(node: &mut NodeServer, count: usize) -> (Duration, Duration) {
     let mut took: Vec<Duration> = (0..count)
         .map(|number| {
             let begun = Instant::now();
@@ -27,7 +27,7 @@ fn latency(node: &mut Node, count: usize) -> (Duration, Duration) {
 
 #[test]
 fn a_flood_of_garbage_is_counted_and_decisions_go_on() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(2);
     let before = latency(&mut nodes[0], 1_000);
     let at = nodes[0].at();
@@ -72,7 +72,7 @@ fn a_flood_of_garbage_is_counted_and_decisions_go_on() {
 
 #[test]
 fn what_was_heard_before_is_refused_when_it_comes_again() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let (mut nodes, relay) = overheard(&ground);
     let ears = Ears::new(&nodes);
     for _ in 0..20 {
@@ -124,7 +124,7 @@ fn what_was_heard_before_is_refused_when_it_comes_again() {
 
 #[test]
 fn a_stream_without_the_key_ends_and_is_counted() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let nodes = ground.nodes(2);
     for bytes in [
         &b"GET / HTTP/1.1\r\n\r\n"[..],

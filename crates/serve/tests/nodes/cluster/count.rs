@@ -2,13 +2,13 @@
 
 use tollgate_limit::Span;
 
-use crate::cluster::kit::{Ears, Ground, Node, all_know, until};
+use crate::cluster::kit::{ClusterFolder, Ears, NodeServer, all_know, until};
 
 const LIMIT: u32 = 50;
 
 /// Asks all nodes in turn, no sooner than the last answer is known to all, until nobody lets anything pass; says how
 /// many passed.
-fn spend(nodes: &mut [Node], user: &str) -> u32 {
+fn spend(nodes: &mut [NodeServer], user: &str) -> u32 {
     let ears = Ears::new(nodes);
     let (mut passed, mut refused) = (0, 0);
     for turn in 0.. {
@@ -29,7 +29,7 @@ fn spend(nodes: &mut [Node], user: &str) -> u32 {
 
 #[test]
 fn five_nodes_let_pass_what_one_would() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(5);
     for user in ["a", "b"] {
         let passed = spend(&mut nodes, user);
@@ -43,7 +43,7 @@ fn five_nodes_let_pass_what_one_would() {
 
 #[test]
 fn a_node_that_is_killed_takes_with_it_what_it_had_not_told() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(4);
     let mut passed = 0;
     let ears = Ears::new(&nodes);
@@ -63,7 +63,7 @@ fn a_node_that_is_killed_takes_with_it_what_it_had_not_told() {
 
 #[test]
 fn a_node_that_leaves_hands_over_and_is_missed_at_once() {
-    let mut ground = Ground::new();
+    let mut ground = ClusterFolder::new();
     // Nobody is given up for dead during this test: only its own word can take it off the list.
     ground.pace.suspect = Span::from_nanos(3_600_000_000_000);
     let mut nodes = ground.nodes(3);
@@ -80,7 +80,7 @@ fn a_node_that_leaves_hands_over_and_is_missed_at_once() {
 
 #[test]
 fn a_node_that_joins_knows_what_the_others_let_pass_before_it_is_ready() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(3);
     let users: Vec<String> = (0..200).map(|user| format!("u{user}")).collect();
     for user in &users {
@@ -95,20 +95,20 @@ fn a_node_that_joins_knows_what_the_others_let_pass_before_it_is_ready() {
 
 #[test]
 fn a_killed_node_comes_back_under_its_old_name() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(2);
     let data = ground.folder.path().join("data");
     let at = nodes[0].at();
     let mut settings = ground.settings("phoenix", &[at]);
     settings.data_dir = Some(data);
-    let mut phoenix = Node::start(settings.clone());
+    let mut phoenix = NodeServer::start(settings.clone());
     until("it is there", || {
         nodes.iter().all(|node| node.members() == 3)
     });
     assert!(phoenix.passes("a"));
     let first = phoenix.view().me.unwrap();
     phoenix.kill();
-    let phoenix = Node::start(settings);
+    let phoenix = NodeServer::start(settings);
     until("it is back", || {
         let peers = nodes[0].view().peers;
         let back = peers.iter().find(|peer| peer.name == "phoenix");
@@ -127,7 +127,7 @@ fn a_killed_node_comes_back_under_its_old_name() {
 
 #[test]
 fn a_cluster_of_one_counts_by_itself() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut node = ground.node("alone", &[]);
     until("ready", || node.is_ready());
     let passed = (0..100).filter(|_| node.passes("a")).count();

@@ -4,21 +4,21 @@ use tollgate_serve::cluster::Fatal;
 use tollgate_serve::run::{StartError, start};
 use tollgate_serve::settings::ContractSource;
 
-use crate::cluster::kit::{Ground, Node, copy_folder, until};
+use crate::cluster::kit::{ClusterFolder, NodeServer, copy_folder, until};
 
 #[test]
 fn a_copied_data_directory_stops_the_younger_and_leaves_the_older_alone() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let first = ground.node("first", &[]);
     let folder = |name: &str| ground.folder.path().join(name);
     let mut settings = ground.settings("original", &[first.at()]);
     settings.data_dir = Some(folder("original"));
-    let original = Node::start(settings);
+    let original = NodeServer::start(settings);
     until("it is there", || first.members() == 2);
     copy_folder(&folder("original"), &folder("copy"));
     let mut settings = ground.settings("copy", &[first.at()]);
     settings.data_dir = Some(folder("copy"));
-    let copy = Node::start(settings);
+    let copy = NodeServer::start(settings);
     let fatal = copy.running.fatal().unwrap();
     until("the younger is told", || fatal.borrow().is_some());
     let told = fatal.borrow().clone().unwrap();
@@ -38,7 +38,7 @@ fn a_copied_data_directory_stops_the_younger_and_leaves_the_older_alone() {
     std::fs::remove_file(file).unwrap();
     let mut settings = ground.settings("copy", &[first.at()]);
     settings.data_dir = Some(folder("copy"));
-    let copy = Node::start(settings);
+    let copy = NodeServer::start(settings);
     until("all three are there", || {
         first.members() == 3 && copy.members() == 3
     });
@@ -46,23 +46,23 @@ fn a_copied_data_directory_stops_the_younger_and_leaves_the_older_alone() {
 
 #[test]
 fn counts_of_another_cluster_are_refused_with_what_to_do() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let data = ground.folder.path().join("data");
     let durable = "contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 50, per: 1h, durable: true }] }]";
-    let settings = |ground: &Ground| {
+    let settings = |ground: &ClusterFolder| {
         let mut settings = ground.settings("n", &[]);
         settings.data_dir = Some(data.clone());
         settings.contracts = ContractSource::Text(durable.into());
         settings
     };
-    let mut node = Node::start(settings(&ground));
+    let mut node = NodeServer::start(settings(&ground));
     assert!(node.passes("a"));
     node.stop();
     // Under the same secret it goes on.
-    let mut node = Node::start(settings(&ground));
+    let mut node = NodeServer::start(settings(&ground));
     assert_eq!((0..60).filter(|_| node.passes("a")).count(), 49);
     node.stop();
-    let other = Ground::new();
+    let other = ClusterFolder::new();
     let error = start(settings(&other)).err().unwrap();
     assert!(matches!(error, StartError::Store(_)), "{error}");
     assert!(error.to_string().contains("--data-dir"), "{error}");
@@ -70,13 +70,13 @@ fn counts_of_another_cluster_are_refused_with_what_to_do() {
 
 #[test]
 fn a_list_of_nodes_that_leads_back_to_oneself_is_harmless() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = free.local_addr().unwrap();
     drop(free);
     let mut settings = ground.settings("narcissus", &[at]);
     settings.cluster.as_mut().unwrap().listen = at;
-    let mut node = Node::start(settings);
+    let mut node = NodeServer::start(settings);
     until("ready", || node.is_ready());
     assert_eq!(node.members(), 1);
     assert!(node.passes("a"));
@@ -88,7 +88,7 @@ fn a_list_of_nodes_that_leads_back_to_oneself_is_harmless() {
 
 #[test]
 fn a_node_that_comes_back_elsewhere_is_the_same_node() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut first = ground.node("first", &[]);
     let seed = first.at();
     let settings = || {
@@ -98,7 +98,7 @@ fn a_node_that_comes_back_elsewhere_is_the_same_node() {
     };
     let mut before = None;
     for is_killed in [true, false, false] {
-        let mut mover = Node::start(settings());
+        let mut mover = NodeServer::start(settings());
         until("ready", || mover.is_ready());
         until("it is known where it is now", || {
             let peers = first.view().peers;
@@ -128,7 +128,7 @@ fn a_node_that_comes_back_elsewhere_is_the_same_node() {
 
 #[test]
 fn nodes_that_are_not_there_yet_are_found_later() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = free.local_addr().unwrap();
     drop(free);
@@ -137,7 +137,7 @@ fn nodes_that_are_not_there_yet_are_found_later() {
     until("ready", || early.is_ready());
     let mut settings = ground.settings("late", &[]);
     settings.cluster.as_mut().unwrap().listen = at;
-    let late = Node::start(settings);
+    let late = NodeServer::start(settings);
     until("both are there", || {
         early.members() == 2 && late.members() == 2
     });
@@ -145,10 +145,10 @@ fn nodes_that_are_not_there_yet_are_found_later() {
 
 #[test]
 fn a_server_that_is_not_told_of_a_cluster_has_none() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut settings = ground.settings("n", &[]);
     settings.cluster = None;
-    let mut node = Node::start(settings);
+    let mut node = NodeServer::start(settings);
     assert!(node.running.cluster().is_none() && node.running.fatal().is_none());
     assert!(node.is_ready());
     let (status, body) = node.get("/v1/cluster");
@@ -160,7 +160,7 @@ fn a_server_that_is_not_told_of_a_cluster_has_none() {
 
 #[test]
 fn an_identity_that_cannot_be_kept_is_told_before_a_port_opens() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let data = ground.folder.path().join("data");
     std::fs::create_dir_all(data.join("node.id")).unwrap();
     let mut settings = ground.settings("n", &[]);

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use tollgate_serve::cluster::Question;
+use tollgate_serve::cluster::NodeQuestion;
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::run::{StartError, start};
 
-use crate::cluster::kit::{Ears, Ground, Node, all_know, until};
+use crate::cluster::kit::{ClusterFolder, Ears, NodeServer, all_know, until};
 use crate::cluster::relay::Relay;
 
 #[test]
 fn a_node_with_another_key_is_refused_and_counted() {
-    let (ground, other) = (Ground::new(), Ground::new());
+    let (ground, other) = (ClusterFolder::new(), ClusterFolder::new());
     let mut nodes = ground.nodes(2);
     let mut stranger = other.node("stranger", &[nodes[0].at()]);
     until("it is counted", || {
@@ -24,7 +24,7 @@ fn a_node_with_another_key_is_refused_and_counted() {
 
 #[test]
 fn a_cluster_without_a_key_does_not_start_and_says_what_to_do() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut settings = ground.settings("n", &[]);
     settings.cluster.as_mut().unwrap().key_file = None;
     let error = start(settings).err().unwrap();
@@ -42,10 +42,10 @@ fn a_cluster_without_a_key_does_not_start_and_says_what_to_do() {
 
 #[test]
 fn keys_are_replaced_while_nodes_run() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(3);
-    let handle = |node: &Node| node.running.shared().cluster.get().unwrap().clone();
-    let echo = |asked: Question| asked.answer(b"here");
+    let handle = |node: &NodeServer| node.running.shared().cluster.get().unwrap().clone();
+    let echo = |asked: NodeQuestion| asked.answer(b"here");
     handle(&nodes[2]).set_responder(Box::new(echo));
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
@@ -83,7 +83,7 @@ fn keys_are_replaced_while_nodes_run() {
 
 #[test]
 fn a_key_file_of_another_cluster_is_refused_on_reload() {
-    let (ground, other) = (Ground::new(), Ground::new());
+    let (ground, other) = (ClusterFolder::new(), ClusterFolder::new());
     let nodes = ground.nodes(2);
     std::fs::copy(other.key(), ground.key()).unwrap();
     let error = nodes[0].running.reload().unwrap_err();
@@ -99,7 +99,7 @@ fn a_key_file_of_another_cluster_is_refused_on_reload() {
 
 #[test]
 fn no_key_and_no_name_is_on_the_wire_in_clear() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = Vec::new();
     let mut relays = Vec::new();
     for number in 0..3 {
@@ -111,7 +111,7 @@ fn no_key_and_no_name_is_on_the_wire_in_clear() {
             .collect();
         let mut settings = ground.settings(&format!("secret-name-{number}"), &join);
         settings.cluster.as_mut().unwrap().advertise = Some(relay.at);
-        let node = Node::start(settings);
+        let node = NodeServer::start(settings);
         relay.run(sockets, node.at());
         nodes.push(node);
         relays.push(relay);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 pub(crate) use tollgate_parts::{PATIENCE, Wire, until};
 
 use tempfile::TempDir;
-use tollgate_cluster::Pace;
+use tollgate_cluster::FailureTiming;
 use tollgate_limit::Span;
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::cluster::view::ClusterView;
@@ -20,7 +20,7 @@ const fn millis(count: u64) -> Span {
 }
 
 /// Failures are noticed within a second.
-pub(crate) const QUICK: Pace = Pace {
+pub(crate) const QUICK: FailureTiming = FailureTiming {
     probe: millis(200),
     answer: millis(80),
     suspect: millis(600),
@@ -32,13 +32,13 @@ pub(crate) const CONTRACTS: &str = "contracts: [{ id: users, key: [user], polici
      coordination: gossip }] }]";
 
 /// What several nodes have in common: a folder with the cluster's keys.
-pub(crate) struct Ground {
+pub(crate) struct ClusterFolder {
     pub(crate) folder: TempDir,
     pub(crate) contracts: String,
-    pub(crate) pace: Pace,
+    pub(crate) pace: FailureTiming,
 }
 
-impl Ground {
+impl ClusterFolder {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ground = Self {
@@ -78,15 +78,15 @@ impl Ground {
         }
     }
 
-    pub(crate) fn node(&self, name: &str, join: &[SocketAddr]) -> Node {
-        Node::start(self.settings(name, join))
+    pub(crate) fn node(&self, name: &str, join: &[SocketAddr]) -> NodeServer {
+        NodeServer::start(self.settings(name, join))
     }
 
     /// So many nodes that know each other.
-    pub(crate) fn nodes(&self, count: usize) -> Vec<Node> {
-        let mut nodes: Vec<Node> = Vec::new();
+    pub(crate) fn nodes(&self, count: usize) -> Vec<NodeServer> {
+        let mut nodes: Vec<NodeServer> = Vec::new();
         for number in 0..count {
-            let join: Vec<SocketAddr> = nodes.first().map(Node::at).into_iter().collect();
+            let join: Vec<SocketAddr> = nodes.first().map(NodeServer::at).into_iter().collect();
             nodes.push(self.node(&format!("n{number}"), &join));
         }
         all_know(&nodes, count);
@@ -96,7 +96,7 @@ impl Ground {
 
 /// Waits until every node knows so many, itself included, and is ready.
 #[track_caller]
-pub(crate) fn all_know(nodes: &[Node], count: usize) {
+pub(crate) fn all_know(nodes: &[NodeServer], count: usize) {
     for node in nodes {
         until("everybody knows everybody", || node.members() == count);
         until("ready", || node.is_ready());
@@ -111,7 +111,7 @@ pub(crate) struct Ears {
 
 impl Ears {
     /// Begins where nothing is under way.
-    pub(crate) fn new(nodes: &[Node]) -> Self {
+    pub(crate) fn new(nodes: &[NodeServer]) -> Self {
         let mut ears = Self {
             lost: unheard(nodes),
         };
@@ -127,7 +127,7 @@ impl Ears {
     }
 
     /// Waits until everything that was said is heard. What is said to a node that is gone is waited for a moment.
-    pub(crate) fn wait(&self, nodes: &[Node]) {
+    pub(crate) fn wait(&self, nodes: &[NodeServer]) {
         let begun = Instant::now();
         while unheard(nodes) > self.lost && begun.elapsed() < STILL {
             std::thread::sleep(Duration::from_millis(1));
@@ -136,7 +136,7 @@ impl Ears {
 }
 
 /// Frames that were said and not heard.
-fn unheard(nodes: &[Node]) -> i64 {
+fn unheard(nodes: &[NodeServer]) -> i64 {
     let views = nodes.iter().flat_map(|node| node.view().policies);
     views
         .map(|policy| policy.frames.cast_signed() - policy.heard.cast_signed())
@@ -147,12 +147,12 @@ fn unheard(nodes: &[Node]) -> i64 {
 const STILL: Duration = Duration::from_millis(100);
 
 /// One server.
-pub(crate) struct Node {
+pub(crate) struct NodeServer {
     pub(crate) running: Running,
     wire: Wire,
 }
 
-impl Node {
+impl NodeServer {
     pub(crate) fn start(settings: Settings) -> Self {
         Self::of(start(settings).unwrap())
     }

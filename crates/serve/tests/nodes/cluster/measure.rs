@@ -3,18 +3,18 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_cluster::Pace;
+use tollgate_cluster::FailureTiming;
 use tollgate_limit::Cost;
 use tollgate_node::Key;
-use tollgate_serve::engine::Ask;
+use tollgate_serve::engine::EngineRequest;
 
-use crate::cluster::kit::{Ground, Node, until};
+use crate::cluster::kit::{ClusterFolder, NodeServer, until};
 
 /// So many nodes as they would be in earnest.
-fn nodes(ground: &Ground, count: usize) -> Vec<Node> {
-    let mut nodes: Vec<Node> = Vec::new();
+fn nodes(ground: &ClusterFolder, count: usize) -> Vec<NodeServer> {
+    let mut nodes: Vec<NodeServer> = Vec::new();
     for number in 0..count {
-        let join: Vec<_> = nodes.first().map(Node::at).into_iter().collect();
+        let join: Vec<_> = nodes.first().map(NodeServer::at).into_iter().collect();
         nodes.push(start(ground, number, &join));
     }
     let begun = Instant::now();
@@ -28,17 +28,17 @@ fn nodes(ground: &Ground, count: usize) -> Vec<Node> {
     nodes
 }
 
-fn start(ground: &Ground, number: usize, join: &[std::net::SocketAddr]) -> Node {
+fn start(ground: &ClusterFolder, number: usize, join: &[std::net::SocketAddr]) -> NodeServer {
     let mut settings = ground.settings(&format!("n{number}"), join);
     let cluster = settings.cluster.as_mut().unwrap();
-    cluster.pace = Pace::LAN;
-    Node::start(settings)
+    cluster.pace = FailureTiming::LAN;
+    NodeServer::start(settings)
 }
 
 #[test]
 #[ignore = "measures for half a minute"]
 fn an_idle_cluster_of_thirty() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let nodes = nodes(&ground, 30);
     std::thread::sleep(Duration::from_secs(20));
     let rates: Vec<f64> = nodes
@@ -54,14 +54,14 @@ fn an_idle_cluster_of_thirty() {
 #[test]
 #[ignore = "measures for half a minute"]
 fn a_node_joins_ten_that_know_a_hundred_thousand_keys() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let nodes = nodes(&ground, 10);
     let begun = Instant::now();
     for number in 0..100_000_u32 {
         let engine = &nodes[number as usize % 10].running.shared().engine;
         let user = number.to_string();
         let entries = [("user", &*user)];
-        let ask = Ask::new(Key::Entries(&entries), Cost::from_u32(50));
+        let ask = EngineRequest::new(Key::Entries(&entries), Cost::from_u32(50));
         assert!(engine.turn().check(&ask).unwrap().is_allowed());
         if number % 1_000 == 999 {
             std::thread::sleep(Duration::from_millis(20));
@@ -84,7 +84,7 @@ fn a_node_joins_ten_that_know_a_hundred_thousand_keys() {
     let passed = (0..100_000_u32).filter(|number| {
         let user = number.to_string();
         let entries = [("user", &*user)];
-        let ask = Ask::new(Key::Entries(&entries), Cost::ONE);
+        let ask = EngineRequest::new(Key::Entries(&entries), Cost::ONE);
         engine.turn().check(&ask).unwrap().is_allowed()
     });
     let passed = passed.count();
@@ -93,7 +93,7 @@ fn a_node_joins_ten_that_know_a_hundred_thousand_keys() {
 }
 
 /// What a node says that could explain what it does not know.
-fn tell(node: &Node) {
+fn tell(node: &NodeServer) {
     let view = node.view();
     println!(
         "{:?}\n{:?}\n{:?}",

@@ -4,14 +4,14 @@
 use tollgate_serve::cluster::RollView;
 use tollgate_serve::settings::roster;
 
-use super::kit::{Ground, Node, all_know, until};
+use super::kit::{ClusterFolder, NodeServer, all_know, until};
 
-fn names(node: &Node) -> Vec<(String, String)> {
+fn names(node: &NodeServer) -> Vec<(String, String)> {
     let missing = node.view().roll.missing.into_iter();
     missing.map(|one| (one.name, one.state)).collect()
 }
 
-fn counts(node: &Node) -> (u64, u64) {
+fn counts(node: &NodeServer) -> (u64, u64) {
     let RollView {
         expected, present, ..
     } = node.view().roll;
@@ -22,13 +22,13 @@ fn dead(name: &str) -> Vec<(String, String)> {
     vec![(name.to_owned(), "dead".to_owned())]
 }
 
-fn forget(node: &mut Node, name: &str) -> (u16, String) {
+fn forget(node: &mut NodeServer, name: &str) -> (u16, String) {
     node.post("/v1/cluster/forget", &format!("{{\"name\":\"{name}\"}}"))
 }
 
 #[test]
 fn a_node_that_died_is_named_in_words_and_figures_until_it_is_forgotten() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(3);
     assert_eq!(
         (counts(&nodes[0]), nodes[0].get("/readyz").1),
@@ -67,7 +67,7 @@ fn a_node_that_died_is_named_in_words_and_figures_until_it_is_forgotten() {
 
 #[test]
 fn a_node_that_ends_in_good_order_or_is_back_is_not_missing() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(3);
     nodes.remove(2).stop();
     until("it left", || nodes[0].members() == 2);
@@ -88,14 +88,14 @@ fn a_node_that_ends_in_good_order_or_is_back_is_not_missing() {
 
 #[test]
 fn nodes_that_do_not_come_back_after_a_restart_of_all_are_named() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let settings = |name: &str, join: &[_]| {
         let mut settings = ground.settings(name, join);
         settings.data_dir = Some(ground.folder.path().join(name));
         settings
     };
-    let first = Node::start(settings("a", &[]));
-    let second = Node::start(settings("b", &[first.at()]));
+    let first = NodeServer::start(settings("a", &[]));
+    let second = NodeServer::start(settings("b", &[first.at()]));
     let nodes = [first, second];
     all_know(&nodes, 2);
     let list = ground.folder.path().join("a/members.json");
@@ -105,22 +105,22 @@ fn nodes_that_do_not_come_back_after_a_restart_of_all_are_named() {
     for node in nodes {
         node.kill();
     }
-    let alone = Node::start(settings("a", &[]));
+    let alone = NodeServer::start(settings("a", &[]));
     until("ready", || alone.is_ready());
     assert_eq!(names(&alone), dead("b"));
-    let back = Node::start(settings("b", &[alone.at()]));
+    let back = NodeServer::start(settings("b", &[alone.at()]));
     all_know(&[alone, back], 2);
 }
 
 #[test]
 fn a_list_of_members_that_cannot_be_written_is_told_of() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut settings = ground.settings("a", &[]);
     let data = ground.folder.path().join("a");
     settings.data_dir = Some(data.clone());
     // Whatever is written there cannot be.
     std::fs::create_dir_all(data.join("members.json.new/x")).unwrap();
-    let mut first = Node::start(settings);
+    let mut first = NodeServer::start(settings);
     let _second = ground.node("b", &[first.at()]);
     let told = "the list of members is not written since ";
     until("it is told", || first.get("/readyz").1.contains(told));
@@ -130,12 +130,12 @@ fn a_list_of_members_that_cannot_be_written_is_told_of() {
 
 #[test]
 fn names_of_the_roster_that_nobody_bears_are_named() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut settings = ground.settings("a", &[]);
     if let Some(cluster) = &mut settings.cluster {
         cluster.roster = Some(roster("a,b").unwrap());
     }
-    let mut node = Node::start(settings);
+    let mut node = NodeServer::start(settings);
     assert_eq!(names(&node), [("b".to_owned(), "unseen".to_owned())]);
     assert!(
         node.get("/readyz")

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_cluster::{Cluster, ClusterConfig, Pace};
+use tollgate_cluster::{Cluster, ClusterConfig, FailureTiming};
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
-use crate::cluster::kit::{Ears, Ground, Node, all_know};
+use crate::cluster::kit::{ClusterFolder, Ears, NodeServer, all_know};
 
 /// Two ids that have the same number to begin with.
 fn twins() -> [u128; 2] {
@@ -25,7 +25,7 @@ fn twins() -> [u128; 2] {
             mtu: ClusterConfig::MTU,
             bytes_per_second_max: None,
             seed: 1,
-            pace: Pace::LAN,
+            pace: FailureTiming::LAN,
             missing: Vec::new(),
         };
         let (node, _) = Cluster::new(config, Instant::from_nanos(1)).me();
@@ -38,8 +38,8 @@ fn twins() -> [u128; 2] {
 
 #[test]
 fn two_nodes_with_one_number_agree_who_takes_another() {
-    let ground = Ground::new();
-    let mut nodes: Vec<Node> = Vec::new();
+    let ground = ClusterFolder::new();
+    let mut nodes: Vec<NodeServer> = Vec::new();
     for (name, id) in ["one", "other"].into_iter().zip(twins()) {
         let data = ground.folder.path().join(name);
         std::fs::create_dir(&data).unwrap();
@@ -48,10 +48,10 @@ fn two_nodes_with_one_number_agree_who_takes_another() {
             format!("id: {id:032x}\ngeneration: 1\n"),
         )
         .unwrap();
-        let join: Vec<_> = nodes.first().map(Node::at).into_iter().collect();
+        let join: Vec<_> = nodes.first().map(NodeServer::at).into_iter().collect();
         let mut settings = ground.settings(name, &join);
         settings.data_dir = Some(data);
-        nodes.push(Node::start(settings));
+        nodes.push(NodeServer::start(settings));
     }
     all_know(&nodes, 2);
     let numbers = nodes.iter().map(|node| node.view().me.unwrap().node);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What was heard: datagrams one by one, and pieces of streams.
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct RelayedBytes {
     pub(crate) datagrams: Vec<Vec<u8>>,
     pub(crate) pieces: Vec<Vec<u8>>,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Heard {
 /// Sends on what it hears; ends when it is dropped.
 pub(crate) struct Relay {
     pub(crate) at: SocketAddr,
-    pub(crate) heard: Arc<Mutex<Heard>>,
+    pub(crate) heard: Arc<Mutex<RelayedBytes>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Sockets {
     streams: TcpListener,
 }
 
-fn carry(client: TcpStream, to: SocketAddr, heard: &Arc<Mutex<Heard>>) {
+fn carry(client: TcpStream, to: SocketAddr, heard: &Arc<Mutex<RelayedBytes>>) {
     client.set_nonblocking(false).unwrap();
     let Ok(server) = TcpStream::connect(to) else {
         return;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_cluster::DATAGRAM_OVERHEAD;
 
-use crate::cluster::kit::{Ground, Node, all_know, until};
+use crate::cluster::kit::{ClusterFolder, NodeServer, all_know, until};
 use crate::cluster::versions::{greeting, open};
 
 /// Connections of each kind.
@@ -27,7 +27,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 /// The slowest of some decisions, each of which must come.
-fn decide(node: &mut Node, count: usize) -> Duration {
+fn decide(node: &mut NodeServer, count: usize) -> Duration {
     let took = (0..count).map(|number| {
         let begun = Instant::now();
         assert!(node.passes(&format!("s{number}")));
@@ -38,7 +38,7 @@ fn decide(node: &mut Node, count: usize) -> Duration {
 
 #[test]
 fn a_crowd_of_connections_is_sent_away_counted_and_costs_no_decision() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(2);
     let at = nodes[0].at();
     let calm = decide(&mut nodes[0], 40);
@@ -67,7 +67,7 @@ fn a_crowd_of_connections_is_sent_away_counted_and_costs_no_decision() {
 
 #[test]
 fn a_greeting_without_an_end_ends_and_one_of_a_stranger_waits_in_vain() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let nodes = ground.nodes(2);
     let before = nodes[0].view().streams.refused;
     // Under the right key, but: a frame as long as there can be, of which nothing comes; a frame longer than there can
@@ -97,14 +97,14 @@ fn a_greeting_without_an_end_ends_and_one_of_a_stranger_waits_in_vain() {
 #[test]
 fn the_cap_on_bytes_is_kept_and_what_it_held_back_is_told_later() {
     const CAP: u64 = 20_000;
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut settings = ground.settings("capped", &[]);
     settings.cluster.as_mut().unwrap().bandwidth = Some(CAP);
-    let capped = Node::start(settings);
+    let capped = NodeServer::start(settings);
     let other = ground.node("other", &[capped.at()]);
     let mut nodes = vec![capped, other];
     all_know(&nodes, 2);
-    let sent = |node: &Node| {
+    let sent = |node: &NodeServer| {
         let traffic = node.view().traffic;
         (traffic.bytes_out - traffic.stream_bytes_out, Instant::now())
     };
@@ -120,7 +120,7 @@ fn the_cap_on_bytes_is_kept_and_what_it_held_back_is_told_later() {
         users += 20;
         nodes[0].view().peers[0].queued_bytes > 2_000
     });
-    let check = |node: &Node| {
+    let check = |node: &NodeServer| {
         let (bytes, at) = sent(node);
         let seconds = (at - begun).as_secs_f64();
         // A second's worth may have been saved up, and a second's worth of probes may be owed.

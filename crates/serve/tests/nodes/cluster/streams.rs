@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use tollgate_gossip::NodeId;
-use tollgate_serve::cluster::{Handle, Question, RequestError};
+use tollgate_serve::cluster::{Handle, NodeQuestion, RequestError};
 
-use crate::cluster::kit::{Ground, Node, until};
+use crate::cluster::kit::{ClusterFolder, NodeServer, until};
 
-fn handle(node: &Node) -> Handle {
+fn handle(node: &NodeServer) -> Handle {
     node.running.shared().cluster.get().unwrap().clone()
 }
 
-fn number(node: &Node) -> NodeId {
+fn number(node: &NodeServer) -> NodeId {
     handle(node).members().me.unwrap()
 }
 
@@ -24,10 +24,10 @@ const LONG: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_question_is_answered_by_the_node_it_was_put_to() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let nodes = ground.nodes(3);
     for (place, node) in nodes.iter().enumerate() {
-        let respond = move |asked: Question| {
+        let respond = move |asked: NodeQuestion| {
             let mut answer = format!("{place} heard {} of {}: ", asked.kind, asked.from.0);
             answer.push_str(std::str::from_utf8(&asked.body).unwrap());
             asked.answer(answer.as_bytes());
@@ -54,12 +54,12 @@ fn a_question_is_answered_by_the_node_it_was_put_to() {
 
 #[test]
 fn what_is_not_answered_has_a_reason() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let mut nodes = ground.nodes(3);
     let asker = handle(&nodes[0]);
     let (silent, mute) = (number(&nodes[1]), number(&nodes[2]));
     let kept = std::sync::Mutex::new(Vec::new());
-    let keep = move |asked: Question| kept.lock().unwrap().push(asked);
+    let keep = move |asked: NodeQuestion| kept.lock().unwrap().push(asked);
     handle(&nodes[1]).set_responder(Box::new(keep));
     let runtime = runtime();
     let ask = |to: NodeId, within: Duration| runtime.block_on(asker.request(to, 1, b"?", within));
@@ -87,9 +87,9 @@ fn what_is_not_answered_has_a_reason() {
 
 #[test]
 fn many_questions_at_once_each_get_their_own_answer() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let nodes = ground.nodes(2);
-    let echo = |asked: Question| {
+    let echo = |asked: NodeQuestion| {
         let body = asked.body.clone();
         asked.answer(&body);
     };

@@ -11,26 +11,26 @@ use tollgate_serve::modes::{
     view::{ModePolicyView, ModeView},
 };
 
-use crate::cluster::kit::{Ground, Node, until};
+use crate::cluster::kit::{ClusterFolder, NodeServer, until};
 
 const PER_SECOND: u64 = 500;
 const BURST: u64 = 150;
 const CONTRACTS: &str = "contracts: [{ id: users, key: [user], policies: [{ name: p, limit: 500, per: 1s, burst: 150, \
      coordination: sync, interval: 200ms }] }]";
 
-fn ground(contracts: &str) -> Ground {
-    let mut ground = Ground::new();
+fn ground(contracts: &str) -> ClusterFolder {
+    let mut ground = ClusterFolder::new();
     contracts.clone_into(&mut ground.contracts);
     ground
 }
 
-fn seen(node: &Node) -> ModePolicyView {
+fn seen(node: &NodeServer) -> ModePolicyView {
     let view = modes::view(node.running.shared(), Coordination::Sync);
     view.policies.into_iter().next().unwrap()
 }
 
 /// Asks 1.5 times the limit for that long; how many passed in the time before `then`, and after.
-fn load(node: &mut Node, begun: Instant, then: Duration, end: Duration) -> (u64, u64) {
+fn load(node: &mut NodeServer, begun: Instant, then: Duration, end: Duration) -> (u64, u64) {
     let (mut before, mut after) = (0, 0);
     let gap = Duration::from_nanos(1_000_000_000 * 2 / (PER_SECOND * 3));
     let mut due = begun;
@@ -117,7 +117,7 @@ fn a_node_alone_is_a_bucket_in_a_cluster_or_without() {
     let ground = ground(contracts);
     let mut settings = ground.settings("local", &[]);
     settings.cluster = None;
-    for mut node in [ground.node("alone", &[]), Node::start(settings)] {
+    for mut node in [ground.node("alone", &[]), NodeServer::start(settings)] {
         until("ready", || node.is_ready());
         assert_eq!((0..100).filter(|_| node.passes("ada")).count(), 50);
         let view = modes::view(node.running.shared(), Coordination::Sync);

@@ -11,13 +11,13 @@ use rustls::{ClientConnection, StreamOwned};
 use tollgate_serve::cluster::keys::KeyRing;
 use tollgate_serve::cluster::tls::SERVER_NAME;
 
-use crate::cluster::kit::{Ground, Node, PATIENCE, all_know, until};
+use crate::cluster::kit::{ClusterFolder, NodeServer, PATIENCE, all_know, until};
 use crate::cluster::relay::Relay;
 
 /// A stream as a member opens it, before any greeting.
 type Stream = StreamOwned<ClientConnection, TcpStream>;
 
-pub(crate) fn open(ground: &Ground, at: SocketAddr) -> Stream {
+pub(crate) fn open(ground: &ClusterFolder, at: SocketAddr) -> Stream {
     let config = KeyRing::read(&ground.key()).unwrap().tls_client().unwrap();
     let name = ServerName::try_from(SERVER_NAME).unwrap();
     let connection = ClientConnection::new(Arc::clone(&config), name).unwrap();
@@ -34,12 +34,12 @@ pub(crate) fn greeting(version: u8, id: u128, boot: u64) -> Vec<u8> {
     bytes
 }
 
-fn id_of(node: &Node) -> u128 {
+fn id_of(node: &NodeServer) -> u128 {
     u128::from_str_radix(&node.view().me.unwrap().id, 16).unwrap()
 }
 
 /// Two nodes, and how the first greets the second: a datagram begins with the version, the key's number and the boot.
-fn acquainted(ground: &Ground) -> (Vec<Node>, Relay, u128, u64) {
+fn acquainted(ground: &ClusterFolder) -> (Vec<NodeServer>, Relay, u128, u64) {
     let (nodes, relay) = overheard(ground);
     let boot = relay.heard.lock().unwrap().datagrams[0][2..10].try_into();
     let boot = boot.unwrap();
@@ -48,12 +48,12 @@ fn acquainted(ground: &Ground) -> (Vec<Node>, Relay, u128, u64) {
 }
 
 /// Two nodes, all datagrams to the second of which are heard.
-pub(crate) fn overheard(ground: &Ground) -> (Vec<Node>, Relay) {
+pub(crate) fn overheard(ground: &ClusterFolder) -> (Vec<NodeServer>, Relay) {
     let first = ground.node("first", &[]);
     let (relay, sockets) = Relay::open();
     let mut settings = ground.settings("second", &[first.at()]);
     settings.cluster.as_mut().unwrap().advertise = Some(relay.at);
-    let second = Node::start(settings);
+    let second = NodeServer::start(settings);
     relay.run(sockets, second.at());
     let nodes = vec![first, second];
     all_know(&nodes, 2);
@@ -62,7 +62,7 @@ pub(crate) fn overheard(ground: &Ground) -> (Vec<Node>, Relay) {
 
 #[test]
 fn datagrams_of_other_versions_are_counted_and_nothing_else() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let (mut nodes, relay) = overheard(&ground);
     let heard = relay.heard.lock().unwrap().datagrams.clone();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -89,7 +89,7 @@ fn datagrams_of_other_versions_are_counted_and_nothing_else() {
 
 #[test]
 fn greetings_of_other_versions_end_the_stream_and_are_counted() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let (nodes, _relay, id, boot) = acquainted(&ground);
     for version in [0_u8, 2, 255] {
         let before = nodes[1].view().streams.refused;
@@ -114,7 +114,7 @@ fn greetings_of_other_versions_end_the_stream_and_are_counted() {
 
 #[test]
 fn what_a_later_version_adds_to_a_stream_is_skipped_and_counted() {
-    let ground = Ground::new();
+    let ground = ClusterFolder::new();
     let (nodes, _relay, id, boot) = acquainted(&ground);
     let mut stream = open(&ground, nodes[1].at());
     stream.write_all(&greeting(1, id, boot)).unwrap();

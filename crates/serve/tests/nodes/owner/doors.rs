@@ -5,23 +5,23 @@ use std::sync::Arc;
 use tollgate_wire::native::{CheckManyRequest, CheckManyResponse, CheckRequest, CheckResponse};
 use tollgate_wire::rls::{Code, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 
-use crate::owner::kit::{Cluster, Server};
+use crate::owner::kit::{OwnerCluster, OwnerServer};
 
 const ONE: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 120, per: 1d, algorithm: fixed-window}]}
 ";
 
-async fn by_http(server: &Server, key: &str) -> usize {
+async fn by_http(server: &OwnerServer, key: &str) -> usize {
     usize::from(server.check(key).await)
 }
 
-async fn by_list(server: &Server, key: &str) -> usize {
+async fn by_list(server: &OwnerServer, key: &str) -> usize {
     let list = vec![format!("{{\"key\":\"{key}\"}}"); 10].join(",");
     let (_, _, body) = server.post("/v1/check", &format!("[{list}]")).await;
     body.matches("\"allowed\":true").count()
 }
 
-async fn by_pipeline(server: &Server, key: &str) -> usize {
+async fn by_pipeline(server: &OwnerServer, key: &str) -> usize {
     let commands = vec![vec!["TOLLGATE.CHECK", "KEY", key]; 10];
     let replies = server.pipeline(&commands).await;
     let allowed = replies.iter();
@@ -37,13 +37,13 @@ fn asked(key: &str) -> CheckRequest {
     }
 }
 
-async fn by_grpc(server: &Server, key: &str) -> usize {
+async fn by_grpc(server: &OwnerServer, key: &str) -> usize {
     let path = "/tollgate.v1.Tollgate/Check";
     let answer: CheckResponse = server.call(path, asked(key)).await;
     usize::from(answer.allowed)
 }
 
-async fn by_many(server: &Server, key: &str) -> usize {
+async fn by_many(server: &OwnerServer, key: &str) -> usize {
     let request = CheckManyRequest {
         checks: vec![asked(key); 10],
         with_receipts: false,
@@ -53,12 +53,12 @@ async fn by_many(server: &Server, key: &str) -> usize {
     many.answers.iter().filter(|answer| answer.allowed).count()
 }
 
-async fn by_envoy(server: &Server, key: &str) -> usize {
+async fn by_envoy(server: &OwnerServer, key: &str) -> usize {
     usize::from(envoy_asks(server, "user", key).await)
 }
 
 /// Whether a request with one descriptor of one entry may pass.
-async fn envoy_asks(server: &Server, key: &str, value: &str) -> bool {
+async fn envoy_asks(server: &OwnerServer, key: &str, value: &str) -> bool {
     let mut descriptor = RateLimitDescriptor::default();
     descriptor.entries.push(tollgate_wire::rls::Entry {
         key: key.into(),
@@ -74,7 +74,7 @@ async fn envoy_asks(server: &Server, key: &str, value: &str) -> bool {
     answer.overall_code == i32::from(Code::Ok)
 }
 
-async fn by_proxy(server: &Server, key: &str) -> usize {
+async fn by_proxy(server: &OwnerServer, key: &str) -> usize {
     let path = format!("/v1/auth?user={key}");
     let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
     let (status, _, _) = crate::owner::kit::raw_http(server.http, &request).await;
@@ -83,7 +83,7 @@ async fn by_proxy(server: &Server, key: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_doors_of_all_nodes_together_admit_the_limit_and_not_one_more() {
-    let cluster = Arc::new(Cluster::of(ONE).await);
+    let cluster = Arc::new(OwnerCluster::of(ONE).await);
     let mut tasks = Vec::new();
     for key in ["anna", "ben", "carl"] {
         for node in 0..3 {
@@ -131,7 +131,7 @@ descriptors:
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn imported_rules_are_decided_by_owners_so_that_nodes_together_admit_the_limit() {
-    let cluster = Cluster::of(RULES).await;
+    let cluster = OwnerCluster::of(RULES).await;
     let admitted = async |key: &str, values: &[&str]| {
         let mut admitted = 0;
         for turn in 0..45 {
@@ -153,7 +153,7 @@ async fn imported_rules_are_decided_by_owners_so_that_nodes_together_admit_the_l
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replies_keep_the_order_of_their_commands() {
-    let cluster = Cluster::of(ONE).await;
+    let cluster = OwnerCluster::of(ONE).await;
     let server = &cluster.servers[0];
     let names: Vec<String> = (0..40).map(|n| format!("key{n}")).collect();
     let mut commands = Vec::new();
@@ -183,7 +183,7 @@ async fn replies_keep_the_order_of_their_commands() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_of_several_owners_takes_from_all_or_from_none() {
-    let cluster = Cluster::of(
+    let cluster = OwnerCluster::of(
         "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: a, limit: 100, per: 1d, algorithm: fixed-window}]}
   - {id: b, key: [user], coordination: owner, policies: [{name: b, limit: 10, per: 1d, algorithm: fixed-window}]}
@@ -216,7 +216,7 @@ async fn a_request_of_several_owners_takes_from_all_or_from_none() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_that_is_denied_is_denied_again_without_asking() {
-    let cluster = Cluster::of(ONE).await;
+    let cluster = OwnerCluster::of(ONE).await;
     let (_, other) = cluster.sides("hot");
     for _ in 0..13 {
         by_list(other, "hot").await;

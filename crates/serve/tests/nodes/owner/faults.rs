@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_serve::owner::{Count, OwnerSettings};
 
-use crate::owner::kit::Cluster;
+use crate::owner::kit::OwnerCluster;
 
 fn contract(on_failure: &str) -> String {
     format!(
@@ -14,9 +14,9 @@ fn contract(on_failure: &str) -> String {
     )
 }
 
-async fn hasty(on_failure: &str) -> Cluster {
+async fn hasty(on_failure: &str) -> OwnerCluster {
     let deadline = Duration::from_millis(20);
-    Cluster::with(&contract(on_failure), OwnerSettings { deadline }).await
+    OwnerCluster::with(&contract(on_failure), OwnerSettings { deadline }).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -71,7 +71,7 @@ async fn writes_that_reach_nobody_say_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_owner_is_replaced_at_once_by_the_one_that_follows() {
-    let cluster = Cluster::of(&contract("deny")).await;
+    let cluster = OwnerCluster::of(&contract("deny")).await;
     let (owner, _) = cluster.sides("anna");
     cluster.net.cut.lock().insert(owner.id);
     let mut admitted = 0;
@@ -93,7 +93,7 @@ async fn a_dead_owner_is_replaced_at_once_by_the_one_that_follows() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alone_a_node_decides_everything() {
-    let cluster = Cluster::of(&contract("deny")).await;
+    let cluster = OwnerCluster::of(&contract("deny")).await;
     cluster.bury(cluster.servers[0].id);
     cluster.bury(cluster.servers[1].id);
     let last = &cluster.servers[2];

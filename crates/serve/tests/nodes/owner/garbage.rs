@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::owner::kit::Cluster;
+use crate::owner::kit::OwnerCluster;
 
 const ONE: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 10, per: 1d}]}
@@ -11,7 +11,7 @@ const ONE: &str = "contracts:
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn garbage_is_refused_and_counted_and_changes_nothing() {
-    let cluster = Cluster::of(ONE).await;
+    let cluster = OwnerCluster::of(ONE).await;
     let server = &cluster.servers[0];
     let bytes = prop::collection::vec(any::<u8>(), 0..400);
     let kinds = prop_oneof![Just(16_u8), Just(19_u8), any::<u8>()];

@@ -19,7 +19,9 @@ use tollgate_gossip::NodeId;
 use tollgate_node::NodeConfig;
 use tollgate_serve::cluster::RequestError;
 use tollgate_serve::engine::{Engine, Registrar, Secrets};
-use tollgate_serve::owner::{Asked, Counts, Crew, Mover, Owner, OwnerSettings, Peers, Responder};
+use tollgate_serve::owner::{
+    Crew, Mover, NodePeers, Owner, OwnerCounts, OwnerSettings, PendingReply, Responder,
+};
 use tollgate_serve::settings::Settings;
 use tollgate_serve::shared::{Peer, Shared, Stop};
 use tollgate_serve::{http as door_http, resp as door_resp};
@@ -48,7 +50,7 @@ struct Desk {
     me: NodeId,
 }
 
-impl Peers for Desk {
+impl NodePeers for Desk {
     fn crew(&self) -> Crew {
         Crew {
             me: Some(self.me),
@@ -56,7 +58,7 @@ impl Peers for Desk {
         }
     }
 
-    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> Asked {
+    fn request(&self, to: NodeId, kind: u8, body: Vec<u8>, within: Duration) -> PendingReply {
         let net = Arc::clone(&self.net);
         let me = self.me;
         Box::pin(async move {
@@ -79,7 +81,7 @@ impl Peers for Desk {
 }
 
 /// One server.
-pub(crate) struct Server {
+pub(crate) struct OwnerServer {
     pub(crate) id: NodeId,
     pub(crate) shared: Arc<Shared>,
     pub(crate) owner: Arc<Owner>,
@@ -90,16 +92,16 @@ pub(crate) struct Server {
 }
 
 /// Servers that know each other.
-pub(crate) struct Cluster {
+pub(crate) struct OwnerCluster {
     pub(crate) net: Arc<Net>,
-    pub(crate) servers: Vec<Server>,
+    pub(crate) servers: Vec<OwnerServer>,
     contracts: String,
     settings: OwnerSettings,
     /// Makes whoever knows the terms of keys, where somebody does.
     registrar: Option<fn() -> Arc<dyn Registrar>>,
 }
 
-impl Cluster {
+impl OwnerCluster {
     /// Three of them, with time enough that a busy machine makes no difference.
     pub(crate) async fn of(contracts: &str) -> Self {
         let deadline = Duration::from_secs(5);
@@ -169,7 +171,7 @@ impl Cluster {
         let mover = Mover::start(Arc::clone(&owner), &shared, self.net.version.subscribe());
         let (http, resp) = (listen(&shared, true).await, listen(&shared, false).await);
         self.net.nodes.lock().insert(id, Arc::clone(&responder));
-        self.servers.push(Server {
+        self.servers.push(OwnerServer {
             id,
             shared,
             owner,
@@ -216,15 +218,15 @@ impl Cluster {
     }
 
     /// The server that owns a bare key of the first contract, and one that does not.
-    pub(crate) fn sides(&self, key: &str) -> (&Server, &Server) {
-        let is_owner = |server: &&Server| server.owns(key);
+    pub(crate) fn sides(&self, key: &str) -> (&OwnerServer, &OwnerServer) {
+        let is_owner = |server: &&OwnerServer| server.owns(key);
         let owner = self.servers.iter().find(is_owner).unwrap();
         let other = self.servers.iter().find(|server| !is_owner(server));
         (owner, other.unwrap())
     }
 }
 
-impl Server {
+impl OwnerServer {
     /// Whether this server decides about a bare key alone.
     pub(crate) fn owns(&self, key: &str) -> bool {
         use tollgate_serve::engine::{Elsewhere, Scope};
@@ -233,7 +235,7 @@ impl Server {
         self.owner.is_here(&node, &spots)
     }
 
-    pub(crate) fn counts(&self) -> &Counts {
+    pub(crate) fn counts(&self) -> &OwnerCounts {
         self.owner.counts()
     }
 

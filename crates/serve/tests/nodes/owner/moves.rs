@@ -2,7 +2,7 @@
 
 use tollgate_gossip::NodeId;
 
-use crate::owner::kit::{Cluster, Server, eventually};
+use crate::owner::kit::{OwnerCluster, OwnerServer, eventually};
 
 const TEN: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 10, per: 1d, algorithm: fixed-window}]}
@@ -11,7 +11,7 @@ const TEN: &str = "contracts:
 const KEYS: usize = 200;
 
 /// Asks for every key so often, by turns of all servers; how many passed for each.
-async fn ask(cluster: &Cluster, servers: &[usize], times: usize) -> Vec<usize> {
+async fn ask(cluster: &OwnerCluster, servers: &[usize], times: usize) -> Vec<usize> {
     let names: Vec<String> = (0..KEYS).map(|key| format!("key{key}")).collect();
     let mut passed = vec![0; KEYS];
     for turn in 0..times {
@@ -25,18 +25,18 @@ async fn ask(cluster: &Cluster, servers: &[usize], times: usize) -> Vec<usize> {
     passed
 }
 
-fn moved(cluster: &Cluster) -> (u64, u64) {
-    let counts = || cluster.servers.iter().map(Server::counts);
+fn moved(cluster: &OwnerCluster) -> (u64, u64) {
+    let counts = || cluster.servers.iter().map(OwnerServer::counts);
     let out = counts().map(|counts| counts.moved_out.get()).sum();
     (out, counts().map(|counts| counts.moved_in.get()).sum())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_joins_gets_its_keys_and_no_others() {
-    let mut cluster = Cluster::of(TEN).await;
+    let mut cluster = OwnerCluster::of(TEN).await;
     let before = ask(&cluster, &[0, 1, 2], 6).await;
     assert_eq!(before, vec![6; KEYS]);
-    let held: usize = cluster.servers.iter().map(Server::cells).sum();
+    let held: usize = cluster.servers.iter().map(OwnerServer::cells).sum();
     assert_eq!(held, KEYS);
     cluster.start(NodeId(20)).await;
     let mine = (0..KEYS).filter(|key| cluster.servers[3].owns(&format!("key{key}")));
@@ -50,7 +50,7 @@ async fn a_node_that_joins_gets_its_keys_and_no_others() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_leaves_hands_over_first() {
-    let mut cluster = Cluster::of(TEN).await;
+    let mut cluster = OwnerCluster::of(TEN).await;
     ask(&cluster, &[0, 1, 2], 6).await;
     let mine = cluster.servers[1].cells();
     assert!(mine > 0);
@@ -63,7 +63,7 @@ async fn a_node_that_leaves_hands_over_first() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_dies_takes_its_counts_along_and_nobody_elses() {
-    let cluster = Cluster::of(TEN).await;
+    let cluster = OwnerCluster::of(TEN).await;
     ask(&cluster, &[0, 1, 2], 6).await;
     let names = (0..KEYS).map(|key| format!("key{key}"));
     let lost: Vec<bool> = names.map(|name| cluster.servers[1].owns(&name)).collect();
@@ -77,7 +77,7 @@ async fn a_node_that_dies_takes_its_counts_along_and_nobody_elses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_new_owner_counted_before_the_state_came_is_kept() {
-    let mut cluster = Cluster::of(TEN).await;
+    let mut cluster = OwnerCluster::of(TEN).await;
     ask(&cluster, &[0, 1, 2], 4).await;
     // The new node takes nothing in at first.
     cluster.net.mute.lock().insert(NodeId(20));

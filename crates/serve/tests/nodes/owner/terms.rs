@@ -8,10 +8,10 @@ use tollgate_gossip::NodeId;
 use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig, Scope, Spot, Stranger};
-use tollgate_serve::engine::{Ask, Learning, Op, Registrar, Unknown};
+use tollgate_serve::engine::{EngineRequest, Learning, Op, Registrar, Unknown};
 use tollgate_table::Seed;
 
-use crate::owner::kit::{Cluster, Server, eventually};
+use crate::owner::kit::{OwnerCluster, OwnerServer, eventually};
 
 /// Policies that keys may come under; windows so long that none ends while a test runs.
 const PLANS: [&str; 5] = [
@@ -92,14 +92,14 @@ fn write(user: &str, plan: usize) {
 }
 
 /// Puts a user on a plan, and tells everybody to look again.
-fn assign(cluster: &Cluster, user: &str, plan: usize) {
+fn assign(cluster: &OwnerCluster, user: &str, plan: usize) {
     write(user, plan);
     for server in &cluster.servers {
         forget(server, user);
     }
 }
 
-fn forget(server: &Server, user: &str) {
+fn forget(server: &OwnerServer, user: &str) {
     let node = server.shared.engine.node();
     let Spot {
         contract, print, ..
@@ -107,14 +107,17 @@ fn forget(server: &Server, user: &str) {
     node.unlearn(Stranger { contract, print });
 }
 
-async fn cluster() -> Cluster {
-    Cluster::assigned(&contracts(), || Arc::new(Knows)).await
+async fn cluster() -> OwnerCluster {
+    OwnerCluster::assigned(&contracts(), || Arc::new(Knows)).await
 }
 
 /// What a server says to a request: whether it passes, the limit, what is left, and who refused.
-async fn ask(server: &Server, user: &str, cost: u32) -> (bool, u64, u64, Option<String>) {
+async fn ask(server: &OwnerServer, user: &str, cost: u32) -> (bool, u64, u64, Option<String>) {
     let entries = [("user", user)];
-    let check = Op::check(Ask::new(Key::from(&entries), Cost::from_u32(cost)));
+    let check = Op::check(EngineRequest::new(
+        Key::from(&entries),
+        Cost::from_u32(cost),
+    ));
     let (turn, outcome) = server.shared.engine.turn().decide(&check).await;
     let answer = outcome.unwrap().answer().unwrap();
     let refuser = turn.refuser(&answer).map(|(_, policy)| policy.name.clone());
@@ -123,9 +126,9 @@ async fn ask(server: &Server, user: &str, cost: u32) -> (bool, u64, u64, Option<
 }
 
 /// A server that owns the key of a user, and one that does not.
-fn sides<'c>(cluster: &'c Cluster, user: &str) -> (&'c Server, &'c Server) {
+fn sides<'c>(cluster: &'c OwnerCluster, user: &str) -> (&'c OwnerServer, &'c OwnerServer) {
     use tollgate_serve::engine::Elsewhere;
-    let owns = |server: &&Server| {
+    let owns = |server: &&OwnerServer| {
         let node = server.shared.engine.node();
         server.owner.is_here(&node, &[spot(&node, user)])
     };
@@ -207,7 +210,7 @@ async fn receipts_are_settled_by_the_terms_that_were_charged() {
     let (_, other) = sides(&cluster, "fourth");
     let entries = [("user", "fourth")];
     let engine = &other.shared.engine;
-    let check = Op::check(Ask::new(Key::from(&entries), Cost::from_u32(5)));
+    let check = Op::check(EngineRequest::new(Key::from(&entries), Cost::from_u32(5)));
     let (_, charged) = engine.turn().decide(&check).await;
     let receipt = charged.unwrap().answer().unwrap().receipt;
     assert_eq!(receipt.bookings()[0].terms, 2);
@@ -256,7 +259,7 @@ async fn terms_go_along_with_keys_that_move() {
 }
 
 /// Whether the cell of a user lies there.
-fn holds(server: &Server, user: &str) -> bool {
+fn holds(server: &OwnerServer, user: &str) -> bool {
     let node = server.shared.engine.node();
     let mut prints = Vec::new();
     for shard in 0..node.shards_count(0) {

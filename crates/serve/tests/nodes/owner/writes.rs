@@ -1,6 +1,6 @@
 //! Receipts, reservations and writes reach the owner, through whichever node.
 
-use crate::owner::kit::Cluster;
+use crate::owner::kit::OwnerCluster;
 
 const TWO: &str = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 100, per: 1d, algorithm: fixed-window}]}
@@ -13,7 +13,7 @@ fn field<'a>(body: &'a str, name: &str) -> &'a str {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receipt_finds_the_owner_again_and_is_settled_once() {
-    let cluster = Cluster::of(TWO).await;
+    let cluster = OwnerCluster::of(TWO).await;
     let (owner, other) = cluster.sides("anna");
     let (_, _, body) = other.post("/v1/check", r#"{"key":"anna","cost":10}"#).await;
     let receipt = field(&body, "receipt");
@@ -30,7 +30,7 @@ async fn a_receipt_finds_the_owner_again_and_is_settled_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_id_is_charged_once_and_a_reservation_is_settled_by_it() {
-    let cluster = Cluster::of(TWO).await;
+    let cluster = OwnerCluster::of(TWO).await;
     let (owner, other) = cluster.sides("ben");
     let ask = r#"{"key":"ben","cost":10,"id":"op-1"}"#;
     let (_, _, first) = other.post("/v1/check", ask).await;
@@ -53,7 +53,7 @@ async fn an_id_is_charged_once_and_a_reservation_is_settled_by_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn charges_and_refunds_are_the_owners() {
-    let cluster = Cluster::of(TWO).await;
+    let cluster = OwnerCluster::of(TWO).await;
     let (owner, other) = cluster.sides("carl");
     let ask = r#"{"key":"carl","cost":30,"id":"c"}"#;
     for _ in 0..2 {

@@ -14,11 +14,11 @@ use tollgate_cluster::OwnerKey;
 use tollgate_contract::{Contracts, OnFailure};
 use tollgate_limit::Cost;
 use tollgate_node::{Key, NodeConfig};
-use tollgate_serve::engine::{Act, Ask, Engine, Op, Scope, Secrets, Settle};
+use tollgate_serve::engine::{Act, Engine, EngineRequest, Op, Scope, Secrets, Settle};
 use tollgate_serve::owner::{Nobody, Owner, OwnerSettings};
 use tollgate_serve::settings::StoreSettings;
 use tollgate_serve::store::Store;
-use tollgate_store::{Ask as Asked, Failure, Found, Name, Said, Write};
+use tollgate_store::{EngineAnswer, Failure, Name, StoreRequest, StoredKey, Write};
 use tollgate_table::Seed;
 
 /// What the engine does.
@@ -31,7 +31,7 @@ const HALF: u8 = 3;
 #[derive(Default)]
 struct InMemory {
     /// What is known of keys, and by policies of which shape.
-    states: Mutex<BTreeMap<(u64, Name), (String, Found)>>,
+    states: Mutex<BTreeMap<(u64, Name), (String, StoredKey)>>,
     mood: AtomicU8,
     batches: AtomicU64,
     asks: AtomicU64,
@@ -41,7 +41,11 @@ struct InMemory {
 struct Fake(Arc<InMemory>);
 
 impl tollgate_store::Engine for Fake {
-    async fn ask(&self, batch: Vec<Asked>, time: Duration) -> Vec<Result<Said, Failure>> {
+    async fn ask(
+        &self,
+        batch: Vec<StoreRequest>,
+        time: Duration,
+    ) -> Vec<Result<EngineAnswer, Failure>> {
         self.0.batches.fetch_add(1, Relaxed);
         self.0.asks.fetch_add(batch.len() as u64, Relaxed);
         match self.0.mood.load(Relaxed) {
@@ -112,8 +116,8 @@ fn contract(on_failure: &str) -> String {
     )
 }
 
-fn ask(cost: u32) -> Ask<'static> {
-    Ask {
+fn ask(cost: u32) -> EngineRequest<'static> {
+    EngineRequest {
         key: Key::Text(b"anna"),
         scope: Scope::All,
         cost: Cost::from_u32(cost),

@@ -10,7 +10,7 @@ use tollgate_kit::Dice;
 use tollgate_limit::{Cost, Instant, Span};
 use tollgate_node::{Key, Knowledge, Node, NodeConfig, Receipt, Spot, Stranger};
 use tollgate_serve::engine::{
-    Elsewhere, Engine, Heard, Question, Said as SaidBack, Scope, Secrets, Verb,
+    Elsewhere, Engine, Question, QuestionReply, RemoteAnswer, Scope, Secrets, Verb,
 };
 use tollgate_serve::owner::{Nobody, Owner, OwnerSettings};
 use tollgate_serve::settings::StoreSettings;
@@ -75,7 +75,7 @@ impl Both {
         }
     }
 
-    async fn ask(&self, verb: Verb, cost: Cost) -> Heard {
+    async fn ask(&self, verb: Verb, cost: Cost) -> QuestionReply {
         let question = Question {
             verb,
             spots: [self.spot].into_iter().collect(),
@@ -106,7 +106,7 @@ impl Both {
 
     /// Both are asked the same, and say the same.
     async fn check(&self, cost: Cost) -> (Receipt, Receipt) {
-        let Some(SaidBack::Answer(a)) = self.ask(Verb::Check, cost).await.said else {
+        let Some(RemoteAnswer::Answer(a)) = self.ask(Verb::Check, cost).await.said else {
             panic!("no answer");
         };
         let b = self
@@ -127,7 +127,7 @@ impl Both {
     }
 
     async fn status(&self) {
-        let Some(SaidBack::Statuses(a)) = self.ask(Verb::Status, Cost::PEEK).await.said else {
+        let Some(RemoteAnswer::Statuses(a)) = self.ask(Verb::Status, Cost::PEEK).await.said else {
             panic!("no answer");
         };
         let b = self.whole.status(Key::from(&[("user", "ann")]), self.now);

@@ -4,9 +4,9 @@ use serde_json::json;
 use tollgate_catalogue::Kind;
 use tollgate_parts::Wire;
 
-use crate::catalogue::kit::{DEADLINE, Editor, Server, body, edit, in_seconds, stage};
+use crate::catalogue::kit::{CatalogueServer, DEADLINE, Editor, body, edit, in_seconds, stage};
 
-fn ban(server: &Server, editor: &Editor, id: &str, text: &str) {
+fn ban(server: &CatalogueServer, editor: &Editor, id: &str, text: &str) {
     editor.put(Kind::Ban, id, text);
     let revision = editor.run(editor.database.revision()).unwrap();
     let live = server.running.shared().catalogue().clone();

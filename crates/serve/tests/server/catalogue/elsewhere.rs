@@ -15,7 +15,7 @@ use tollgate_serve::settings::{
     ClusterSettings, ContractSource, DatabaseSettings, Join, Settings, StoreSettings,
 };
 
-use crate::catalogue::kit::{Editor, Server, body, settings};
+use crate::catalogue::kit::{CatalogueServer, Editor, body, settings};
 
 /// Everybody has ten, on `pro` a thousand, on `anew` twenty of which none are spent. No window ends while a test runs.
 fn contracts(how: &str) -> ContractSource {
@@ -30,12 +30,12 @@ contracts:
     ))
 }
 
-fn running(settings: Settings) -> Server {
-    Server::of(start(settings).unwrap_or_else(|error| panic!("{error}")))
+fn running(settings: Settings) -> CatalogueServer {
+    CatalogueServer::of(start(settings).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// Two servers on one catalogue that count together: what one takes is taken on the other, whatever the terms.
-fn count_together([mut one, mut two]: [Server; 2], editor: &Editor) {
+fn count_together([mut one, mut two]: [CatalogueServer; 2], editor: &Editor) {
     assert_eq!(one.ask("ann", 4), (true, 10, 6));
     assert_eq!(two.ask("ann", 6), (true, 10, 0));
     assert_eq!(two.ask("ann", 1), (false, 10, 0));

@@ -6,7 +6,7 @@ use tollgate_catalogue_sql::Source;
 use tollgate_serve::run::{StartError, start};
 use tollgate_serve::settings::{ContractSource, Keeping, Settings};
 
-use crate::catalogue::kit::{Editor, Server, settings};
+use crate::catalogue::kit::{CatalogueServer, Editor, settings};
 
 fn folder() -> (tempfile::TempDir, Source) {
     let folder = tempfile::tempdir().unwrap();
@@ -17,7 +17,7 @@ fn folder() -> (tempfile::TempDir, Source) {
 #[test]
 fn a_contract_file_is_read_once_and_then_the_catalogue_rules() {
     let (_folder, source) = folder();
-    let mut first = Server::start(&source);
+    let mut first = CatalogueServer::start(&source);
     assert_eq!(first.limit("ann"), 10);
     let snapshot = first.running.shared().catalogue().snapshot();
     assert_eq!(snapshot.revision, 3, "two plans and a contract");
@@ -29,7 +29,7 @@ fn a_contract_file_is_read_once_and_then_the_catalogue_rules() {
     let other =
         "contracts: [{ id: users, key: [user], policies: [{ name: a, limit: 7, per: 1h }] }]";
     again.contracts = ContractSource::Text(other.to_owned());
-    let mut again = Server::of(start(again).unwrap());
+    let mut again = CatalogueServer::of(start(again).unwrap());
     assert_eq!(again.limit("ann"), 10);
 }
 
@@ -42,7 +42,7 @@ fn a_wrong_contract_file_is_not_half_imported() {
     assert!(matches!(refused, StartError::Catalogue(_)), "{refused}");
     let editor = Editor::new(&source);
     assert_eq!(editor.run(editor.database.revision()).unwrap(), 0);
-    assert_eq!(Server::start(&source).limit("ann"), 10);
+    assert_eq!(CatalogueServer::start(&source).limit("ann"), 10);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_contract_file_has_a_catalogue_that_nobody_can_change() {
     let path = folder.path().join("contracts.yaml");
     std::fs::write(&path, crate::catalogue::kit::CONTRACTS).unwrap();
     settings.contracts = ContractSource::File(path.clone());
-    let server = Server::of(start(settings).unwrap());
+    let server = CatalogueServer::of(start(settings).unwrap());
     let live = server.running.shared().catalogue();
     assert!(live.database().is_none());
     assert!(live.snapshot().catalogue.has_contract("users"));

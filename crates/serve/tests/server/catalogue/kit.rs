@@ -51,12 +51,12 @@ pub(crate) fn settings(source: &Source) -> Settings {
 }
 
 /// A server, and a connection to it.
-pub(crate) struct Server {
+pub(crate) struct CatalogueServer {
     pub(crate) running: Running,
     wire: Wire,
 }
 
-impl Server {
+impl CatalogueServer {
     pub(crate) fn start(source: &Source) -> Self {
         Self::of(start(settings(source)).unwrap_or_else(|error| panic!("{error}")))
     }
@@ -184,9 +184,9 @@ pub(crate) fn edit(kind: Kind, id: &str, seen: Option<u64>) -> Edit {
 }
 
 /// A server on a catalogue in a file, and whoever changes that; the folder is to be kept as long.
-pub(crate) fn stage() -> (tempfile::TempDir, Server, Editor) {
+pub(crate) fn stage() -> (tempfile::TempDir, CatalogueServer, Editor) {
     let folder = tempfile::tempdir().unwrap();
     let source = Source::Sqlite(folder.path().join("catalogue.db"));
-    let server = Server::start(&source);
+    let server = CatalogueServer::start(&source);
     (folder, server, Editor::new(&source))
 }

@@ -7,13 +7,16 @@ use tollgate_catalogue_sql::Source;
 use tollgate_parts::{Postgres, Stalls, until};
 use tollgate_serve::run::start;
 
-use crate::catalogue::kit::{Editor, Server, settings};
+use crate::catalogue::kit::{CatalogueServer, Editor, settings};
 
 #[test]
 fn a_change_is_in_force_on_both_and_both_go_on_without_the_database() {
     let mut database = Postgres::start();
     let source = Source::Postgres(database.url());
-    let (mut one, mut two) = (Server::start(&source), Server::start(&source));
+    let (mut one, mut two) = (
+        CatalogueServer::start(&source),
+        CatalogueServer::start(&source),
+    );
     let editor = Editor::new(&source);
     assert_eq!((one.limit("ann"), two.limit("ann")), (10, 10));
     editor.assign("user=ann", "plan: pro");
@@ -62,7 +65,10 @@ fn a_change_is_in_force_on_both_and_both_go_on_without_the_database() {
 fn a_change_is_in_force_on_both_within_a_second() {
     let database = Postgres::start();
     let source = Source::Postgres(database.url());
-    let (mut one, mut two) = (Server::start(&source), Server::start(&source));
+    let (mut one, mut two) = (
+        CatalogueServer::start(&source),
+        CatalogueServer::start(&source),
+    );
     let editor = Editor::new(&source);
     let mut took: Vec<Duration> = Vec::new();
     for change in 0..CHANGES {
@@ -90,7 +96,7 @@ fn a_database_that_hangs_keeps_nobody_waiting_for_long() {
     let mut settings = settings(&source);
     let deadline = Duration::from_millis(100);
     settings.keeping.catalogue.as_mut().unwrap().deadline = deadline;
-    let mut server = Server::of(start(settings).unwrap_or_else(|error| panic!("{error}")));
+    let mut server = CatalogueServer::of(start(settings).unwrap_or_else(|error| panic!("{error}")));
     editor.assign("user=bob", "plan: pro");
     editor.assign("user=cid", "plan: pro");
     let revision = editor.run(editor.database.revision()).unwrap();
@@ -101,7 +107,7 @@ fn a_database_that_hangs_keeps_nobody_waiting_for_long() {
     server.until_limit("bob", 1000);
     database.pause();
     assert_eq!(server.ask("bob", 1), (true, 1000, 999), "known");
-    let late = |server: &Server| server.running.shared().catalogue().counts().late.get();
+    let late = |server: &CatalogueServer| server.running.shared().catalogue().counts().late.get();
     let before = late(&server);
     // Right after somebody was late, others are not looked up.
     until("somebody waited until the deadline", || {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use tollgate_parts::Wire;
 use tollgate_serve::run::{StartError, start};
-use tollgate_serve::settings::{Address, ContractSource, Listener, RuntimeKind};
+use tollgate_serve::settings::{ContractSource, ListenAddress, Listener, RuntimeKind};
 
 use crate::run::kit::{server, settings, tcp, until};
 
@@ -41,7 +41,7 @@ fn several_listeners_and_unix_sockets_serve_side_by_side() {
     let path = folder.path().join("http.sock");
     let resp = folder.path().join("resp.sock");
     let at = |path: &std::path::Path, mode| {
-        Listener::plain(Address::Unix {
+        Listener::plain(ListenAddress::Unix {
             path: path.to_owned(),
             mode,
         })
@@ -93,7 +93,7 @@ fn nobody_is_let_in_beyond_the_most_connections() {
 fn no_port_opens_where_contracts_or_certificates_are_wrong() {
     // Taken, so that opening it would be the error.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let listener = Listener::plain(Address::Tcp(taken.local_addr().unwrap()));
+    let listener = Listener::plain(ListenAddress::Tcp(taken.local_addr().unwrap()));
     let mut wrong = settings();
     wrong.http = vec![listener.clone()];
     wrong.contracts = ContractSource::Text("contrats: []".into());
@@ -128,6 +128,7 @@ fn a_server_that_is_dropped_lets_go_of_its_ports() {
     let address = running.http().unwrap();
     let _idle = tcp(running.http());
     drop(running);
-    let again = server(|settings| settings.http = vec![Listener::plain(Address::Tcp(address))]);
+    let again =
+        server(|settings| settings.http = vec![Listener::plain(ListenAddress::Tcp(address))]);
     assert_eq!(again.http(), Some(address));
 }

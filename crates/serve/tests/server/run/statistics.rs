@@ -9,7 +9,7 @@ use tollgate_parts::{Postgres, Wire};
 use tollgate_serve::run::Running;
 use tollgate_serve::settings::{ContractSource, DatabaseSettings, Settings};
 use tollgate_stats::{By, Counts, DAY_S, Ranking, Step, Usage, UsageRow};
-use tollgate_stats_sql::Book;
+use tollgate_stats_sql::UsageBook;
 
 use crate::run::kit::{check, server, tcp, until};
 
@@ -58,7 +58,7 @@ fn sum(rows: &[UsageRow], contract: &str) -> Counts {
 fn left_in(source: Source) -> Vec<UsageRow> {
     runtime().block_on(async {
         let database = Database::open(&Config::new(source)).await.unwrap();
-        let book = Book::new(database, "reader".into());
+        let book = UsageBook::new(database, "reader".into());
         let mut asked = today();
         asked.from_day = 20_000;
         let mut rows = Vec::new();

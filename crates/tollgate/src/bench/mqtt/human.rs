@@ -1,14 +1,14 @@
 //! A report of `bench mqtt` for people.
 
-use tollgate_load::{Counts, Latency, MqttPace, MqttPlan, MqttReport};
+use tollgate_load::{Latency, MessageCounts, MqttPace, MqttPlan, MqttReport};
 
 use crate::bench::plot;
-use crate::report::table::{Align, Table, cell};
+use crate::report::table::{Align, ReportTable, cell};
 use crate::report::text::put;
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// The whole text.
-pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
+pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: TerminalStyle) -> String {
     let mut out = headline(plan, report, look);
     if plan.publishers > 0 {
         out.push_str(&fates(&report.counts, look));
@@ -40,7 +40,7 @@ pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
     out
 }
 
-fn headline(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
+fn headline(plan: &MqttPlan, report: &MqttReport, look: TerminalStyle) -> String {
     let rate = match plan.publishers {
         0 => format!(
             "{} clients connected to the end",
@@ -73,7 +73,7 @@ fn headline(plan: &MqttPlan, report: &MqttReport, look: Look) -> String {
     format!("{rate}\n{}\n", look.paint(Ink::Dim, &how))
 }
 
-fn fates(counts: &Counts, look: Look) -> String {
+fn fates(counts: &MessageCounts, look: TerminalStyle) -> String {
     let good = |name: &str, count: u64| format!("{} {name}", units::exact(count));
     let bad = |name: &str, count: u64| {
         let text = good(name, count);
@@ -95,7 +95,7 @@ fn fates(counts: &Counts, look: Look) -> String {
     format!("{}\n", parts.join("   "))
 }
 
-fn latencies(plan: &MqttPlan, report: &MqttReport, look: Look, out: &mut String) {
+fn latencies(plan: &MqttPlan, report: &MqttReport, look: TerminalStyle, out: &mut String) {
     let rows = [
         ("latency, from when it was due to arrival", &report.latency),
         ("service, from when it was sent to arrival", &report.service),
@@ -109,16 +109,16 @@ fn latencies(plan: &MqttPlan, report: &MqttReport, look: Look, out: &mut String)
         .filter(|(at, (_, latency))| latency.count > 0 && !(is_closed && matches!(at, 0 | 3)))
         .map(|(_, (name, latency))| row(name, latency))
         .collect();
-    Table {
+    ReportTable {
         header: &header(""),
         rows,
     }
     .write(look, out);
 }
 
-fn targets(report: &MqttReport, look: Look, out: &mut String) {
+fn targets(report: &MqttReport, look: TerminalStyle, out: &mut String) {
     let rows = report.targets.iter().map(|target| {
-        let Counts { arrived, lost, .. } = target.counts;
+        let MessageCounts { arrived, lost, .. } = target.counts;
         let name = format!(
             "{}: {} publishers, {} arrived, {} lost",
             target.address,
@@ -128,7 +128,7 @@ fn targets(report: &MqttReport, look: Look, out: &mut String) {
         );
         row(&name, &target.latency)
     });
-    Table {
+    ReportTable {
         header: &header("latency by target"),
         rows: rows.collect(),
     }
@@ -140,7 +140,7 @@ fn header(name: &'static str) -> Vec<(&'static str, Align)> {
     [(name, Align::Left)].into_iter().chain(columns).collect()
 }
 
-fn row(name: &str, latency: &Latency) -> Vec<crate::report::table::Cell> {
+fn row(name: &str, latency: &Latency) -> Vec<crate::report::table::TableCell> {
     let times = [
         latency.p50,
         latency.p90,

@@ -19,7 +19,7 @@ fn plan(plan: &MqttPlan) -> Value {
         MqttPace::Closed => ("closed", None, None),
         MqttPace::Open { rate, arrivals } => ("open", Some(rate), Some(arrivals)),
     };
-    let texts = |list: &[tollgate_load::Address]| -> Vec<String> {
+    let texts = |list: &[tollgate_load::ServerAddress]| -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
     };
     json!({

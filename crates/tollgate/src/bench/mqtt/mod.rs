@@ -14,7 +14,7 @@ use tollgate_load::{MqttError, MqttPhase, MqttPlan, MqttProgress};
 use super::Line;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::{Look, units};
+use crate::report::{TerminalStyle, units};
 use options::MqttOptions;
 
 /// Runs the load, and prints what came of it.
@@ -29,7 +29,7 @@ pub fn run(options: &MqttOptions) -> Result<(), Failure> {
     drop(line);
     let report = report.map_err(|error| failure(&error))?;
     let text = match options.format {
-        Format::Human => human::text(&plan, &report, Look::of_stdout()),
+        Format::Human => human::text(&plan, &report, TerminalStyle::of_stdout()),
         Format::Json => json::text(&plan, &report),
     };
     write!(std::io::stdout(), "{text}").map_err(Failure::output)?;

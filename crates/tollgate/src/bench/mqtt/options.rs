@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tollgate_load::{
-    Address, Arrivals, Assign, Groups, Login, Messages, MqttPace, MqttPlan, Qos, Timing,
-    TopicTemplate, Version, Watch,
+    Arrivals, Assign, Groups, Login, Messages, MqttPace, MqttPlan, Qos, ServerAddress,
+    SubscriberPlan, Timing, TopicTemplate, Version,
 };
 
 use crate::bench::options::seconds;
@@ -61,7 +61,7 @@ pub struct MqttOptions {
 pub struct PlaceOptions {
     /// Where publishers connect, `host:port`; given again, they are spread over all
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1883")]
-    pub target: Vec<Address>,
+    pub target: Vec<ServerAddress>,
 
     /// Which publisher connects where, with several targets
     #[arg(long, value_enum, default_value_t = AssignWay::Spread)]
@@ -70,7 +70,7 @@ pub struct PlaceOptions {
     /// Where subscribers wait for the messages; each target unless given. With several gateways before one broker: that
     /// broker
     #[arg(long, value_name = "ADDR")]
-    pub subscribe: Vec<Address>,
+    pub subscribe: Vec<ServerAddress>,
 
     /// Nobody waits for the messages: only acknowledgements are measured
     #[arg(long, conflicts_with_all = ["subscribe", "subscribers", "subscribe_qos"])]
@@ -283,7 +283,7 @@ impl MqttOptions {
         }
     }
 
-    fn watch(&self) -> Watch {
+    fn watch(&self) -> SubscriberPlan {
         let place = &self.place;
         let nobody = place.no_subscribe || place.publishers == 0;
         let at = match place.subscribe.as_slice() {
@@ -291,7 +291,7 @@ impl MqttOptions {
             [] => place.target.clone(),
             named => named.to_vec(),
         };
-        Watch {
+        SubscriberPlan {
             at,
             subscribers: place.subscribers,
             qos: place.subscribe_qos.unwrap_or(self.messages.qos).qos(),

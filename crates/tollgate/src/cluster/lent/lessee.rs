@@ -21,7 +21,7 @@ use crate::failure::Failure;
 
 /// What a client has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct LesseeCounts {
     /// Requests.
     pub(super) decided: u64,
     /// Messages both ways.
@@ -91,7 +91,7 @@ fn ask(client: &Client, decided: &AtomicU64, rate: u64, number: u64) {
 
 fn tell(path: &Path, client: &Client, decided: u64) {
     let counts = client.counts();
-    let told = Counts {
+    let told = LesseeCounts {
         decided,
         messages: counts.sent + counts.heard,
         waited: counts.waited,

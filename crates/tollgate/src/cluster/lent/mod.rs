@@ -16,19 +16,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 use tollgate_lab::{LeaseEvent, LeaseStory, LeaseTold};
 use tollgate_serve::supply::steady_now;
 
 use super::dev::{binary, threads};
-use super::fleet::{Fleet, Plan};
+use super::fleet::{ClusterPlan, Fleet};
 use super::options::ProveLeaseOptions;
-use super::prove::judge::{Bucket, Log, judge};
-use super::prove::phases::{Proof, Row, mean};
+use super::prove::judge::{AdmissionLog, JudgedBucket, judge};
+use super::prove::phases::{PhaseRow, Proof, mean};
 use crate::failure::Failure;
-use lessee::Counts;
+use lessee::LesseeCounts;
 pub(super) use lessee::run as lessee;
-use show::Report;
+use show::LentReport;
 
 /// A name, for how many seconds it goes on, in short too, and what happens.
 type Phase = (&'static str, (u64, u64), Event);
@@ -87,7 +87,7 @@ impl Stage {
         let mut flags = threads(NODES);
         let logs = folder.join("admitted");
         flags.extend(["--admission-log".to_owned(), logs.display().to_string()]);
-        let fleet = Fleet::start(Plan {
+        let fleet = Fleet::start(ClusterPlan {
             binary: binary()?,
             nodes: NODES,
             contracts,
@@ -147,13 +147,13 @@ impl Stage {
     }
 
     /// Lets all phases happen, and judges.
-    fn play(&mut self, is_quick: bool) -> Result<Report, Failure> {
+    fn play(&mut self, is_quick: bool) -> Result<LentReport, Failure> {
         for number in 0..CLIENTS {
             self.start_client(number)?;
         }
         let mut spans = Vec::new();
         let mut events = Vec::new();
-        let mut calm = Counts::default();
+        let mut calm = LesseeCounts::default();
         for (name, (long, short), event) in PHASES {
             // Nobody is left to tell when standard error is gone.
             let _ = writeln!(std::io::stderr(), "  {name}");
@@ -174,7 +174,7 @@ impl Stage {
         let simulated = self.simulated(&events, &lengths);
         let alone = self.simulated(&events[..1], &lengths[..1]);
         let rows = PHASES.iter().zip(&spans).enumerate();
-        let rows = rows.map(|(place, ((name, ..), span))| Row {
+        let rows = rows.map(|(place, ((name, ..), span))| PhaseRow {
             name,
             nanos: span.1 - span.0,
             live: share(log.tokens(span.0, span.1), self.rate, span.1 - span.0),
@@ -183,7 +183,7 @@ impl Stage {
                 .filter_map(|told| Some(100.0 * told.used.get(place)?))
                 .collect(),
         });
-        Ok(Report {
+        Ok(LentReport {
             rate: self.rate,
             rows: rows.collect(),
             found,
@@ -230,7 +230,7 @@ impl Stage {
                 };
                 let node = (0..NODES).find(lends);
                 let node = node.ok_or_else(|| Failure::unavailable("error: no node lends"))?;
-                self.fleet.suffer(Process::Kill(node))?;
+                self.fleet.suffer(ProcessFault::Kill(node))?;
                 LeaseEvent::Fall(FOUND_MS)
             }
             Event::StopClient(client) => {
@@ -254,14 +254,14 @@ impl Stage {
     }
 
     /// What clients that run have counted.
-    fn counts(&self) -> Counts {
-        let mut sum = Counts::default();
+    fn counts(&self) -> LesseeCounts {
+        let mut sum = LesseeCounts::default();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let text = fs::read_to_string(&path).unwrap_or_default();
             let is_counts = path.extension().is_some_and(|kind| kind == "json");
             if let Some(counts) = is_counts
-                .then(|| serde_json::from_str::<Counts>(&text).ok())
+                .then(|| serde_json::from_str::<LesseeCounts>(&text).ok())
                 .flatten()
             {
                 sum.decided += counts.decided;
@@ -274,9 +274,9 @@ impl Stage {
     }
 
     /// Everything that all processes wrote down, those that were killed included, as of one key.
-    fn log(&self) -> Result<Log, Failure> {
+    fn log(&self) -> Result<AdmissionLog, Failure> {
         let folder = self.folder.join("admitted");
-        let mut log = Log::default();
+        let mut log = AdmissionLog::default();
         let unreadable = |error| Failure::unreadable(&folder, &error);
         for entry in fs::read_dir(&folder).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
@@ -293,8 +293,8 @@ impl Stage {
         Ok(log)
     }
 
-    const fn bucket(&self) -> Bucket {
-        Bucket {
+    const fn bucket(&self) -> JudgedBucket {
+        JudgedBucket {
             limit: self.rate,
             per_ns: 1_000_000_000,
             burst: self.rate,

@@ -4,41 +4,41 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::super::prove::judge::Found;
-use super::super::prove::phases::{Proof, Row, table, verdict};
-use super::lessee::Counts;
+use super::super::prove::judge::JudgeSummary;
+use super::super::prove::phases::{PhaseRow, Proof, table, verdict};
+use super::lessee::LesseeCounts;
 use super::{CLIENTS, NODES};
-use crate::report::{Look, units};
+use crate::report::{TerminalStyle, units};
 
 /// What came of it.
-pub(super) struct Report {
+pub(super) struct LentReport {
     pub(super) rate: u64,
-    pub(super) rows: Vec<Row>,
-    pub(super) found: Found,
+    pub(super) rows: Vec<PhaseRow>,
+    pub(super) found: JudgeSummary,
     /// What clients counted while nothing happened.
-    pub(super) calm: Counts,
+    pub(super) calm: LesseeCounts,
     /// Messages for each decision then, simulated.
     pub(super) messages: f64,
 }
 
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
-impl Report {
+impl LentReport {
     fn per_decision(&self, count: u64) -> f64 {
         count as f64 / (self.calm.decided as f64).max(1.0)
     }
 }
 
-impl Proof for Report {
-    fn found(&self) -> &Found {
+impl Proof for LentReport {
+    fn found(&self) -> &JudgeSummary {
         &self.found
     }
 
-    fn human(&self, look: Look) -> String {
+    fn human(&self, look: TerminalStyle) -> String {
         let mut text = format!(
             "{NODES} nodes lend {}/s, in bursts of as many, to {CLIENTS} clients that ask for twice as much\n\n",
             units::exact(self.rate)
         );
-        let rows: Vec<&Row> = self.rows.iter().collect();
+        let rows: Vec<&PhaseRow> = self.rows.iter().collect();
         table(&rows, look, &mut text);
         let found = &self.found;
         // Writing to a text never fails.
@@ -56,7 +56,7 @@ impl Proof for Report {
     }
 
     fn json(&self) -> Value {
-        let rows: Vec<_> = self.rows.iter().map(Row::json).collect();
+        let rows: Vec<_> = self.rows.iter().map(PhaseRow::json).collect();
         let found = &self.found;
         json!({
             "rate": self.rate,

@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(5);
 const TOGETHER_MAX: f64 = 400.0;
 
 /// Clients, one for each node, until they are stopped.
-pub(super) struct Load {
+pub(super) struct ProveLoad {
     shared: Arc<Shared>,
     clients: Vec<JoinHandle<()>>,
 }
@@ -36,7 +36,7 @@ struct Shared {
     cost: u64,
 }
 
-impl Load {
+impl ProveLoad {
     /// Asks for twice the limit, `cost` tokens with every request.
     pub(super) fn start(fleet: &Fleet, cost: u64) -> Self {
         let shared = Arc::new(Shared {

@@ -31,12 +31,12 @@ use super::dev::binary;
 use super::nets::{self, Nets};
 use super::options::ProveOptions;
 use crate::failure::Failure;
-use judge::{Bucket, judge};
-use load::Load;
-use phases::{Proof, Row};
-use show::Report;
+use judge::{JudgedBucket, judge};
+use load::ProveLoad;
+use phases::{PhaseRow, Proof};
+use show::ProveReport;
 use stage::Stage;
-use story::{BURST, LONG, NODES, Phase, QUICK, RATE, share};
+use story::{BURST, LONG, NODES, ProvePhase, QUICK, RATE, share};
 
 /// Hurts a cluster, and says what it admitted.
 pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
@@ -53,7 +53,7 @@ pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
     let contracts = story::contracts(options.delay);
     let stage = Stage::set(nets, &contracts, folder)?;
     let report = play(stage, phases, &contracts, cost)?;
-    let report = Report { obstacle, ..report };
+    let report = ProveReport { obstacle, ..report };
     report.conclude(options.format)
 }
 
@@ -102,11 +102,11 @@ fn fresh(folder: &Path) -> Result<&Path, Failure> {
 /// Lets all phases happen under load, and judges.
 fn play(
     mut stage: Stage,
-    phases: &'static [Phase],
+    phases: &'static [ProvePhase],
     contracts: &str,
     cost: Cost,
-) -> Result<Report, Failure> {
-    let load = Load::start(stage.fleet(), cost.tokens());
+) -> Result<ProveReport, Failure> {
+    let load = ProveLoad::start(stage.fleet(), cost.tokens());
     let mut lived = Vec::new();
     let mut spans = Vec::new();
     for (name, seconds, event) in phases {
@@ -128,13 +128,13 @@ fn play(
     let parsed = Contracts::parse(contracts).map_err(|error| Failure::config(error.render("")))?;
     let simulated = simulated::run(&parsed, &lived, cost);
     let rows = phases.iter().zip(&spans).zip(simulated);
-    let rows = rows.map(|(((name, ..), span), simulated)| Row {
+    let rows = rows.map(|(((name, ..), span), simulated)| PhaseRow {
         name,
         nanos: span.1 - span.0,
         live: share(log.tokens(span.0, span.1), span.1 - span.0),
         simulated: vec![simulated],
     });
-    Ok(Report {
+    Ok(ProveReport {
         rows: rows.collect(),
         found: judge(BUCKET, &log),
         offered,
@@ -143,7 +143,7 @@ fn play(
     })
 }
 
-const BUCKET: Bucket = Bucket {
+const BUCKET: JudgedBucket = JudgedBucket {
     limit: RATE,
     per_ns: 1_000_000_000,
     burst: BURST,

@@ -7,14 +7,14 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use super::judge::Found;
+use super::judge::JudgeSummary;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, Table, cell};
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::table::{Align, ReportTable, cell};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// One phase, and what was used of the limit in it, in percent.
-pub(in crate::cluster) struct Row {
+pub(in crate::cluster) struct PhaseRow {
     pub(in crate::cluster) name: &'static str,
     pub(in crate::cluster) nanos: u64,
     pub(in crate::cluster) live: f64,
@@ -24,14 +24,14 @@ pub(in crate::cluster) struct Row {
 
 /// What a proof found, in words and for programs.
 pub(in crate::cluster) trait Proof {
-    fn found(&self) -> &Found;
-    fn human(&self, look: Look) -> String;
+    fn found(&self) -> &JudgeSummary;
+    fn human(&self, look: TerminalStyle) -> String;
     fn json(&self) -> Value;
 
     /// Prints it; a failure where something was beyond the limit.
     fn conclude(&self, format: Format) -> Result<(), Failure> {
         let text = match format {
-            Format::Human => self.human(Look::of_stdout()),
+            Format::Human => self.human(TerminalStyle::of_stdout()),
             Format::Json => format!("{}\n", self.json()),
         };
         let mut out = std::io::stdout();
@@ -46,7 +46,7 @@ pub(in crate::cluster) trait Proof {
 }
 
 /// The phases as a table; where there are several seeds, with the least and the most of them.
-pub(in crate::cluster) fn table(rows: &[&Row], look: Look, text: &mut String) {
+pub(in crate::cluster) fn table(rows: &[&PhaseRow], look: TerminalStyle, text: &mut String) {
     let has_seeds = rows.iter().any(|row| row.simulated.len() > 1);
     let shown = if has_seeds { 6 } else { 4 };
     let mut header = vec![("phase", Align::Left)];
@@ -59,7 +59,7 @@ pub(in crate::cluster) fn table(rows: &[&Row], look: Look, text: &mut String) {
         cells.truncate(shown);
         cells
     });
-    let table = Table {
+    let table = ReportTable {
         header: &header[..shown],
         rows: rows.collect(),
     };
@@ -67,7 +67,7 @@ pub(in crate::cluster) fn table(rows: &[&Row], look: Look, text: &mut String) {
 }
 
 /// How many admissions were beyond one bucket.
-pub(in crate::cluster) fn verdict(found: &Found, look: Look) -> String {
+pub(in crate::cluster) fn verdict(found: &JudgeSummary, look: TerminalStyle) -> String {
     let verdict = format!("{} beyond one bucket", units::exact(found.violations));
     let meaning = match found.violations {
         0 => Meaning::Allowed,
@@ -84,7 +84,7 @@ pub(in crate::cluster) fn mean(figures: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-impl Row {
+impl PhaseRow {
     #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
     fn seconds(&self) -> f64 {
         self.nanos as f64 / 1e9

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::judge::Found;
-use super::phases::{Proof, Row, table, verdict};
+use super::judge::JudgeSummary;
+use super::phases::{PhaseRow, Proof, table, verdict};
 use super::story::{BURST, NODES, RATE};
-use crate::report::{Look, units};
+use crate::report::{TerminalStyle, units};
 
 /// What came of it.
-pub(super) struct Report {
-    pub(super) rows: Vec<Row>,
-    pub(super) found: Found,
+pub(super) struct ProveReport {
+    pub(super) rows: Vec<PhaseRow>,
+    pub(super) found: JudgeSummary,
     /// Tokens asked for.
     pub(super) offered: u64,
     /// How long it took until all of the limit could be used again.
@@ -22,12 +22,12 @@ pub(super) struct Report {
     pub(super) obstacle: Option<String>,
 }
 
-impl Proof for Report {
-    fn found(&self) -> &Found {
+impl Proof for ProveReport {
+    fn found(&self) -> &JudgeSummary {
         &self.found
     }
 
-    fn human(&self, look: Look) -> String {
+    fn human(&self, look: TerminalStyle) -> String {
         let cut = match &self.obstacle {
             None => "by links of network namespaces".to_owned(),
             Some(why) => format!("by a proxy, without network namespaces: {why}"),
@@ -38,7 +38,7 @@ impl Proof for Report {
             units::exact(BURST)
         );
         let whole = self.whole();
-        let rows: Vec<&Row> = self.rows.iter().chain([&whole]).collect();
+        let rows: Vec<&PhaseRow> = self.rows.iter().chain([&whole]).collect();
         table(&rows, look, &mut text);
         let found = &self.found;
         let worst = match found.violations {
@@ -59,7 +59,7 @@ impl Proof for Report {
     }
 
     fn json(&self) -> Value {
-        let rows: Vec<_> = self.rows.iter().map(Row::json).collect();
+        let rows: Vec<_> = self.rows.iter().map(PhaseRow::json).collect();
         let found = &self.found;
         json!({
             "network": if self.obstacle.is_none() { "namespaces" } else { "proxy" },
@@ -79,20 +79,20 @@ impl Proof for Report {
     }
 }
 
-impl Report {
+impl ProveReport {
     /// All phases together.
     #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
-    fn whole(&self) -> Row {
+    fn whole(&self) -> PhaseRow {
         let nanos: u64 = self.rows.iter().map(|row| row.nanos).sum();
-        let mean = |of: fn(&Row) -> f64| {
+        let mean = |of: fn(&PhaseRow) -> f64| {
             let sum: f64 = self.rows.iter().map(|row| of(row) * row.nanos as f64).sum();
             sum / nanos.max(1) as f64
         };
-        Row {
+        PhaseRow {
             name: "all",
             nanos,
             live: mean(|row| row.live),
-            simulated: vec![mean(Row::mean)],
+            simulated: vec![mean(PhaseRow::mean)],
         }
     }
 }

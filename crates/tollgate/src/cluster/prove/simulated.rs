@@ -5,22 +5,22 @@
 //! what a busy machine costs.
 
 use tollgate_contract::Contracts;
-use tollgate_lab::nodes::{START, Weather, Whole, World};
+use tollgate_lab::nodes::{Conditions, NodeWorld, START, Whole};
 use tollgate_limit::Cost;
 use tollgate_node::Key;
 
-use super::story::{Event, ISLAND, NODES, RATE, REQUEST, part, share};
+use super::story::{ISLAND, NODES, ProveEvent, RATE, REQUEST, part, share};
 
 const STEP: u64 = 500_000;
 const SECOND: u64 = 1_000_000_000;
 const BYTES_MAX: u64 = 1 << 26;
 
 /// What happened live: the event, for how many nanoseconds a process was away, and how long the phase was.
-pub(super) type Lived = (Event, u64, u64);
+pub(super) type Lived = (ProveEvent, u64, u64);
 
 /// What of the limit each phase uses, in percent.
 pub(super) fn run(contracts: &Contracts, lived: &[Lived], cost: Cost) -> Vec<f64> {
-    let mut world = World::empty(Weather::between(STEP, STEP), 1, BYTES_MAX);
+    let mut world = NodeWorld::empty(Conditions::between(STEP, STEP), 1, BYTES_MAX);
     world.contracts = contracts.clone();
     world.divide(usize::from(NODES));
     world.start(usize::from(NODES), 4 * SECOND);
@@ -38,7 +38,7 @@ pub(super) fn run(contracts: &Contracts, lived: &[Lived], cost: Cost) -> Vec<f64
 
 /// Nodes that are asked.
 struct Stage {
-    world: World,
+    world: NodeWorld,
     cost: Cost,
     /// Requests that are due at each, and parts of one.
     due: Vec<f64>,
@@ -46,33 +46,33 @@ struct Stage {
 
 impl Stage {
     /// Lets something happen, for as long as a process was away; tokens that passed meanwhile.
-    fn happen(&mut self, event: Event, away: u64) -> u64 {
+    fn happen(&mut self, event: ProveEvent, away: u64) -> u64 {
         let mut tokens = 0;
         match event {
-            Event::Nothing => {}
-            Event::Kill(node) => drop(self.world.crash(node.into())),
-            Event::Start(node) => {
+            ProveEvent::Nothing => {}
+            ProveEvent::Kill(node) => drop(self.world.crash(node.into())),
+            ProveEvent::Start(node) => {
                 tokens = self.pass(away);
                 self.world.restart(node.into());
             }
-            Event::Pause(node) => self.world.sim.pause(node),
-            Event::Resume(node) => self.world.sim.go_on(node),
-            Event::Replace(node) => {
+            ProveEvent::Pause(node) => self.world.sim.pause(node),
+            ProveEvent::Resume(node) => self.world.sim.go_on(node),
+            ProveEvent::Replace(node) => {
                 self.world.crash(node.into());
                 self.world.wipe(node.into());
                 tokens = self.pass(away);
                 self.world.restart(node.into());
             }
-            Event::Restart(node) => {
+            ProveEvent::Restart(node) => {
                 self.world.leave(node.into());
                 tokens = self.pass(away);
                 self.world.restart(node.into());
             }
-            Event::Cut => {
+            ProveEvent::Cut => {
                 let sides = (0..NODES).map(|node| u8::from(ISLAND.contains(&node)));
                 self.world.sim.links.split(sides.collect());
             }
-            Event::Heal => self.world.sim.links.heal(),
+            ProveEvent::Heal => self.world.sim.links.heal(),
         }
         self.world.tell();
         tokens

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 
-use super::judge::Log;
-use super::load::Load;
-use super::story::{Event, ISLAND, NODES, RATE};
+use super::judge::AdmissionLog;
+use super::load::ProveLoad;
+use super::story::{ISLAND, NODES, ProveEvent, RATE};
 use crate::cluster::dev::{binary, threads};
-use crate::cluster::fleet::{Fleet, Plan};
+use crate::cluster::fleet::{ClusterPlan, Fleet};
 use crate::cluster::nets::Nets;
 use crate::failure::Failure;
 
@@ -38,7 +38,7 @@ impl Stage {
         let logs = folder.join("admitted");
         let mut flags = threads(NODES);
         flags.extend(["--admission-log".to_owned(), logs.display().to_string()]);
-        let fleet = Fleet::start(Plan {
+        let fleet = Fleet::start(ClusterPlan {
             binary: binary()?,
             nodes: NODES,
             contracts: file,
@@ -77,28 +77,32 @@ impl Stage {
     }
 
     /// Lets something happen; for how long a process was away.
-    pub(super) fn happen(&mut self, event: Event, load: &Load) -> Result<Duration, Failure> {
+    pub(super) fn happen(
+        &mut self,
+        event: ProveEvent,
+        load: &ProveLoad,
+    ) -> Result<Duration, Failure> {
         let begun = Instant::now();
         match event {
-            Event::Nothing => {}
-            Event::Kill(node) => self.fleet.suffer(Process::Kill(node))?,
-            Event::Pause(node) => self.fleet.suffer(Process::Pause(node))?,
-            Event::Resume(node) => self.fleet.suffer(Process::Resume(node))?,
-            Event::Start(node) => return self.start(node, false, load, begun),
-            Event::Replace(node) => {
-                self.fleet.suffer(Process::Kill(node))?;
+            ProveEvent::Nothing => {}
+            ProveEvent::Kill(node) => self.fleet.suffer(ProcessFault::Kill(node))?,
+            ProveEvent::Pause(node) => self.fleet.suffer(ProcessFault::Pause(node))?,
+            ProveEvent::Resume(node) => self.fleet.suffer(ProcessFault::Resume(node))?,
+            ProveEvent::Start(node) => return self.start(node, false, load, begun),
+            ProveEvent::Replace(node) => {
+                self.fleet.suffer(ProcessFault::Kill(node))?;
                 load.follow(&self.fleet);
                 return self.start(node, true, load, begun);
             }
-            Event::Restart(node) => {
-                self.fleet.suffer(Process::Stop(node))?;
+            ProveEvent::Restart(node) => {
+                self.fleet.suffer(ProcessFault::Stop(node))?;
                 load.follow(&self.fleet);
                 let away = self.start(node, false, load, begun)?;
                 self.fleet.gather()?;
                 self.wait_for_all()?;
                 return Ok(away);
             }
-            Event::Cut | Event::Heal => self.cut(event == Event::Cut)?,
+            ProveEvent::Cut | ProveEvent::Heal => self.cut(event == ProveEvent::Cut)?,
         }
         load.follow(&self.fleet);
         Ok(Duration::ZERO)
@@ -108,10 +112,10 @@ impl Stage {
         &mut self,
         node: u16,
         is_empty: bool,
-        load: &Load,
+        load: &ProveLoad,
         begun: Instant,
     ) -> Result<Duration, Failure> {
-        self.fleet.suffer(Process::Start { node, is_empty })?;
+        self.fleet.suffer(ProcessFault::Start { node, is_empty })?;
         load.follow(&self.fleet);
         Ok(begun.elapsed())
     }
@@ -134,8 +138,8 @@ impl Stage {
     }
 
     /// Everything that all processes wrote down, those that were killed included.
-    pub(super) fn log(&self) -> Result<Log, Failure> {
-        let mut log = Log::default();
+    pub(super) fn log(&self) -> Result<AdmissionLog, Failure> {
+        let mut log = AdmissionLog::default();
         let unreadable = |error| Failure::unreadable(&self.logs, &error);
         for entry in fs::read_dir(&self.logs).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();

@@ -13,7 +13,7 @@ pub(super) const ISLAND: [u16; 2] = [0, 1];
 
 /// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum ProveEvent {
     Nothing,
     Kill(u16),
     Start(u16),
@@ -28,39 +28,39 @@ pub(super) enum Event {
 }
 
 /// A name, for how many seconds it goes on after the event, and the event.
-pub(super) type Phase = (&'static str, u64, Event);
+pub(super) type ProvePhase = (&'static str, u64, ProveEvent);
 
 /// All of it within half a minute.
-pub(super) const QUICK: &[Phase] = &[
-    ("calm", 2, Event::Nothing),
-    ("kill -9 n3", 3, Event::Kill(3)),
-    ("n3 again", 2, Event::Start(3)),
-    ("cut n0 n1 | n2 n3 n4", 3, Event::Cut),
-    ("healed", 2, Event::Heal),
-    ("n1 stands still", 2, Event::Pause(1)),
-    ("n1 goes on", 2, Event::Resume(1)),
-    ("n2 loses its disk", 2, Event::Replace(2)),
-    ("restart n0", 0, Event::Restart(0)),
-    ("restart n1", 0, Event::Restart(1)),
-    ("calm again", 2, Event::Nothing),
+pub(super) const QUICK: &[ProvePhase] = &[
+    ("calm", 2, ProveEvent::Nothing),
+    ("kill -9 n3", 3, ProveEvent::Kill(3)),
+    ("n3 again", 2, ProveEvent::Start(3)),
+    ("cut n0 n1 | n2 n3 n4", 3, ProveEvent::Cut),
+    ("healed", 2, ProveEvent::Heal),
+    ("n1 stands still", 2, ProveEvent::Pause(1)),
+    ("n1 goes on", 2, ProveEvent::Resume(1)),
+    ("n2 loses its disk", 2, ProveEvent::Replace(2)),
+    ("restart n0", 0, ProveEvent::Restart(0)),
+    ("restart n1", 0, ProveEvent::Restart(1)),
+    ("calm again", 2, ProveEvent::Nothing),
 ];
 
 /// All of it, long enough to see what each phase costs.
-pub(super) const LONG: &[Phase] = &[
-    ("calm", 10, Event::Nothing),
-    ("kill -9 n3", 10, Event::Kill(3)),
-    ("n3 again", 10, Event::Start(3)),
-    ("cut n0 n1 | n2 n3 n4", 10, Event::Cut),
-    ("healed", 10, Event::Heal),
-    ("n1 stands still", 5, Event::Pause(1)),
-    ("n1 goes on", 5, Event::Resume(1)),
-    ("n2 loses its disk", 10, Event::Replace(2)),
-    ("restart n0", 1, Event::Restart(0)),
-    ("restart n1", 1, Event::Restart(1)),
-    ("restart n2", 1, Event::Restart(2)),
-    ("restart n3", 1, Event::Restart(3)),
-    ("restart n4", 1, Event::Restart(4)),
-    ("calm again", 10, Event::Nothing),
+pub(super) const LONG: &[ProvePhase] = &[
+    ("calm", 10, ProveEvent::Nothing),
+    ("kill -9 n3", 10, ProveEvent::Kill(3)),
+    ("n3 again", 10, ProveEvent::Start(3)),
+    ("cut n0 n1 | n2 n3 n4", 10, ProveEvent::Cut),
+    ("healed", 10, ProveEvent::Heal),
+    ("n1 stands still", 5, ProveEvent::Pause(1)),
+    ("n1 goes on", 5, ProveEvent::Resume(1)),
+    ("n2 loses its disk", 10, ProveEvent::Replace(2)),
+    ("restart n0", 1, ProveEvent::Restart(0)),
+    ("restart n1", 1, ProveEvent::Restart(1)),
+    ("restart n2", 1, ProveEvent::Restart(2)),
+    ("restart n3", 1, ProveEvent::Restart(3)),
+    ("restart n4", 1, ProveEvent::Restart(4)),
+    ("calm again", 10, ProveEvent::Nothing),
 ];
 
 /// A cluster's contract: one limit for everything.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tollgate_gateway::Placement;
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 use tollgate_serve::annex::{DelaysView, GatewayView};
 
 use super::super::status::GATEWAY;
@@ -21,7 +21,7 @@ use crate::report::write_whole;
 
 /// The gateways of a list, in its order.
 pub(super) struct Gateways<'a> {
-    servers: Vec<(String, &'a Address)>,
+    servers: Vec<(String, &'a ServerAddress)>,
     token: Option<&'a str>,
 }
 
@@ -56,10 +56,10 @@ impl<'a> Gateways<'a> {
     /// Asks all servers who they are; each gateway of the list must be among them.
     pub(super) fn find(
         list: &Placement,
-        servers: &'a [Address],
+        servers: &'a [ServerAddress],
         token: Option<&'a str>,
     ) -> Result<Self, Failure> {
-        let mut found: BTreeMap<String, &Address> = BTreeMap::new();
+        let mut found: BTreeMap<String, &ServerAddress> = BTreeMap::new();
         for server in servers {
             let (view, _) = fetch::<GatewayView>(server, GATEWAY, token)?;
             let name = view.name.filter(|_| view.on).ok_or_else(|| {
@@ -89,7 +89,7 @@ impl<'a> Gateways<'a> {
     }
 
     fn views(&self) -> Result<Vec<GatewayView>, Failure> {
-        let view = |(_, server): &(String, &Address)| {
+        let view = |(_, server): &(String, &ServerAddress)| {
             fetch::<GatewayView>(server, GATEWAY, self.token).map(|(view, _)| view)
         };
         self.servers.iter().map(view).collect()
@@ -101,7 +101,7 @@ impl<'a> Gateways<'a> {
         file: &Path,
         text: &str,
         settle: Duration,
-        watch: &Watch<'_>,
+        watch: &TrialTimer<'_>,
     ) -> Result<Settled, Failure> {
         let mark = Placement::parse(text)
             .map_err(|error| Failure::config(format!("error: {error}")))?
@@ -131,7 +131,12 @@ impl<'a> Gateways<'a> {
     }
 
     /// Waits until nobody moves any more.
-    fn settle(&self, before: Settled, end: Instant, watch: &Watch<'_>) -> Result<Settled, Failure> {
+    fn settle(
+        &self,
+        before: Settled,
+        end: Instant,
+        watch: &TrialTimer<'_>,
+    ) -> Result<Settled, Failure> {
         let mut last = Settled::default();
         let mut since = Instant::now();
         loop {
@@ -153,7 +158,7 @@ impl<'a> Gateways<'a> {
     pub(super) fn measure(
         &self,
         round: Duration,
-        watch: &Watch<'_>,
+        watch: &TrialTimer<'_>,
     ) -> Result<Vec<Measured>, Failure> {
         let before = self.views()?;
         watch.pause(round)?;
@@ -177,13 +182,13 @@ fn sum(views: &[GatewayView]) -> Settled {
 }
 
 /// Time that passes, as long as nobody interrupts.
-pub(super) struct Watch<'a> {
+pub(super) struct TrialTimer<'a> {
     interrupted: Arc<AtomicBool>,
     /// Is drawn now and then while time passes.
     screen: &'a Screen,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TrialTimer<'a> {
     /// From here on an interrupt or a request to end is noticed, and not obeyed at once.
     pub(super) fn begin(screen: &'a Screen) -> Result<Self, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));

@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tollgate_gateway::Placement;
-use tollgate_load::Address;
+use tollgate_load::ServerAddress;
 
 use super::plan::{TrafficOptions, planned};
 use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::write_whole;
-use live::{Gateways, Watch};
-use search::{Next, Search, Trial};
+use live::{Gateways, TrialTimer};
+use search::{SearchStep, Trial, TrialSearch};
 use show::{Round, Screen};
 
 /// Options of `gateway fit`.
@@ -36,7 +36,7 @@ pub struct FitOptions {
     /// Where a gateway says how it stands, its --metrics or --http: `http://host:port`; give it again for every gateway
     /// of the list
     #[arg(long = "server", value_name = "URL", required = true)]
-    at: Vec<Address>,
+    at: Vec<ServerAddress>,
 
     /// A secret to show to the gateways
     #[arg(
@@ -95,7 +95,7 @@ pub(super) fn run(options: &FitOptions) -> Result<(), Failure> {
     let gateways = Gateways::find(&list, &options.at, options.token.as_deref())?;
     let (search, first) = begin(options, gateways.count())?;
     if options.dry_run {
-        let Next::Measure(trial) = first else {
+        let SearchStep::Measure(trial) = first else {
             return Ok(());
         };
         return show::dry(options.format, &trial, &text_of(&old, &trial));
@@ -120,13 +120,13 @@ pub(super) fn run(options: &FitOptions) -> Result<(), Failure> {
     }
 }
 
-fn begin(options: &FitOptions, count: usize) -> Result<(Search, Next), Failure> {
+fn begin(options: &FitOptions, count: usize) -> Result<(TrialSearch, SearchStep), Failure> {
     match options.search {
-        How::Binary => Ok(Search::binary(count, options.traffic.slo.bound_ns)),
+        How::Binary => Ok(TrialSearch::binary(count, options.traffic.slo.bound_ns)),
         How::Model => {
             let brokers = u16::try_from(count).unwrap_or(u16::MAX);
             let planned = planned(&options.traffic, brokers)?;
-            let search = Search::model(planned.task, planned.topic);
+            let search = TrialSearch::model(planned.task, planned.topic);
             search.map_err(|error| Failure::usage(format!("error: {error}")))
         }
     }
@@ -134,8 +134,8 @@ fn begin(options: &FitOptions, count: usize) -> Result<(Search, Next), Failure> 
 
 /// A search, and what it asks for first.
 struct Begun {
-    search: Search,
-    first: Next,
+    search: TrialSearch,
+    first: SearchStep,
 }
 
 /// Rounds, until the search has an end.
@@ -146,7 +146,7 @@ fn fit(
     old: &str,
     screen: &Screen,
 ) -> Result<Ended, Failure> {
-    let watch = Watch::begin(screen)?;
+    let watch = TrialTimer::begin(screen)?;
     let Begun {
         mut search,
         first: mut next,
@@ -154,8 +154,8 @@ fn fit(
     let mut rounds: Vec<Round> = Vec::new();
     loop {
         let trial = match next {
-            Next::Measure(trial) => trial,
-            Next::Kept(trial) => {
+            SearchStep::Measure(trial) => trial,
+            SearchStep::Kept(trial) => {
                 // The last that was measured may be another.
                 if rounds
                     .last()
@@ -168,7 +168,7 @@ fn fit(
                 let kept = Some(trial);
                 return Ok(Ended { rounds, kept });
             }
-            Next::NotKept => return Ok(Ended { rounds, kept: None }),
+            SearchStep::NotKept => return Ok(Ended { rounds, kept: None }),
         };
         screen.moving(rounds.len() + 1, &trial);
         let text = text_of(old, &trial);

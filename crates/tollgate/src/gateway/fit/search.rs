@@ -3,8 +3,8 @@
 //! A search says what to run and is told the percentile of every gateway; a round takes as long as whoever measures
 //! wants. Not here: the model (`tollgate-split`), and measuring (`live`).
 
-use tollgate_split::plan::fit::{ModelFirst, Next as Fitted, Task, Topic, predict};
-use tollgate_split::plan::place::{NoRoom, Place, distribute};
+use tollgate_split::plan::fit::{FitStep, ModelFirst, Task, Topic, predict};
+use tollgate_split::plan::place::{BrokerShare, NoRoom, distribute};
 
 /// A way to run the topic: what each gateway gets of it, nothing where it takes no part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Trial {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum SearchStep {
     /// Run it like this, and say the percentile of every gateway that takes part.
     Measure(Trial),
     /// This keeps the objective.
@@ -33,20 +33,20 @@ pub(super) enum Next {
 }
 
 /// A search.
-pub(super) enum Search {
-    Model(Box<Model>),
+pub(super) enum TrialSearch {
+    Model(Box<ModelSearch>),
     Binary(Binary),
 }
 
-impl Search {
+impl TrialSearch {
     /// The model says where to begin, and is corrected by what it got wrong.
-    pub(super) fn model(task: Task, topic: Topic) -> Result<(Self, Next), NoRoom> {
-        let (model, next) = Model::new(task, topic)?;
+    pub(super) fn model(task: Task, topic: Topic) -> Result<(Self, SearchStep), NoRoom> {
+        let (model, next) = ModelSearch::new(task, topic)?;
         Ok((Self::Model(Box::new(model)), next))
     }
 
     /// Halves how many take part, of so many; takes for granted that more are never slower.
-    pub(super) fn binary(count: usize, bound_ns: u64) -> (Self, Next) {
+    pub(super) fn binary(count: usize, bound_ns: u64) -> (Self, SearchStep) {
         let mut binary = Binary {
             low: 1,
             high: count,
@@ -61,7 +61,7 @@ impl Search {
 
     /// Takes the percentiles of gateways in nanoseconds; one that takes part and is not named did not keep the
     /// objective.
-    pub(super) fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+    pub(super) fn handle_measured(&mut self, measured: &[(usize, u64)]) -> SearchStep {
         match self {
             Self::Model(model) => model.handle_measured(measured),
             Self::Binary(binary) => binary.handle_measured(measured),
@@ -69,7 +69,7 @@ impl Search {
     }
 }
 
-pub(super) struct Model {
+pub(super) struct ModelSearch {
     task: Task,
     topic: Topic,
     fitting: ModelFirst,
@@ -79,12 +79,12 @@ pub(super) struct Model {
     too_few: usize,
 }
 
-impl Model {
-    fn new(task: Task, topic: Topic) -> Result<(Self, Next), NoRoom> {
+impl ModelSearch {
+    fn new(task: Task, topic: Topic) -> Result<(Self, SearchStep), NoRoom> {
         let (fitting, _) = ModelFirst::new(task.clone(), topic)?;
         let plan = fitting.plan();
         let trial = trial(&task, &plan.places, plan.worst());
-        let next = Next::Measure(trial.clone());
+        let next = SearchStep::Measure(trial.clone());
         let model = Self {
             task,
             topic,
@@ -96,34 +96,34 @@ impl Model {
         Ok((model, next))
     }
 
-    fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+    fn handle_measured(&mut self, measured: &[(usize, u64)]) -> SearchStep {
         let worst = worst(&self.trial, measured);
         if let Some(kept) = &self.kept {
             if worst > self.task.bound_ns {
-                return Next::Kept(kept.clone());
+                return SearchStep::Kept(kept.clone());
             }
             return self.keep(worst);
         }
         match self.fitting.handle_measured(measured) {
-            Fitted::Done(_) => self.keep(worst),
-            Fitted::OutOfBrokers(_) => Next::NotKept,
-            Fitted::Measure(places) => {
+            FitStep::Done(_) => self.keep(worst),
+            FitStep::OutOfBrokers(_) => SearchStep::NotKept,
+            FitStep::Measure(places) => {
                 self.too_few = self.trial.count();
                 self.trial = trial(&self.task, &places, self.fitting.plan().worst());
-                Next::Measure(self.trial.clone())
+                SearchStep::Measure(self.trial.clone())
             }
         }
     }
 
     /// This one keeps the objective; fewer are tried only where the model was more than a fifth too slow.
-    fn keep(&mut self, worst: u64) -> Next {
+    fn keep(&mut self, worst: u64) -> SearchStep {
         let kept = self.trial.clone();
         let fewer = kept.count().saturating_sub(1);
         let predicted = kept.predicted_ns.unwrap_or(0);
         let is_pessimistic = worst < predicted - predicted / MODEL_PART;
         self.kept = Some(kept.clone());
         if fewer <= self.too_few || !is_pessimistic {
-            return Next::Kept(kept);
+            return SearchStep::Kept(kept);
         }
         let task = &self.task;
         let places = distribute(
@@ -140,10 +140,10 @@ impl Model {
                     .map(|place| predict(task, &self.topic, place).total);
                 let slowest = totals.fold(0.0, f64::max);
                 self.trial = trial(task, &places, slowest);
-                Next::Measure(self.trial.clone())
+                SearchStep::Measure(self.trial.clone())
             }
             // Fewer cannot carry it.
-            Ok(_) | Err(_) => Next::Kept(kept),
+            Ok(_) | Err(_) => SearchStep::Kept(kept),
         }
     }
 }
@@ -168,15 +168,18 @@ impl Binary {
         }
     }
 
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> SearchStep {
         if self.low > self.high {
-            return self.kept.clone().map_or(Next::NotKept, Next::Kept);
+            return self
+                .kept
+                .clone()
+                .map_or(SearchStep::NotKept, SearchStep::Kept);
         }
         self.tried = self.low.midpoint(self.high);
-        Next::Measure(self.trial())
+        SearchStep::Measure(self.trial())
     }
 
-    fn handle_measured(&mut self, measured: &[(usize, u64)]) -> Next {
+    fn handle_measured(&mut self, measured: &[(usize, u64)]) -> SearchStep {
         let trial = self.trial();
         if worst(&trial, measured) <= self.bound_ns {
             self.kept = Some(trial);
@@ -188,7 +191,7 @@ impl Binary {
     }
 }
 
-fn trial(task: &Task, places: &[Place], worst_s: f64) -> Trial {
+fn trial(task: &Task, places: &[BrokerShare], worst_s: f64) -> Trial {
     let mut parts = vec![0; task.brokers.len()];
     for place in places {
         if let Some(part) = parts.get_mut(place.broker) {

@@ -15,8 +15,8 @@ use super::search::{Trial, worst};
 use super::{Ended, FitOptions};
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, Cell, Table, cell, tame};
-use crate::report::{Ink, Look, Meaning, units};
+use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// One round.
 pub(super) struct Round {
@@ -226,7 +226,7 @@ pub(super) fn dry(format: Format, trial: &Trial, text: &str) -> Result<(), Failu
 pub(super) fn end(options: &FitOptions, ended: &Ended) -> Result<(), Failure> {
     let text = match options.format {
         Format::Json => format!("{}\n", machine(options, ended)),
-        Format::Human => human(options, ended, Look::of_stdout()),
+        Format::Human => human(options, ended, TerminalStyle::of_stdout()),
     };
     print(&text)
 }
@@ -243,7 +243,7 @@ fn machine(options: &FitOptions, ended: &Ended) -> Value {
     })
 }
 
-fn human(options: &FitOptions, ended: &Ended, look: Look) -> String {
+fn human(options: &FitOptions, ended: &Ended, look: TerminalStyle) -> String {
     let mut text = String::new();
     let objective = objective_text(options.traffic.slo);
     let percentile = objective.split(' ').next().unwrap_or_default();
@@ -259,7 +259,7 @@ fn human(options: &FitOptions, ended: &Ended, look: Look) -> String {
         ("model", right),
         ("", left),
     ];
-    let table = Table {
+    let table = ReportTable {
         header: &header,
         rows: (1..)
             .zip(&ended.rounds)
@@ -274,7 +274,7 @@ fn human(options: &FitOptions, ended: &Ended, look: Look) -> String {
 }
 
 /// Percentiles of all gateways together, and of the slowest.
-fn row(number: usize, round: &Round) -> Vec<Cell> {
+fn row(number: usize, round: &Round) -> Vec<TableCell> {
     let part = 1.0 - round.slo.late;
     let access = round.whole(|one| &one.access);
     let service = round.whole(|one| &one.service);

@@ -11,19 +11,19 @@ use tollgate_lab::Report;
 pub(super) use colour::colour;
 
 use super::{lease, split, supply};
-use crate::report::html::Document;
+use crate::report::html::HtmlDocument;
 use crate::report::text::{html as safe, put};
 
 const STYLE: &str = include_str!("lab.css");
 
 /// One line of the index.
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     experiment: String,
     title: String,
     conclusion: String,
 }
 
-impl Entry {
+impl IndexEntry {
     pub(super) fn of(report: &Report) -> Self {
         Self {
             experiment: report.experiment.clone(),
@@ -113,7 +113,7 @@ fn contents(report: &Report) -> String {
 }
 
 /// The index of what was run.
-pub(super) fn index(entries: &[Entry]) -> String {
+pub(super) fn index(entries: &[IndexEntry]) -> String {
     let mut body = String::from(
         "<section><div class=\"wide\"><table class=\"index\"><thead><tr><th>experiment</th><th>what was found</th></tr>\
          </thead><tbody>\n",
@@ -139,7 +139,7 @@ pub(super) fn index(entries: &[Entry]) -> String {
 }
 
 fn lab_page(title: &str, facts: &str, body: &str) -> String {
-    let document = Document {
+    let document = HtmlDocument {
         title,
         command: "tollgate lab",
         style: STYLE,
@@ -152,7 +152,7 @@ fn lab_page(title: &str, facts: &str, body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_lab::{Bar, Figure, Line, Row};
+    use tollgate_lab::{Bar, Line, PlotFigure, Row};
 
     fn sample() -> Report {
         Report {
@@ -167,12 +167,12 @@ mod tests {
                 name: "a<b".into(),
                 ..Bar::default()
             }],
-            figures: vec![Figure {
+            figures: vec![PlotFigure {
                 lines: vec![Line {
                     points: vec![(0.0, 1.0), (1.0, 2.0)],
                     ..Line::default()
                 }],
-                ..Figure::default()
+                ..PlotFigure::default()
             }],
             conclusion: "done & said".into(),
             ..Report::default()
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_page_is_whole_and_asks_for_nothing() {
-        for page in [page(&sample()), index(&[Entry::of(&sample())])] {
+        for page in [page(&sample()), index(&[IndexEntry::of(&sample())])] {
             assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
             for part in [
                 "http:", "https:", "<script", "<link", "@import", "url(//", "<img", "<b></",

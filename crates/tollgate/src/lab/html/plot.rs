@@ -3,14 +3,14 @@
 //! Ours are solid, what others report and the central bucket are dashed. A design has one colour everywhere, and where
 //! there are few points each line has a mark of its own, so that no meaning hangs on colour alone.
 
-use tollgate_lab::{Figure, Line};
+use tollgate_lab::{Line, PlotFigure};
 
 use super::super::human::digits;
 use super::colour::colour;
-use crate::report::html::frame::{Frame, round_up};
+use crate::report::html::frame::{DrawingFrame, round_up};
 use crate::report::text::{html as safe, put};
 
-const FRAME: Frame = Frame {
+const FRAME: DrawingFrame = DrawingFrame {
     width: 600.0,
     height: 280.0,
     left: 56.0,
@@ -24,7 +24,7 @@ const MARKED_MAX: usize = 16;
 const TABLE_ROWS_MAX: usize = 60;
 
 /// The plot, its legend and its table.
-pub(super) fn section(figure: &Figure) -> String {
+pub(super) fn section(figure: &PlotFigure) -> String {
     let legend: String = figure
         .lines
         .iter()
@@ -47,7 +47,7 @@ pub(super) fn section(figure: &Figure) -> String {
 }
 
 /// One entry of the legend.
-fn key(figure: &Figure, at: usize, line: &Line) -> String {
+fn key(figure: &PlotFigure, at: usize, line: &Line) -> String {
     let mark = if line.points.len() <= MARKED_MAX {
         mark(shape(figure, at), 13.0, 7.0, line.is_reference)
     } else {
@@ -63,7 +63,7 @@ fn key(figure: &Figure, at: usize, line: &Line) -> String {
 }
 
 /// The shape of a line's marks: that of its design, so that theirs is found beside ours.
-fn shape(figure: &Figure, at: usize) -> usize {
+fn shape(figure: &PlotFigure, at: usize) -> usize {
     let Some(line) = figure.lines.get(at).filter(|line| line.is_reference) else {
         return at;
     };
@@ -76,7 +76,7 @@ fn shape(figure: &Figure, at: usize) -> usize {
 }
 
 /// Tells lines of one design apart: the second is dotted, the third broken otherwise.
-fn stroke(figure: &Figure, at: usize) -> &'static str {
+fn stroke(figure: &PlotFigure, at: usize) -> &'static str {
     let Some(line) = figure.lines.get(at) else {
         return "line";
     };
@@ -221,13 +221,13 @@ const TICKS_MAX: usize = 40;
 const LOG_RANGE_MAX: f64 = 1e5;
 
 struct Plot<'a> {
-    figure: &'a Figure,
+    figure: &'a PlotFigure,
     x: Axis,
     y: Axis,
 }
 
 impl<'a> Plot<'a> {
-    fn of(figure: &'a Figure) -> Self {
+    fn of(figure: &'a PlotFigure) -> Self {
         let points = || figure.lines.iter().flat_map(|line| &line.points);
         Self {
             figure,
@@ -331,7 +331,7 @@ impl<'a> Plot<'a> {
 const HOVERS_MAX: usize = 120;
 
 /// Places where something is drawn, each once, ascending; at most so many.
-fn xs(figure: &Figure, count_max: usize) -> Vec<f64> {
+fn xs(figure: &PlotFigure, count_max: usize) -> Vec<f64> {
     let mut xs: Vec<f64> = figure
         .lines
         .iter()
@@ -357,7 +357,7 @@ fn value_at(line: &Line, x: f64) -> Option<f64> {
     (is_known && (is_there || line.points.len() > MARKED_MAX)).then_some(before.1)
 }
 
-fn table(figure: &Figure) -> String {
+fn table(figure: &PlotFigure) -> String {
     let mut names = String::new();
     for line in &figure.lines {
         put(
@@ -419,8 +419,8 @@ fn label(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn figure(points: &[(f64, f64)], log: bool) -> Figure {
-        Figure {
+    fn figure(points: &[(f64, f64)], log: bool) -> PlotFigure {
+        PlotFigure {
             title: "a < b".into(),
             x_log: log,
             y_log: log,
@@ -429,7 +429,7 @@ mod tests {
                 is_reference: log,
                 points: points.to_vec(),
             }],
-            ..Figure::default()
+            ..PlotFigure::default()
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: plots.
 
-use tollgate_lab::{Bar, Column, Report, Reported, Row, Source, Spread};
+use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
 
 use super::super::human::{bytes, count, digits, ratio, word};
 use super::colour::colour;
@@ -207,10 +207,10 @@ fn shown(told: &Reported, value: f64) -> String {
     }
 }
 
-fn source(source: Source) -> &'static str {
+fn source(source: FigureSource) -> &'static str {
     match source {
-        Source::Thesis => "thesis",
-        Source::Reference => "reference",
+        FigureSource::Thesis => "thesis",
+        FigureSource::Reference => "reference",
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_fault::Script;
 
-use super::lanes::Lane;
+use super::lanes::LiveLane;
 use crate::cluster::asker::Asker;
 use crate::cluster::fleet::Fleet;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs lanes at the same time, and a script beside them.
 pub(super) fn drive(
-    lanes: &[Lane],
+    lanes: &[LiveLane],
     fleet: &mut Fleet,
     script: &Script,
 ) -> Result<Vec<Driven>, Failure> {
@@ -91,7 +91,7 @@ pub(super) fn drive(
 }
 
 /// What each node is asked, in order of time.
-fn plans(lanes: &[Lane], nodes: usize) -> Vec<Vec<Due>> {
+fn plans(lanes: &[LiveLane], nodes: usize) -> Vec<Vec<Due>> {
     let mut plans = vec![Vec::new(); nodes];
     for (number, lane) in lanes.iter().enumerate() {
         let start = lane.trace.first().map_or(0, |first| first.at.as_nanos());
@@ -113,7 +113,13 @@ fn plans(lanes: &[Lane], nodes: usize) -> Vec<Vec<Due>> {
 
 type Places = Mutex<BTreeMap<u16, SocketAddr>>;
 
-fn client(node: u16, plan: &[Due], lanes: &[Lane], begun: Instant, places: &Places) -> Vec<Answer> {
+fn client(
+    node: u16,
+    plan: &[Due],
+    lanes: &[LiveLane],
+    begun: Instant,
+    places: &Places,
+) -> Vec<Answer> {
     let mut askers: BTreeMap<u16, Asker> = BTreeMap::new();
     let mut answers = Vec::with_capacity(plan.len());
     for due in plan {

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use tollgate_limit::Span;
 use tollgate_serve::cluster::view::ClusterView;
 
-use super::lanes::Lane;
+use super::lanes::LiveLane;
 use crate::cluster::fleet::Fleet;
 use crate::failure::Failure;
 
 /// Sums over all nodes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct LiveFigures {
     /// By contract.
-    lanes: BTreeMap<String, Sent>,
+    lanes: BTreeMap<String, ContractTraffic>,
     /// The contracts of which some node still has something to say.
     loud: Vec<String>,
     /// Datagrams and their bytes on the wire, with seals and headers, of everything.
@@ -30,7 +30,7 @@ pub(super) struct Figures {
 
 /// What was sent about one contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct ContractTraffic {
     /// Frames of the design, each with 28 bytes for IP and UDP, as the lab counts.
     pub(super) bytes: u64,
     /// How many of them.
@@ -43,7 +43,7 @@ pub(super) struct Sent {
 const QUIET_MAX: Duration = Duration::from_secs(90);
 const TICK: Duration = Duration::from_millis(100);
 
-impl Figures {
+impl LiveFigures {
     /// Asks every node.
     pub(super) fn read(fleet: &Fleet) -> Result<Self, Failure> {
         let mut figures = Self::default();
@@ -81,10 +81,10 @@ impl Figures {
     }
 
     /// What was sent about a lane since `before`.
-    pub(super) fn of(&self, lane: &Lane, before: &Self) -> Sent {
+    pub(super) fn of(&self, lane: &LiveLane, before: &Self) -> ContractTraffic {
         let of = |figures: &Self| figures.lanes.get(&lane.id).copied().unwrap_or_default();
         let (now, then) = (of(self), of(before));
-        Sent {
+        ContractTraffic {
             bytes: now.bytes.saturating_sub(then.bytes),
             messages: now.messages.saturating_sub(then.messages),
             wire_bytes: self.wire_bytes.saturating_sub(before.wire_bytes),
@@ -95,15 +95,15 @@ impl Figures {
 /// What the nodes say once none has anything more to say about these lanes, as the lab's count ends.
 pub(super) fn when_quiet(
     fleet: &Fleet,
-    lanes: &[Lane],
-    before: &Figures,
-) -> Result<Figures, Failure> {
+    lanes: &[LiveLane],
+    before: &LiveFigures,
+) -> Result<LiveFigures, Failure> {
     let begun = Instant::now();
     let mut delays = vec![before.delay];
     loop {
-        let mut figures = Figures::read(fleet)?;
+        let mut figures = LiveFigures::read(fleet)?;
         delays.push(figures.delay);
-        let is_loud = |lane: &Lane| figures.loud.contains(&lane.id);
+        let is_loud = |lane: &LiveLane| figures.loud.contains(&lane.id);
         if !lanes.iter().any(is_loud) || begun.elapsed() > QUIET_MAX {
             let sum: u128 = delays.iter().map(|delay| delay.as_nanos()).sum();
             figures.delay = Span::from_nanos(sum / delays.len() as u128);

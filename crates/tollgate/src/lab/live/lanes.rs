@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tollgate_gossip::{Bucket, Knobs};
-use tollgate_lab::{Cell, Cluster, Request, experiments, places, set, sets};
+use tollgate_lab::{Cluster, ExperimentCell, Request, experiments, places, set, sets};
 
 use super::super::options::LiveOptions;
 use super::super::values::nearest;
@@ -15,7 +15,7 @@ use crate::cluster::script::to_faults;
 use crate::failure::Failure;
 
 /// Some traffic.
-pub(super) struct Lane {
+pub(super) struct LiveLane {
     /// The contract's id.
     pub(super) id: String,
     /// The name of the traffic.
@@ -26,14 +26,14 @@ pub(super) struct Lane {
     pub(super) places: Vec<u16>,
 }
 
-impl Lane {
+impl LiveLane {
     pub(super) fn is_calm(&self) -> bool {
         self.cluster.faults.is_empty()
     }
 }
 
 /// Everything the options ask for, in order.
-pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
+pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<LiveLane>, Failure> {
     let said = options.faults.as_deref().map(read_script).transpose()?;
     let said = said.map_or_else(Vec::new, |said| to_faults(&said));
     let mut lanes = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<Lane>, Failure> {
             cluster.faults.extend(said.iter().cloned());
             let places = places(&cluster, &trace, options.seed);
             let places = places.map_err(|error| Failure::usage(format!("error: {error}")))?;
-            lanes.push(Lane {
+            lanes.push(LiveLane {
                 id: format!("lane-{}", lanes.len()),
                 set,
                 cluster,
@@ -86,7 +86,7 @@ fn traffic(name: &str, options: &LiveOptions) -> Result<Vec<Traffic>, Failure> {
 }
 
 /// Whether a cell leaves the knobs as nodes have them.
-fn is_usual(cell: &Cell) -> bool {
+fn is_usual(cell: &ExperimentCell) -> bool {
     let usual = Knobs {
         delay: cell.cluster.knobs.delay,
         ..Knobs::default()
@@ -110,7 +110,7 @@ fn unknown(name: &str) -> Failure {
 }
 
 /// The contract file of all lanes.
-pub(super) fn contracts(lanes: &[Lane]) -> String {
+pub(super) fn contracts(lanes: &[LiveLane]) -> String {
     let mut text = "contracts:\n".to_owned();
     for lane in lanes {
         let id = &lane.id;

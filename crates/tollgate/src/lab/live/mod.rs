@@ -12,20 +12,20 @@ use std::io::{self, Write, stderr, stdout};
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use tollgate_lab::{BadWorld, Contender, Fault, Request, judge, simulate};
+use tollgate_lab::{BadWorld, Contender, Request, WorldFault, judge, simulate};
 use tollgate_limit::Span;
 
 use super::options::{LabFormat, LiveOptions};
-use crate::cluster::fleet::{Fleet, Plan, Spot};
+use crate::cluster::fleet::{ClusterPlan, Fleet, Spot};
 use crate::cluster::nets::{self, Nets};
 use crate::cluster::script;
 use crate::cluster::{binary, threads};
 use crate::failure::Failure;
-use crate::report::Look;
+use crate::report::TerminalStyle;
 use drive::Driven;
-use figures::Figures;
-use lanes::{Lane, lanes};
-use show::{Drawn, Row};
+use figures::LiveFigures;
+use lanes::{LiveLane, lanes};
+use show::{Drawn, LaneRow};
 
 /// Runs every lane and shows each beside its simulation.
 pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
@@ -33,14 +33,14 @@ pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
     let spots = spots(options)?;
     let mut rows = Vec::new();
     // Faults leave their marks, so that what comes after them gets a fresh cluster.
-    let share = |a: &Lane, b: &Lane| {
+    let share = |a: &LiveLane, b: &LiveLane| {
         (a.is_calm() || options.together) && a.cluster.faults == b.cluster.faults
     };
     for group in lanes.chunk_by(share) {
         rows.extend(run_group(group, options, &spots)?);
     }
     let text = match options.format {
-        LabFormat::Human => show::human(&rows, options, Look::of_stdout()),
+        LabFormat::Human => show::human(&rows, options, TerminalStyle::of_stdout()),
         LabFormat::Json => show::json(&rows, options),
         LabFormat::Jsonl => show::lines(&rows),
     };
@@ -68,10 +68,10 @@ fn spots(options: &LiveOptions) -> Result<BTreeMap<u16, Spot>, Failure> {
 }
 
 fn run_group(
-    lanes: &[Lane],
+    lanes: &[LiveLane],
     options: &LiveOptions,
     spots: &BTreeMap<u16, Spot>,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<LaneRow>, Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::system("make a folder", &error))?;
     let contracts = folder.path().join("contracts.yaml");
     let text = lanes::contracts(lanes);
@@ -85,7 +85,7 @@ fn run_group(
         let why = "error: faults go through a proxy on loopback, so there are none in namespaces";
         return Err(Failure::usage(why));
     }
-    let mut fleet = Fleet::start(Plan {
+    let mut fleet = Fleet::start(ClusterPlan {
         binary: binary()?,
         nodes: options.nodes,
         contracts,
@@ -111,16 +111,16 @@ fn run_group(
 
 /// Runs some lanes at the same time.
 fn run_lanes(
-    lanes: &[Lane],
+    lanes: &[LiveLane],
     fleet: &mut Fleet,
     script: &tollgate_fault::Script,
     options: &LiveOptions,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<LaneRow>, Failure> {
     let names: Vec<String> = lanes.iter().map(|lane| lane.set.clone()).collect();
     // Nobody is left to tell when standard error is gone.
     let _ = writeln!(stderr(), "live: {}", names.join(", "));
     settle_delay(fleet)?;
-    let before = Figures::read(fleet)?;
+    let before = LiveFigures::read(fleet)?;
     let driven = drive::drive(lanes, fleet, script)?;
     let after = figures::when_quiet(fleet, lanes, &before)?;
     let delay = after.delay;
@@ -134,7 +134,7 @@ fn run_lanes(
 /// Waits until every node knows how long messages take.
 fn settle_delay(fleet: &Fleet) -> Result<(), Failure> {
     let begun = std::time::Instant::now();
-    while !Figures::read(fleet)?.is_measured {
+    while !LiveFigures::read(fleet)?.is_measured {
         if begun.elapsed() > DELAY_KNOWN {
             return Err(Failure::unavailable(
                 "error: the nodes do not say how long messages take",
@@ -148,16 +148,16 @@ fn settle_delay(fleet: &Fleet) -> Result<(), Failure> {
 const DELAY_KNOWN: Duration = Duration::from_secs(30);
 
 fn row(
-    lane: &Lane,
+    lane: &LiveLane,
     driven: &Driven,
-    live: figures::Sent,
+    live: figures::ContractTraffic,
     delay: Span,
     options: &LiveOptions,
-) -> Result<Row, Failure> {
+) -> Result<LaneRow, Failure> {
     let judged = judge(lane.cluster.bucket, &lane.trace, &driven.admitted);
     let simulated = simulated(lane, delay, options.seed)
         .map_err(|error| Failure::usage(format!("error: {error}")))?;
-    Ok(Row {
+    Ok(LaneRow {
         set: lane.set.clone(),
         requests: lane.trace.len() as u64,
         delay,
@@ -171,11 +171,11 @@ fn row(
 
 /// The same in the lab, where messages take as long as they took. Processes draw the phases of their rounds anew, so
 /// the lab does too, a number of times.
-fn simulated(lane: &Lane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
+fn simulated(lane: &LiveLane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
     let mut cluster = lane.cluster.clone();
-    let is_delayed = |fault: &Fault| matches!(fault, Fault::Delay { .. });
+    let is_delayed = |fault: &WorldFault| matches!(fault, WorldFault::Delay { .. });
     if !cluster.faults.iter().any(is_delayed) {
-        cluster.faults.push(Fault::Delay {
+        cluster.faults.push(WorldFault::Delay {
             base: delay,
             jitter: Span::ZERO,
         });

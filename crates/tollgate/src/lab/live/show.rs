@@ -6,21 +6,21 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_lab::{Judgement, Outcome};
+use tollgate_lab::{Judgement, RunOutcome};
 use tollgate_limit::Span;
 
 use super::super::options::LiveOptions;
-use super::figures::Sent;
-use crate::report::table::{Align, Cell, Table, cell};
-use crate::report::{Ink, Look, Meaning};
+use super::figures::ContractTraffic;
+use crate::report::table::{Align, ReportTable, TableCell, cell};
+use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// One lane.
-pub(super) struct Row {
+pub(super) struct LaneRow {
     pub(super) set: String,
     pub(super) requests: u64,
     pub(super) delay: Span,
     pub(super) judged: Judgement,
-    pub(super) live: Sent,
+    pub(super) live: ContractTraffic,
     pub(super) unanswered: u64,
     pub(super) late: Duration,
     pub(super) simulated: Drawn,
@@ -32,7 +32,7 @@ pub(super) struct Drawn {
     /// How many were rejected at least and at most.
     pub(super) rejected: [u64; 2],
     /// The one in the middle.
-    pub(super) typical: Outcome,
+    pub(super) typical: RunOutcome,
 }
 
 /// How far live and simulated may be apart.
@@ -40,7 +40,7 @@ const ADMITTED_MAX: f64 = 1.0;
 const ADMITTED_REQUESTS_MAX: u64 = 3;
 const BYTES_MAX: f64 = 15.0;
 
-impl Row {
+impl LaneRow {
     fn admitted(&self) -> u64 {
         self.requests.saturating_sub(self.judged.rejected)
     }
@@ -74,7 +74,7 @@ fn percent(this: u64, that: u64) -> Option<f64> {
     (that > 0).then(|| (this as f64 / that as f64 - 1.0) * 100.0)
 }
 
-pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
+pub(super) fn human(rows: &[LaneRow], options: &LiveOptions, look: TerminalStyle) -> String {
     let (left, right) = (Align::Left, Align::Right);
     let header = [
         ("set", left),
@@ -88,7 +88,7 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
         ("wire KB", right),
         ("delay", right),
     ];
-    let mut table = Table {
+    let mut table = ReportTable {
         header: &header,
         rows: Vec::new(),
     };
@@ -118,7 +118,7 @@ pub(super) fn human(rows: &[Row], options: &LiveOptions, look: Look) -> String {
     text
 }
 
-fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
+fn lines_of(row: &LaneRow) -> [Vec<TableCell>; 3] {
     let simulated = &row.simulated.typical;
     let mut live = vec![cell(row.set.clone()), cell("live")];
     live.extend(side(row.admitted(), &row.judged));
@@ -145,7 +145,7 @@ fn lines_of(row: &Row) -> [Vec<Cell>; 3] {
 }
 
 /// What both sides have.
-fn side(admitted: u64, judged: &Judgement) -> [Cell; 4] {
+fn side(admitted: u64, judged: &Judgement) -> [TableCell; 4] {
     let total = judged.total;
     let total = total.map_or_else(|| "–".to_owned(), |total| format!("{total:.2}"));
     [
@@ -157,7 +157,7 @@ fn side(admitted: u64, judged: &Judgement) -> [Cell; 4] {
 }
 
 /// How far the two are apart, and what was odd.
-fn apart(row: &Row) -> Vec<Cell> {
+fn apart(row: &LaneRow) -> Vec<TableCell> {
     let shown = |off: Option<f64>| off.map_or_else(|| "–".to_owned(), |off| format!("{off:+.1} %"));
     let ink = |is_alike: bool| {
         Ink::Meaning(if is_alike {
@@ -185,7 +185,7 @@ fn apart(row: &Row) -> Vec<Cell> {
     ]
 }
 
-fn notes(row: &Row) -> String {
+fn notes(row: &LaneRow) -> String {
     let mut notes = Vec::new();
     if row.unanswered > 0 {
         notes.push(format!("{} unanswered", row.unanswered));
@@ -209,7 +209,7 @@ fn millis(span: Span) -> String {
     format!("{:.2} ms", span.as_nanos() as f64 / 1e6)
 }
 
-fn object(row: &Row) -> Value {
+fn object(row: &LaneRow) -> Value {
     let side = |admitted: u64, judged: &Judgement, bytes: u64, messages: u64| {
         json!({
             "admitted": admitted,
@@ -254,13 +254,13 @@ fn object(row: &Row) -> Value {
     })
 }
 
-pub(super) fn json(rows: &[Row], options: &LiveOptions) -> String {
+pub(super) fn json(rows: &[LaneRow], options: &LiveOptions) -> String {
     let rows: Vec<Value> = rows.iter().map(object).collect();
     let all = json!({ "nodes": options.nodes, "seed": options.seed, "rows": rows });
     format!("{all}\n")
 }
 
-pub(super) fn lines(rows: &[Row]) -> String {
+pub(super) fn lines(rows: &[LaneRow]) -> String {
     let mut text = String::new();
     for row in rows {
         // Writing to a text never fails.

@@ -8,10 +8,10 @@ use super::super::human::moment;
 use super::super::text::put;
 use super::super::timeline::View;
 use super::super::{Meaning, Summary, units};
-use super::frame::{Frame, round_up};
+use super::frame::{DrawingFrame, round_up};
 use crate::civil::{Civil, DAY_MS};
 
-const FRAME: Frame = Frame {
+const FRAME: DrawingFrame = DrawingFrame {
     width: 1216.0,
     height: 280.0,
     left: 64.0,
@@ -20,7 +20,7 @@ const FRAME: Frame = Frame {
     bottom: 28.0,
 };
 /// The share that was denied is lower, under the same axis.
-const SHARE: Frame = Frame {
+const SHARE: DrawingFrame = DrawingFrame {
     height: 76.0,
     top: 12.0,
     bottom: 8.0,

@@ -5,7 +5,7 @@
 use super::super::text::{html as safe, put};
 
 /// A drawing's size, and its margins.
-pub(crate) struct Frame {
+pub(crate) struct DrawingFrame {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) left: f64,
@@ -14,7 +14,7 @@ pub(crate) struct Frame {
     pub(crate) bottom: f64,
 }
 
-impl Frame {
+impl DrawingFrame {
     /// Where a part of the width is, from 0 to 1.
     pub(crate) fn x(&self, part: f64) -> f64 {
         self.left + (self.end() - self.left) * part

@@ -20,7 +20,7 @@ pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
     }
     let end = safe(&story::conclusion(summary));
     put(&mut body, format_args!("<p class=\"end\">{end}</p>\n"));
-    let document = Document {
+    let document = HtmlDocument {
         title: &title,
         command: "tollgate replay",
         style: "",
@@ -31,7 +31,7 @@ pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
 }
 
 /// A whole page.
-pub(crate) struct Document<'a> {
+pub(crate) struct HtmlDocument<'a> {
     pub(crate) title: &'a str,
     /// The command that made it.
     pub(crate) command: &'a str,
@@ -43,7 +43,7 @@ pub(crate) struct Document<'a> {
     pub(crate) body: &'a str,
 }
 
-impl Document<'_> {
+impl HtmlDocument<'_> {
     /// The page as text.
     pub(crate) fn page(&self) -> String {
         let Self {

@@ -1,7 +1,7 @@
 //! The tables of the page: policies with their sparklines, keys, waits.
 
 use super::super::text::{html as safe, put};
-use super::super::{Count, Meaning, PolicyCount, Summary, Waits, story, units};
+use super::super::{Meaning, PolicyCount, RequestCount, Summary, Waits, story, units};
 use crate::civil::Civil;
 
 const SPARK_COLUMNS: usize = 96;
@@ -166,7 +166,7 @@ fn wait_row(name: &str, waits: &Waits) -> Option<String> {
     Some(format!("<tr><td>{name}</td>{cells}</tr>\n"))
 }
 
-fn number(count: Count, meaning: Meaning) -> String {
+fn number(count: RequestCount, meaning: Meaning) -> String {
     match count.requests {
         0 => "<td class=\"n zero\">0</td>".to_owned(),
         requests => format!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tollgate_contract::{Coordination, Feature};
 
-use super::pair::{Act, Done, Pair, Stand};
+use super::pair::{Pair, PairAct, PairAnswer, Stand};
 
 /// Plans that keys may be on.
 pub(crate) const PLANS: &str = "\
@@ -116,21 +116,21 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn act(&mut self, node: usize, act: Act<'_>) -> Done {
+    fn act(&mut self, node: usize, act: PairAct<'_>) -> PairAnswer {
         let key = [("f", self.id), ("user", &*self.user)];
         self.pair.act(node, &key, act)
     }
 
     /// Does something that passes at once, at the first node.
     #[track_caller]
-    fn does(&mut self, act: Act<'_>) {
+    fn does(&mut self, act: PairAct<'_>) {
         let done = self.act(0, act);
         let context = self.context();
         assert!(done.is_done, "{act:?} {context}");
     }
 
     #[track_caller]
-    fn refuses(&mut self, act: Act<'_>) {
+    fn refuses(&mut self, act: PairAct<'_>) {
         let done = self.act(0, act);
         let context = self.context();
         assert!(!done.is_done, "{act:?} {context}");
@@ -166,8 +166,8 @@ impl<'a> Case<'a> {
         let is_full = |left: &[u64]| left.iter().all(|left| *left >= 10);
         self.eventually("full buckets", |case| {
             if begins_empty && !is_full(&case.left()) {
-                case.act(0, Act::Check(1));
-                case.act(0, Act::Reset);
+                case.act(0, PairAct::Check(1));
+                case.act(0, PairAct::Reset);
             }
             is_full(&case.left())
         });
@@ -211,10 +211,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn algorithm(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[full - 6]);
     let mut passed = 6;
-    while case.act(0, Act::Check(2)).is_done {
+    while case.act(0, PairAct::Check(2)).is_done {
         passed += 2;
         assert!(passed <= 200, "{}", case.context());
     }
@@ -222,32 +222,36 @@ fn algorithm(case: &mut Case<'_>) {
     if case.mode == Coordination::Sync {
         // It hears of that when it has spent some too.
         case.eventually("the other refuses", |case| {
-            !case.act(1, Act::Check(1)).is_done
+            !case.act(1, PairAct::Check(1)).is_done
         });
     }
     if case.pair.ends(case.mode) {
         case.eventually("the other has none", |case| {
             case.stands(1)[0].remaining == 0
         });
-        assert!(!case.act(1, Act::Check(1)).is_done, "{}", case.context());
+        assert!(
+            !case.act(1, PairAct::Check(1)).is_done,
+            "{}",
+            case.context()
+        );
     }
 }
 
 fn several_policies(case: &mut Case<'_>) {
     let full = case.fill();
-    case.does(Act::Check(5));
+    case.does(PairAct::Check(5));
     case.has(&[full[0] - 5, full[1] - 5]);
     // More than the second has: nothing is taken of the first.
-    case.refuses(Act::Check(full[1]));
+    case.refuses(PairAct::Check(full[1]));
     case.has(&[full[0] - 5, full[1] - 5]);
 }
 
 fn several_contracts(case: &mut Case<'_>) {
     let full = case.fill();
     assert_eq!(full.len(), 2, "{}", case.context());
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[full[0] - 6, full[1] - 6]);
-    case.refuses(Act::Check(full[1]));
+    case.refuses(PairAct::Check(full[1]));
     case.has(&[full[0] - 6, full[1] - 6]);
 }
 
@@ -270,13 +274,13 @@ fn overrides(case: &mut Case<'_>) {
 /// A key has other terms than the others, from the beginning and from some time on.
 fn own_terms(case: &mut Case<'_>, assignment: &str, whose: &str, limit: u64) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[full - 6]);
     case.pair.assign(assignment);
     case.user = format!("{whose}-{}", case.id);
     case.eventually("other terms", |case| case.stands(0)[0].limit == limit);
     case.eventually("other terms there", |case| case.stands(1)[0].limit == limit);
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[limit - 6]);
     case.user = "ann".to_owned();
     case.has(&[full - 6]);
@@ -298,8 +302,8 @@ fn own_terms(case: &mut Case<'_>, assignment: &str, whose: &str, limit: u64) {
 fn waiting(case: &mut Case<'_>) {
     case.eventually("full buckets", |case| {
         if case.left()[1] < 100 {
-            case.act(0, Act::Check(1));
-            case.act(0, Act::Reset);
+            case.act(0, PairAct::Check(1));
+            case.act(0, PairAct::Reset);
         }
         let left = case.left();
         left[0] >= 10 && left[1] >= 100
@@ -307,7 +311,7 @@ fn waiting(case: &mut Case<'_>) {
     let full = case.left()[1];
     let (mut taken, mut waited) = (0, 0);
     loop {
-        let Done { is_done, wait_ms } = case.act(0, Act::Check(2));
+        let PairAnswer { is_done, wait_ms } = case.act(0, PairAct::Check(2));
         if !is_done {
             break;
         }
@@ -324,50 +328,50 @@ fn reserve(case: &mut Case<'_>) {
     let full = case.fill()[0];
     let id = |what: &str| format!("{what}-{}", case.id);
     let (first, second) = (id("first"), id("second"));
-    case.does(Act::Reserve(&first, 6));
+    case.does(PairAct::Reserve(&first, 6));
     case.has(&[full - 6]);
-    case.does(Act::Commit(&first, 4));
+    case.does(PairAct::Commit(&first, 4));
     case.has(&[full - 4]);
-    case.does(Act::Commit(&first, 4));
-    case.refuses(Act::Commit(&first, 5));
-    case.does(Act::Reserve(&second, 5));
+    case.does(PairAct::Commit(&first, 4));
+    case.refuses(PairAct::Commit(&first, 5));
+    case.does(PairAct::Reserve(&second, 5));
     case.has(&[full - 9]);
-    case.does(Act::Cancel(&second));
+    case.does(PairAct::Cancel(&second));
     case.has(&[full - 4]);
 }
 
 fn settle(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
-    case.does(Act::Settle(9));
+    case.does(PairAct::Check(6));
+    case.does(PairAct::Settle(9));
     case.has(&[full - 9]);
-    case.does(Act::Check(6));
-    case.does(Act::Settle(2));
+    case.does(PairAct::Check(6));
+    case.does(PairAct::Settle(2));
     case.has(&[full - 11]);
 }
 
 fn charge(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Charge(full + 20));
+    case.does(PairAct::Charge(full + 20));
     case.owes(20);
-    case.refuses(Act::Check(1));
-    case.does(Act::Charge(100));
+    case.refuses(PairAct::Check(1));
+    case.does(PairAct::Charge(100));
     case.owes(50);
     case.has(&[0]);
 }
 
 fn refund(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
-    case.does(Act::Refund(4));
+    case.does(PairAct::Check(6));
+    case.does(PairAct::Refund(4));
     case.has(&[full - 2]);
 }
 
 fn reset(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[full - 6]);
-    case.does(Act::Reset);
+    case.does(PairAct::Reset);
     if matches!(case.mode, Coordination::Supply | Coordination::Split) {
         // Its part may have grown.
         assert!(case.left()[0] >= full, "{}", case.context());
@@ -378,7 +382,7 @@ fn reset(case: &mut Case<'_>) {
 
 fn durable(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[full - 6]);
     case.pair.restart(0);
     // Under gossip what was reported after it was saved counts twice until it has drained (docs/gossip-links.md).
@@ -400,16 +404,16 @@ fn ids(case: &mut Case<'_>) {
     let id = |what: &str| format!("{what}-{}", case.id);
     let (check, charge, refund) = (id("check"), id("charge"), id("refund"));
     for _ in 0..2 {
-        case.does(Act::CheckOnce(&check, 6));
-        case.does(Act::ChargeOnce(&charge, 3));
-        case.does(Act::RefundOnce(&refund, 2));
+        case.does(PairAct::CheckOnce(&check, 6));
+        case.does(PairAct::ChargeOnce(&charge, 3));
+        case.does(PairAct::RefundOnce(&refund, 2));
         case.has(&[full - 7]);
     }
 }
 
 fn live_change(case: &mut Case<'_>) {
     let full = case.fill()[0];
-    case.does(Act::Check(6));
+    case.does(PairAct::Check(6));
     case.has(&[full - 6]);
     let (id, mode) = (case.id, super::written(case.mode));
     let contract = format!(
@@ -438,7 +442,7 @@ fn percent(case: &mut Case<'_>) {
         let key = [("f", case.id), ("user", &*case.user)];
         let enforced = [0, 1].map(|node| case.pair.foresees(node, &key, 1)[0].is_enforced);
         assert_eq!(enforced[0], enforced[1], "{}", case.user);
-        let done = case.act(0, Act::Check(1_000));
+        let done = case.act(0, PairAct::Check(1_000));
         assert_eq!(done.is_done, !enforced[0], "{}", case.context());
         *(if enforced[0] {
             &mut bound
@@ -452,17 +456,17 @@ fn percent(case: &mut Case<'_>) {
 fn count_refused(case: &mut Case<'_>) {
     let full = case.fill()[0];
     for _ in 0..full / 2 {
-        case.does(Act::Check(2));
+        case.does(PairAct::Check(2));
     }
     assert_eq!(case.left(), [full % 2], "{}", case.context());
-    case.refuses(Act::Check(2));
+    case.refuses(PairAct::Check(2));
     case.owes(2 - full % 2);
 }
 
 fn peek(case: &mut Case<'_>) {
     let full = case.fill()[0];
     for _ in 0..3 {
-        case.does(Act::Check(0));
+        case.does(PairAct::Check(0));
         assert_eq!(case.stands(1).len(), 1);
         case.has(&[full]);
     }

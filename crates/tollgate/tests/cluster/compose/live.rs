@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tollgate_contract::{Coordination, Feature};
 use tollgate_parts::{Daemon, Wire, until};
 
-use super::pair::{Act, Done, Foreseen, Key, Pair, Stand};
+use super::pair::{Foreseen, Pair, PairAct, PairAnswer, PairKey, Stand};
 use crate::kit::tollgate;
 
 const TOKEN: &str = "a-token-for-the-tests";
@@ -109,7 +109,7 @@ impl Live {
                 let user = format!("{user}-{round}");
                 let key = [("f", "meet"), ("user", &*user)];
                 for node in 0..2 {
-                    self.act(node, &key, Act::Check(1));
+                    self.act(node, &key, PairAct::Check(1));
                 }
                 (0..2).all(|node| self.stands(node, &key)[0].remaining == 78)
             })
@@ -139,11 +139,11 @@ impl Live {
     }
 
     /// HTTP has no word for it.
-    fn reset(&self, node: usize, key: &Key<'_>) -> Done {
+    fn reset(&self, node: usize, key: &PairKey<'_>) -> PairAnswer {
         let entries = key.iter().map(|(name, value)| format!(" {name} {value}"));
         let command = format!("TOLLGATE.RESET KEY{}", entries.collect::<String>());
         let said = Wire::to(self.node(node).address("resp")).inline(&command);
-        Done {
+        PairAnswer {
             is_done: said == ":1",
             wait_ms: 0,
         }
@@ -191,7 +191,7 @@ fn port() -> u16 {
 }
 
 /// The key as JSON.
-fn named(key: &Key<'_>) -> Value {
+fn named(key: &PairKey<'_>) -> Value {
     key.iter()
         .map(|(name, value)| ((*name).to_owned(), json!(value)))
         .collect()
@@ -217,48 +217,48 @@ impl Pair for Live {
         matches!(mode, Owner | Store | Lease)
     }
 
-    fn act(&mut self, node: usize, key: &Key<'_>, act: Act<'_>) -> Done {
+    fn act(&mut self, node: usize, key: &PairKey<'_>, act: PairAct<'_>) -> PairAnswer {
         let (path, body) = match act {
-            Act::Check(cost) => ("/v1/check", json!({ "key": named(key), "cost": cost })),
-            Act::CheckOnce(id, cost) => (
+            PairAct::Check(cost) => ("/v1/check", json!({ "key": named(key), "cost": cost })),
+            PairAct::CheckOnce(id, cost) => (
                 "/v1/check",
                 json!({ "key": named(key), "cost": cost, "id": id }),
             ),
-            Act::Reserve(id, cost) => (
+            PairAct::Reserve(id, cost) => (
                 "/v1/reserve",
                 json!({ "key": named(key), "cost": cost, "id": id }),
             ),
-            Act::Commit(id, cost) => ("/v1/commit", json!({ "id": id, "cost": cost })),
-            Act::Cancel(id) => ("/v1/cancel", json!({ "id": id })),
-            Act::Settle(cost) => (
+            PairAct::Commit(id, cost) => ("/v1/commit", json!({ "id": id, "cost": cost })),
+            PairAct::Cancel(id) => ("/v1/cancel", json!({ "id": id })),
+            PairAct::Settle(cost) => (
                 "/v1/settle",
                 json!({ "receipt": self.receipt, "cost": cost }),
             ),
-            Act::Charge(cost) => ("/v1/charge", json!({ "key": named(key), "cost": cost })),
-            Act::ChargeOnce(id, cost) => (
+            PairAct::Charge(cost) => ("/v1/charge", json!({ "key": named(key), "cost": cost })),
+            PairAct::ChargeOnce(id, cost) => (
                 "/v1/charge",
                 json!({ "key": named(key), "cost": cost, "id": id }),
             ),
-            Act::Refund(cost) => ("/v1/refund", json!({ "key": named(key), "cost": cost })),
-            Act::RefundOnce(id, cost) => (
+            PairAct::Refund(cost) => ("/v1/refund", json!({ "key": named(key), "cost": cost })),
+            PairAct::RefundOnce(id, cost) => (
                 "/v1/refund",
                 json!({ "key": named(key), "cost": cost, "id": id }),
             ),
-            Act::Reset => return self.reset(node, key),
+            PairAct::Reset => return self.reset(node, key),
         };
         let (status, said) = self.post(node, path, &body);
-        if let Act::Check(_) = act {
+        if let PairAct::Check(_) = act {
             assert_eq!(status, 200, "{act:?}: {said}");
             self.receipt = said["receipt"].as_str().unwrap_or_default().to_owned();
         }
         let is_done = said["allowed"].as_bool().unwrap_or(status == 200);
-        Done {
+        PairAnswer {
             is_done,
             wait_ms: said["wait_ms"].as_u64().unwrap_or(0),
         }
     }
 
-    fn stands(&mut self, node: usize, key: &Key<'_>) -> Vec<Stand> {
+    fn stands(&mut self, node: usize, key: &PairKey<'_>) -> Vec<Stand> {
         let (status, said) = self.post(node, "/v1/peek", &json!({ "key": named(key) }));
         assert_eq!(status, 200, "{said}");
         let each = said["policies"].as_array().unwrap().iter();
@@ -271,7 +271,7 @@ impl Pair for Live {
         each.collect()
     }
 
-    fn foresees(&mut self, node: usize, key: &Key<'_>, cost: u64) -> Vec<Foreseen> {
+    fn foresees(&mut self, node: usize, key: &PairKey<'_>, cost: u64) -> Vec<Foreseen> {
         let (status, said) = self.post(
             node,
             "/v1/explain",

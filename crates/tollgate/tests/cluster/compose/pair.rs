@@ -5,11 +5,11 @@
 use tollgate_contract::{Coordination, Feature};
 
 /// A key: entries and values.
-pub(crate) type Key<'a> = [(&'a str, &'a str)];
+pub(crate) type PairKey<'a> = [(&'a str, &'a str)];
 
 /// What a node is asked to do to a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Act<'a> {
+pub(crate) enum PairAct<'a> {
     Check(u64),
     CheckOnce(&'a str, u64),
     Reserve(&'a str, u64),
@@ -26,7 +26,7 @@ pub(crate) enum Act<'a> {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct PairAnswer {
     /// Whether it passed, or was done.
     pub(crate) is_done: bool,
     pub(crate) wait_ms: u64,
@@ -65,13 +65,13 @@ pub(crate) trait Pair {
     }
 
     /// Does something at a node.
-    fn act(&mut self, node: usize, key: &Key<'_>, act: Act<'_>) -> Done;
+    fn act(&mut self, node: usize, key: &PairKey<'_>, act: PairAct<'_>) -> PairAnswer;
 
     /// How the policies of a key stand, as a node sees it.
-    fn stands(&mut self, node: usize, key: &Key<'_>) -> Vec<Stand>;
+    fn stands(&mut self, node: usize, key: &PairKey<'_>) -> Vec<Stand>;
 
     /// What the policies of a key would say.
-    fn foresees(&mut self, node: usize, key: &Key<'_>, cost: u64) -> Vec<Foreseen>;
+    fn foresees(&mut self, node: usize, key: &PairKey<'_>, cost: u64) -> Vec<Foreseen>;
 
     /// Lets a moment pass, so that nodes hear of each other.
     fn pass(&mut self);

@@ -3,15 +3,15 @@
 //! Not here: owners, stores, files and assignments, which a server has.
 
 use tollgate_contract::{Contracts, Coordination, Feature};
-use tollgate_lab::nodes::World;
-use tollgate_limit::{Cost, OperationId, Span, Status};
+use tollgate_lab::nodes::NodeWorld;
+use tollgate_limit::{Cost, KeyStatus, OperationId, Span};
 use tollgate_node::{Answer, Debit, Lend, Receipt, Within};
-use tollgate_sim::Weather;
+use tollgate_sim::Conditions;
 
-use super::pair::{Act, Done, Foreseen, Key, Pair, Stand};
+use super::pair::{Foreseen, Pair, PairAct, PairAnswer, PairKey, Stand};
 
 pub(crate) struct Whole {
-    world: World,
+    world: NodeWorld,
     contracts: String,
     /// Of the check before.
     receipt: Receipt,
@@ -19,7 +19,7 @@ pub(crate) struct Whole {
 
 impl Whole {
     pub(crate) fn start(contracts: &str) -> Self {
-        let mut world = World::empty(Weather::between(MS, MS), 1, 1 << 26);
+        let mut world = NodeWorld::empty(Conditions::between(MS, MS), 1, 1 << 26);
         world.contracts = Contracts::parse(contracts).unwrap_or_else(|errors| panic!("{errors}"));
         world.divide(2);
         world.prepare = Some(Box::new(|_, membership| {
@@ -51,16 +51,16 @@ fn cost(tokens: u64) -> Cost {
     Cost::new(tokens).unwrap()
 }
 
-fn said(answer: &Answer) -> Done {
+fn said(answer: &Answer) -> PairAnswer {
     let wait = answer.verdict.wait().as_nanos() / u128::from(MS);
-    Done {
+    PairAnswer {
         is_done: answer.is_allowed(),
         wait_ms: u64::try_from(wait).unwrap(),
     }
 }
 
-const fn done(is_done: bool) -> Done {
-    Done {
+const fn done(is_done: bool) -> PairAnswer {
+    PairAnswer {
         is_done,
         wait_ms: 0,
     }
@@ -82,7 +82,7 @@ impl Pair for Whole {
         false
     }
 
-    fn act(&mut self, node: usize, key: &Key<'_>, act: Act<'_>) -> Done {
+    fn act(&mut self, node: usize, key: &PairKey<'_>, act: PairAct<'_>) -> PairAnswer {
         let now = self.world.local(node);
         let whole = self.world.nodes[node].newest().whole();
         let debit = |tokens| Debit {
@@ -94,14 +94,14 @@ impl Pair for Whole {
             said(&answer)
         };
         let came = match act {
-            Act::Check(tokens) => checked(
+            PairAct::Check(tokens) => checked(
                 whole.check(key.into(), cost(tokens), now),
                 &mut self.receipt,
             ),
-            Act::CheckOnce(name, tokens) => {
+            PairAct::CheckOnce(name, tokens) => {
                 said(&whole.check_once(&id(name), debit(tokens), now).unwrap())
             }
-            Act::Reserve(name, tokens) => {
+            PairAct::Reserve(name, tokens) => {
                 let minute = Span::from_nanos(60_000_000_000);
                 said(
                     &whole
@@ -109,36 +109,36 @@ impl Pair for Whole {
                         .unwrap(),
                 )
             }
-            Act::Commit(name, tokens) => done(
+            PairAct::Commit(name, tokens) => done(
                 self.world.nodes[node]
                     .newest()
                     .commit(&id(name), cost(tokens), now)
                     .is_ok(),
             ),
-            Act::Cancel(name) => done(
+            PairAct::Cancel(name) => done(
                 self.world.nodes[node]
                     .newest()
                     .cancel(&id(name), now)
                     .is_ok(),
             ),
-            Act::Settle(tokens) => {
+            PairAct::Settle(tokens) => {
                 self.world.nodes[node]
                     .newest()
                     .settle(&self.receipt, cost(tokens), now);
                 done(true)
             }
-            Act::Charge(tokens) => done(whole.charge(key.into(), cost(tokens), now)),
-            Act::ChargeOnce(name, tokens) => {
+            PairAct::Charge(tokens) => done(whole.charge(key.into(), cost(tokens), now)),
+            PairAct::ChargeOnce(name, tokens) => {
                 done(whole.charge_once(&id(name), debit(tokens), now).is_ok())
             }
-            Act::Refund(tokens) => {
+            PairAct::Refund(tokens) => {
                 whole.refund(key.into(), cost(tokens), now);
                 done(true)
             }
-            Act::RefundOnce(name, tokens) => {
+            PairAct::RefundOnce(name, tokens) => {
                 done(whole.refund_once(&id(name), debit(tokens), now).is_ok())
             }
-            Act::Reset => {
+            PairAct::Reset => {
                 whole.reset(key.into());
                 done(true)
             }
@@ -148,11 +148,11 @@ impl Pair for Whole {
         came
     }
 
-    fn stands(&mut self, node: usize, key: &Key<'_>) -> Vec<Stand> {
+    fn stands(&mut self, node: usize, key: &PairKey<'_>) -> Vec<Stand> {
         let now = self.world.local(node);
         let mut read = Within::status(&self.world.nodes[node].newest().whole(), key.into(), now);
         let each = read.policies().map(|(_, policy, _, status)| {
-            let Status {
+            let KeyStatus {
                 limit,
                 remaining,
                 debt,
@@ -168,7 +168,7 @@ impl Pair for Whole {
         each.collect()
     }
 
-    fn foresees(&mut self, node: usize, key: &Key<'_>, tokens: u64) -> Vec<Foreseen> {
+    fn foresees(&mut self, node: usize, key: &PairKey<'_>, tokens: u64) -> Vec<Foreseen> {
         let now = self.world.local(node);
         let mut read =
             self.world.nodes[node]

@@ -1,6 +1,6 @@
 //! A node whose clock runs wrong by more than the bound: nobody lends to it, and everybody is told.
 
-use super::kit::{Crowd, Divided, is_near};
+use super::kit::{Divided, GreedyClients, is_near};
 use super::{files, home};
 use crate::faked::library;
 use tollgate_parts::until;
@@ -25,7 +25,7 @@ fn nobody_lends_to_a_node_whose_clock_runs_wrong() {
             .policy(node)
             .map_or(0.0, |policy| policy.number("counts.drift"))
     };
-    let crowd = Crowd::ask_only(&cluster, 2);
+    let crowd = GreedyClients::ask_only(&cluster, 2);
     until("it is seen", || (0..2).all(|node| drift(node) > 0.0));
     until("nothing is lent to it any more", || {
         let policy = cluster.policy(2);

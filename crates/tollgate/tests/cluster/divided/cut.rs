@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 use tollgate_serve::modes::view::ModePolicyView;
 
-use super::kit::{Crowd, Divided, Files, now};
+use super::kit::{Divided, Files, GreedyClients, now};
 use super::{THREE, wait_for_evidence};
 use tollgate_parts::until;
 
@@ -31,15 +31,15 @@ fn seen(on: &Divided, node: u16) -> ModePolicyView {
 fn not_one_over_whoever_dies_and_stands_still() {
     let mut cluster = Divided::start(3, CUT, |_, _| {});
     let begun = now();
-    let crowd = Crowd::ask(&cluster);
+    let crowd = GreedyClients::ask(&cluster);
     wait_for_evidence(&cluster, 1000);
-    cluster.fleet.suffer(Process::Kill(2)).unwrap();
+    cluster.fleet.suffer(ProcessFault::Kill(2)).unwrap();
     wait_for_evidence(&cluster, 500);
     cluster.start_again(2);
     cluster.fleet.gather().unwrap();
-    cluster.fleet.suffer(Process::Pause(1)).unwrap();
+    cluster.fleet.suffer(ProcessFault::Pause(1)).unwrap();
     wait_for_evidence(&cluster, 500);
-    cluster.fleet.suffer(Process::Resume(1)).unwrap();
+    cluster.fleet.suffer(ProcessFault::Resume(1)).unwrap();
     wait_for_evidence(&cluster, 1000);
     crowd.stop();
     cluster.assert_within(1000, (begun, u64::MAX));
@@ -92,7 +92,7 @@ fn whoever_is_asked_for_all_hires_the_parts_of_the_others() {
         seen(&cluster, 0).number("own_rate") > 900.0 && lets.sum::<f64>() > 500.0
     });
     // One of those who let is killed and comes back: what it let is in use until the term ends, and not by it.
-    cluster.fleet.suffer(Process::Kill(1)).unwrap();
+    cluster.fleet.suffer(ProcessFault::Kill(1)).unwrap();
     cluster.start_again(1);
     cluster.fleet.gather().unwrap();
     ask("it hires again", &|| {

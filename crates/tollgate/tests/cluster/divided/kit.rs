@@ -10,13 +10,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tollgate::cluster::asker::Asker;
-use tollgate::cluster::fleet::{Fleet, Node, Plan, Spot};
-use tollgate_fault::Process;
+use tollgate::cluster::fleet::{ClusterNode, ClusterPlan, Fleet, Spot};
+use tollgate_fault::ProcessFault;
 use tollgate_parts::until;
 use tollgate_serve::modes::view::ModePolicyView;
 use tollgate_serve::supply::steady_now;
 
-use super::replay::{Bucket, Found, Log, judge};
+use super::replay::{AdmissionLog, JudgeSummary, JudgedBucket, judge};
 use crate::kit::plan;
 
 pub(super) struct Divided {
@@ -49,7 +49,7 @@ impl Divided {
             spots.insert(node, spot);
         }
         let logs = folder.path().join("admitted").display().to_string();
-        let mut plan = Plan {
+        let mut plan = ClusterPlan {
             spots,
             ..plan(nodes, PathBuf::new())
         };
@@ -106,13 +106,13 @@ impl Divided {
     pub(super) fn start_again(&mut self, node: u16) {
         let is_empty = false;
         self.fleet
-            .suffer(Process::Start { node, is_empty })
+            .suffer(ProcessFault::Start { node, is_empty })
             .unwrap();
     }
 
     /// What all of them admitted from a time on and before another, replayed through one bucket.
-    pub(super) fn judge(&self, limit: u64, begin: u64, end: u64) -> Found {
-        let mut log = Log::default();
+    pub(super) fn judge(&self, limit: u64, begin: u64, end: u64) -> JudgeSummary {
+        let mut log = AdmissionLog::default();
         for entry in fs::read_dir(self.folder.path().join("admitted")).unwrap() {
             let path = entry.unwrap().path();
             let text = fs::read_to_string(&path).unwrap();
@@ -121,7 +121,7 @@ impl Divided {
         for admitted in log.keys.values_mut() {
             admitted.retain(|(at, _)| (begin..end).contains(at));
         }
-        let bucket = Bucket {
+        let bucket = JudgedBucket {
             limit,
             per_ns: 1_000_000_000,
             burst: limit / BURST_PART,
@@ -158,12 +158,12 @@ fn write(folder: &std::path::Path, node: u16, files: Files<'_>) {
 }
 
 /// Clients that ask every node for more than all of them may admit, until they are stopped.
-pub(super) struct Crowd {
+pub(super) struct GreedyClients {
     is_over: Arc<AtomicBool>,
     clients: Vec<JoinHandle<()>>,
 }
 
-impl Crowd {
+impl GreedyClients {
     pub(super) fn ask(on: &Divided) -> Self {
         Self::of(on.fleet.nodes())
     }
@@ -173,7 +173,7 @@ impl Crowd {
         Self::of(&on.fleet.nodes()[node..=node])
     }
 
-    fn of(nodes: &[Node]) -> Self {
+    fn of(nodes: &[ClusterNode]) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = |at| {
             let is_over = Arc::clone(&is_over);

@@ -14,10 +14,10 @@ mod replay;
 use std::collections::BTreeSet;
 use std::fs;
 
-use tollgate_fault::Process;
+use tollgate_fault::ProcessFault;
 use tollgate_parts::until;
 
-use kit::{Crowd, Divided, Files, is_near, now};
+use kit::{Divided, Files, GreedyClients, is_near, now};
 
 const THREE: &str = "[n0, n1, n2]";
 const SUPPLY: &str = "coordination: supply";
@@ -52,7 +52,7 @@ fn a_limit_that_falls_counts_at_once_and_one_that_rises_when_all_have_it() {
     let mut cluster = Divided::start(3, files(1000), |_, _| {});
     cluster.wait_for_usable(1000);
     let begun = now();
-    let crowd = Crowd::ask(&cluster);
+    let crowd = GreedyClients::ask(&cluster);
     for node in 0..3 {
         cluster.tell(node, files(400));
     }
@@ -89,7 +89,7 @@ fn a_roster_changes_on_one_node_after_the_other() {
     let mut cluster = Divided::start(3, roster("[n0, n1]"), |_, _| {});
     cluster.wait_for_usable(1000);
     let begun = now();
-    let crowd = Crowd::ask(&cluster);
+    let crowd = GreedyClients::ask(&cluster);
     for (names, homes) in [
         (THREE, [333, 333, 333]),
         ("{ n0: 0, n1: 1, n2: 3 }", [0, 250, 750]),
@@ -114,7 +114,7 @@ fn what_a_node_with_a_full_disk_gave_up_nobody_takes() {
     let mut cluster = Divided::start(3, files(1000), |_, _| {});
     cluster.wait_for_usable(1000);
     let begun = now();
-    let crowd = Crowd::ask(&cluster);
+    let crowd = GreedyClients::ask(&cluster);
     // Whatever is written there finds no room.
     let beside = cluster.fleet.data_dir(2).join("supply.json.new");
     std::os::unix::fs::symlink("/dev/full", &beside).unwrap();
@@ -133,7 +133,7 @@ fn what_a_node_with_a_full_disk_gave_up_nobody_takes() {
         assert!(is_near(home(&cluster, node), 333), "n{node}");
     }
     // As it was never written, a restart may still find what it had.
-    cluster.fleet.suffer(Process::Kill(2)).unwrap();
+    cluster.fleet.suffer(ProcessFault::Kill(2)).unwrap();
     fs::remove_file(&beside).unwrap();
     cluster.start_again(2);
     cluster.fleet.gather().unwrap();
@@ -152,7 +152,7 @@ fn of_two_with_one_name_one_has_the_home_until_it_is_gone() {
         spot.name = (node == 3).then(|| "n0".to_owned());
     });
     let begun = now();
-    let crowd = Crowd::ask(&cluster);
+    let crowd = GreedyClients::ask(&cluster);
     cluster.wait_for_usable(1000);
     for node in 0..4 {
         let said = cluster.troubles(node);
@@ -165,7 +165,7 @@ fn of_two_with_one_name_one_has_the_home_until_it_is_gone() {
     let (has, other) = if homes[0] > homes[1] { (0, 3) } else { (3, 0) };
     assert!(is_near(home(&cluster, has), 333), "{homes:?}");
     assert!(home(&cluster, other) < 1.0, "{homes:?}");
-    cluster.fleet.suffer(Process::Kill(has)).unwrap();
+    cluster.fleet.suffer(ProcessFault::Kill(has)).unwrap();
     until("the other has it", || is_near(home(&cluster, other), 333));
     cluster.wait_for_usable(1000);
     crowd.stop();
@@ -182,8 +182,8 @@ fn a_data_directory_that_was_copied_makes_no_home() {
     let mut cluster = Divided::start(3, two, |_, _| {});
     cluster.wait_for_usable(1000);
     let begun = now();
-    let crowd = Crowd::ask(&cluster);
-    cluster.fleet.suffer(Process::Stop(2)).unwrap();
+    let crowd = GreedyClients::ask(&cluster);
+    cluster.fleet.suffer(ProcessFault::Stop(2)).unwrap();
     let file = |node| cluster.fleet.data_dir(node).join("supply.json");
     fs::copy(file(1), file(2)).unwrap();
     cluster.write(2, files(1000));
@@ -214,8 +214,8 @@ fn an_old_disk_is_not_believed() {
         cluster.wait_for_usable(400);
         until("all agree", || is_settled(&cluster));
         let begun = now();
-        let crowd = Crowd::ask(&cluster);
-        cluster.fleet.suffer(Process::Stop(2)).unwrap();
+        let crowd = GreedyClients::ask(&cluster);
+        cluster.fleet.suffer(ProcessFault::Stop(2)).unwrap();
         fs::write(&file, old).unwrap();
         cluster.write(2, files(limit_on_it));
         cluster.start_again(2);

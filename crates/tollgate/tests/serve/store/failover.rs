@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use tollgate_parts::{Cluster, Redis, Sentinels, Setup};
+use tollgate_parts::{Redis, RedisCluster, RedisSetup, Sentinels};
 
 use super::{MANY, Seen, ask, exactly, server, under_load};
 use crate::kit::{Server, until};
@@ -74,7 +74,7 @@ fn until_told(server: &Server) -> u64 {
 }
 
 /// The place of the primary that has a key.
-fn holder(cluster: &Cluster) -> usize {
+fn holder(cluster: &RedisCluster) -> usize {
     let holds = |node: &Redis| !node.cli(&["KEYS", "tg:{*"]).is_empty();
     cluster.nodes[..3].iter().position(holds).unwrap()
 }
@@ -82,7 +82,7 @@ fn holder(cluster: &Cluster) -> usize {
 #[test]
 fn a_cluster_whose_primary_is_killed_is_exact_again() {
     let folder = tempfile::tempdir().unwrap();
-    let mut cluster = Cluster::start(&Setup::default());
+    let mut cluster = RedisCluster::start(&RedisSetup::default());
     let url = format!("redis-cluster://{}", cluster.addresses().join(","));
     let servers = two(folder.path(), &url);
     let primary = holder(&cluster);
@@ -96,7 +96,7 @@ fn a_cluster_whose_primary_is_killed_is_exact_again() {
 #[test]
 fn a_cluster_that_fails_over_on_request_is_exact_again() {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::start(&Setup::default());
+    let cluster = RedisCluster::start(&RedisSetup::default());
     let url = format!("redis-cluster://{}", cluster.addresses().join(","));
     let servers = two(folder.path(), &url);
     let replica = &cluster.nodes[holder(&cluster) + 3];
@@ -109,7 +109,7 @@ fn a_cluster_that_fails_over_on_request_is_exact_again() {
 #[test]
 fn a_primary_behind_sentinels_that_is_killed_is_followed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut all = Sentinels::start(&Setup::default(), &Setup::default());
+    let mut all = Sentinels::start(&RedisSetup::default(), &RedisSetup::default());
     let sentinels = all.addresses().join(",");
     let url = format!("redis-sentinel://{sentinels}/{}", Sentinels::NAME);
     let servers = two(folder.path(), &url);

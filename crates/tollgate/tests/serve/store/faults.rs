@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tollgate_parts::{Papers, Redis, Setup};
+use tollgate_parts::{Papers, Redis, RedisSetup};
 
 use super::{PATIENT, check, do_without, exactly, failures, ready, server, three};
 use crate::kit::until;
@@ -35,7 +35,11 @@ fn a_redis_that_shows_the_certificate_of_another_is_not_asked() {
     let folder = tempfile::tempdir().unwrap();
     let with = |papers: Papers| {
         let papers = Arc::new(papers);
-        let redis = Redis::of(&Setup::default().papers(&papers).line("tls-auth-clients no"));
+        let redis = Redis::of(
+            &RedisSetup::default()
+                .papers(&papers)
+                .line("tls-auth-clients no"),
+        );
         let settings = format!("{PATIENT}, ca_file: \"{}\"", papers.ca().display());
         (papers, redis, settings)
     };
@@ -51,7 +55,7 @@ fn a_redis_that_shows_the_certificate_of_another_is_not_asked() {
 fn a_redis_that_is_gone_comes_back_loading_and_then_answers() {
     let folder = tempfile::tempdir().unwrap();
     // Two milliseconds for each of two thousand keys, and an ear for others in between.
-    let mut redis = Redis::of(&Setup::with(&[
+    let mut redis = Redis::of(&RedisSetup::with(&[
         "rdbcompression no",
         "key-load-delay 2000",
         "loading-process-events-interval-bytes 1024",

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollgate_parts::Reply;
+use tollgate_parts::HttpReply;
 
 use crate::kit::{PATIENCE, Server, file, serve, until};
 
@@ -48,9 +48,9 @@ fn three(folder: &Path, url: &str, more: &str) -> [Server; 3] {
 }
 
 /// What a server answered.
-pub(crate) struct Answer(Reply);
+pub(crate) struct StoreAnswer(HttpReply);
 
-impl Answer {
+impl StoreAnswer {
     pub(crate) fn passes(&self) -> bool {
         self.0.json()["allowed"] == true
     }
@@ -75,13 +75,13 @@ impl Answer {
 }
 
 /// Asks for one token of a user.
-pub(crate) fn check(server: &Server, user: &str) -> Answer {
+pub(crate) fn check(server: &Server, user: &str) -> StoreAnswer {
     ask(server, "user", user)
 }
 
-fn ask(server: &Server, key: &str, value: &str) -> Answer {
+fn ask(server: &Server, key: &str, value: &str) -> StoreAnswer {
     let body = format!("{{\"key\":{{\"{key}\":\"{value}\"}}}}");
-    Answer(server.post("/v1/check", &body))
+    StoreAnswer(server.post("/v1/check", &body))
 }
 
 fn failures(server: &Server, kind: &str) -> f64 {
@@ -151,7 +151,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn add(&mut self, answer: &Answer) {
+    fn add(&mut self, answer: &StoreAnswer) {
         match (answer.instead(), answer.passes()) {
             (Some(_), _) => self.missed += 1,
             (None, true) => self.admitted += 1,

@@ -1,13 +1,13 @@
 //! Servers that share a Redis: a real one, which is stopped, emptied and denied them.
 
-use tollgate_parts::{Redis, Setup};
+use tollgate_parts::{Redis, RedisSetup};
 
 use super::{PATIENT, check, do_without, exactly, ready, server, three};
 use crate::kit::{Server, until};
 
 /// A Redis with a password, and servers with these wishes on it.
 fn start<const N: usize>(folder: &std::path::Path, wishes: [&str; N]) -> (Redis, [Server; N]) {
-    let redis = Redis::of(&Setup::default().password("secret"));
+    let redis = Redis::of(&RedisSetup::default().password("secret"));
     let servers = wishes.map(|wish| server(folder, &redis.url(), PATIENT, wish));
     servers.iter().for_each(ready);
     (redis, servers)
@@ -81,7 +81,7 @@ fn a_stopped_redis_is_done_without_and_told_afterwards() {
 #[test]
 fn a_redis_that_does_not_let_us_in_is_a_failure_with_a_name() {
     let folder = tempfile::tempdir().unwrap();
-    let redis = Redis::of(&Setup::default().password("secret"));
+    let redis = Redis::of(&RedisSetup::default().password("secret"));
     let servers = three(folder.path(), &redis.url_as(":wrong"), PATIENT);
     do_without(&servers, &["forbidden"]);
     for server in servers {

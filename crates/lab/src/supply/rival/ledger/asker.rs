@@ -3,7 +3,7 @@
 //! Not here: what a giver makes of it.
 
 use super::book::{Id, Offer};
-use crate::dice::Dice;
+use crate::dice::LabDice;
 
 const COUNT_MIN: usize = 3;
 const COUNT_MAX: usize = 32;
@@ -13,7 +13,7 @@ const GAP_US_MAX: u64 = 320_000;
 /// Who is asked next, and what was answered.
 #[derive(Debug)]
 pub(crate) struct Asker {
-    dice: Dice,
+    dice: LabDice,
     count: usize,
     gap_us: u64,
     next_at: u64,
@@ -32,7 +32,7 @@ struct Open {
 }
 
 impl Asker {
-    pub(crate) fn new(dice: Dice, patience_us: u64) -> Self {
+    pub(crate) fn new(dice: LabDice, patience_us: u64) -> Self {
         Self {
             dice,
             count: COUNT_MIN,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::purse::fine;
 use crate::nodes::Member;
-use crate::supply::stage::{Fleet, Passed, Seat, Setting, Sharer};
+use crate::supply::stage::{Fleet, MemberStart, Passed, Sharer, SupplySetting};
 use book::{Book, Id, Word};
 use node::LedgerNode;
 pub(crate) use plant::Plant;
@@ -21,14 +21,14 @@ use service::{Account, Service};
 
 /// The design.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger {
-    pub(crate) setting: Setting,
+pub(crate) struct LedgerDesign {
+    pub(crate) setting: SupplySetting,
     /// A node that the service has not answered for so long admits nothing.
     pub(crate) lease_us: u64,
     pub(crate) plant: Option<Plant>,
 }
 
-impl Ledger {
+impl LedgerDesign {
     /// How long a node counts on its lease.
     fn own_lease(&self) -> u64 {
         self.lease_us - self.drift(2)
@@ -51,14 +51,14 @@ pub(crate) enum LedgerMember {
     Service(Box<Service>),
 }
 
-impl Fleet for Ledger {
+impl Fleet for LedgerDesign {
     type Member = LedgerMember;
 
     fn services(&self) -> u16 {
         1
     }
 
-    fn boot(&self, seat: &Seat) -> LedgerMember {
+    fn boot(&self, seat: &MemberStart) -> LedgerMember {
         let rules = Rc::new(self.clone());
         if seat.node == self.setting.nodes {
             LedgerMember::Service(Box::new(Service::new(rules, seat)))

@@ -5,15 +5,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::Ledger;
+use super::LedgerDesign;
 use super::asker::{Asker, even};
 use super::book::{Book, Flow, Id, Offer, Word};
 use super::plant::Plant;
-use crate::dice::{Dice, Purpose};
+use crate::dice::{LabDice, Purpose};
 use crate::supply::rival::fixed::{purse, share};
 use crate::supply::rival::purse::Purse;
 use crate::supply::rival::tide::Tide;
-use crate::supply::stage::Seat;
+use crate::supply::stage::MemberStart;
 
 /// Nothing is given when the service was not heard for so many rounds.
 const GIVE_ROUNDS: u64 = 3;
@@ -21,7 +21,7 @@ const GIVE_ROUNDS: u64 = 3;
 /// One node.
 #[derive(Debug)]
 pub(crate) struct LedgerNode {
-    rules: Rc<Ledger>,
+    rules: Rc<LedgerDesign>,
     peers: Vec<u16>,
     pub(super) me: u16,
     pub(super) id: Option<Id>,
@@ -66,7 +66,7 @@ struct Transfer {
 }
 
 impl LedgerNode {
-    pub(super) fn new(rules: Rc<Ledger>, seat: &Seat) -> Self {
+    pub(super) fn new(rules: Rc<LedgerDesign>, seat: &MemberStart) -> Self {
         let setting = &rules.setting;
         let is_founder = seat.boot == 0 && seat.node < setting.founders;
         let held = if is_founder { share(setting, seat) } else { 0 };
@@ -74,7 +74,7 @@ impl LedgerNode {
             held: held.unsigned_abs(),
             ..Book::default()
         };
-        let mut dice = Dice::new(seat.seed, Purpose::Boots);
+        let mut dice = LabDice::new(seat.seed, Purpose::Boots);
         let until = if is_founder {
             seat.now + rules.own_lease()
         } else {

@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use super::Ledger;
+use super::LedgerDesign;
 use super::book::{Book, Flow, Id, Word};
 use super::plant::Plant;
 use crate::supply::rival::fixed::share;
-use crate::supply::stage::Seat;
+use crate::supply::stage::MemberStart;
 
 /// The service.
 #[derive(Debug)]
 pub(crate) struct Service {
-    rules: Rc<Ledger>,
+    rules: Rc<LedgerDesign>,
     me: Id,
     accounts: BTreeMap<Id, Account>,
     /// What fenced incarnations left, and what of it was passed on.
@@ -40,10 +40,10 @@ pub(super) struct Account {
 }
 
 impl Service {
-    pub(super) fn new(rules: Rc<Ledger>, seat: &Seat) -> Self {
+    pub(super) fn new(rules: Rc<LedgerDesign>, seat: &MemberStart) -> Self {
         let setting = &rules.setting;
         let founder = |node| {
-            let place = Seat {
+            let place = MemberStart {
                 node,
                 ..seat.clone()
             };

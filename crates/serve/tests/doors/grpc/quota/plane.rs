@@ -6,8 +6,8 @@ use envoy_types::pb::envoy::r#type::v3::TokenBucket;
 use tokio::time::timeout;
 use tollgate_wire::native::{CheckRequest, CheckResponse, Entry};
 
-use super::{Link, Said, said, usage};
-use crate::grpc::server::Server;
+use super::{QuotaAssignment, QuotaStream, said, usage};
+use crate::grpc::server::GrpcServer;
 
 /// How many of these admissions the bucket that was cut into quotas would have refused. What the server admitted itself
 /// is known up to `late` after it did, for which a full bucket may have lost as much.
@@ -29,7 +29,7 @@ pub(super) fn over(mut admitted: Vec<Instant>, late: Duration) -> usize {
 }
 
 /// Whether a request that asks the server passes, and how long that took.
-pub(super) async fn asked(server: &Server) -> (bool, Duration) {
+pub(super) async fn asked(server: &GrpcServer) -> (bool, Duration) {
     let began = Instant::now();
     let request = CheckRequest {
         entries: vec![Entry {
@@ -45,15 +45,15 @@ pub(super) async fn asked(server: &Server) -> (bool, Duration) {
 
 /// A data plane with one bucket, as Envoy's.
 pub(super) struct Plane {
-    pub(super) link: Link,
+    pub(super) link: QuotaStream,
     used: Option<(TokenBucket, f64, Instant, Instant)>,
     pub(super) counts: (u64, u64),
     pub(super) largest: u32,
 }
 
 impl Plane {
-    pub(super) async fn subscribe(server: &Server) -> Self {
-        let link = Link::open(server).await;
+    pub(super) async fn subscribe(server: &GrpcServer) -> Self {
+        let link = QuotaStream::open(server).await;
         link.say(vec![usage(&[("tenant", "a")], 0, 0, 1)]).await;
         Self {
             link,
@@ -63,9 +63,9 @@ impl Plane {
         }
     }
 
-    fn take(&mut self, said: &Said, now: Instant) {
+    fn take(&mut self, said: &QuotaAssignment, now: Instant) {
         match said {
-            Said::Bucket(bucket, ttl) => {
+            QuotaAssignment::Bucket(bucket, ttl) => {
                 assert_eq!(bucket.fill_interval.expect("an interval").nanos, 0);
                 let same = self.used.filter(|(used, ..)| used == bucket);
                 let level = same.map_or(f64::from(bucket.max_tokens), |(_, level, ..)| level);

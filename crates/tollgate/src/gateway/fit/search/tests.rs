@@ -1,7 +1,7 @@
 //! Searches against worlds that are as the model says, or not.
 
 use tollgate_split::plan::place::{Broker, Principles, Publisher};
-use tollgate_split::plan::predict::{Costs, Part, Stream, burst_for};
+use tollgate_split::plan::predict::{ArrivalStream, Costs, PartRate, burst_for};
 
 use super::*;
 
@@ -26,13 +26,13 @@ fn model(wrong: f64) -> (Task, Topic, Topic) {
         seed: 1,
         bound_ns: BOUND_NS,
     };
-    let all = Stream {
+    let all = ArrivalStream {
         rate: 10_000.0,
         batch: 10.0,
         group: 20.0,
     };
     let truth = Topic {
-        bucket: Part {
+        bucket: PartRate {
             rate: 11_000.0,
             depth: 1.5 * burst_for(&all, 11_000.0, 0.01).unwrap(),
         },
@@ -47,14 +47,17 @@ fn model(wrong: f64) -> (Task, Topic, Topic) {
 }
 
 /// What a world measures, which is told how many take part.
-fn run(begun: (Search, Next), world: impl Fn(usize) -> u64) -> (Option<usize>, Vec<usize>) {
+fn run(
+    begun: (TrialSearch, SearchStep),
+    world: impl Fn(usize) -> u64,
+) -> (Option<usize>, Vec<usize>) {
     let (mut search, mut next) = begun;
     let mut tried = Vec::new();
     loop {
         match next {
-            Next::Kept(trial) => return (Some(trial.count()), tried),
-            Next::NotKept => return (None, tried),
-            Next::Measure(trial) => {
+            SearchStep::Kept(trial) => return (Some(trial.count()), tried),
+            SearchStep::NotKept => return (None, tried),
+            SearchStep::Measure(trial) => {
                 tried.push(trial.count());
                 assert!(tried.len() < 20, "{tried:?}");
                 let found = world(trial.count());
@@ -80,7 +83,7 @@ fn a_model_that_is_a_fifth_wrong_needs_two_rounds_at_most() {
                 .predicted_ns
                 .unwrap()
         };
-        let (found, tried) = run(Search::model(task.clone(), told).unwrap(), at);
+        let (found, tried) = run(TrialSearch::model(task.clone(), told).unwrap(), at);
         assert!(tried.len() <= 2, "{wrong}: {tried:?}");
         assert!(found.is_some_and(|found| at(found) <= BOUND_NS), "{wrong}");
     }
@@ -91,11 +94,11 @@ fn a_model_that_is_far_too_slow_is_stepped_down_from() {
     let (task, _, told) = model(1.0);
     let steps =
         |fewest: usize| move |count: usize| if count >= fewest { 10_000 } else { 9_000_000 };
-    let (found, tried) = run(Search::model(task.clone(), told).unwrap(), steps(1));
+    let (found, tried) = run(TrialSearch::model(task.clone(), told).unwrap(), steps(1));
     assert_eq!((found, tried), (Some(1), vec![3, 2, 1]));
-    let (found, tried) = run(Search::model(task.clone(), told).unwrap(), steps(2));
+    let (found, tried) = run(TrialSearch::model(task.clone(), told).unwrap(), steps(2));
     assert_eq!((found, tried), (Some(2), vec![3, 2, 1]));
-    let (found, tried) = run(Search::model(task, told).unwrap(), steps(4));
+    let (found, tried) = run(TrialSearch::model(task, told).unwrap(), steps(4));
     assert_eq!((found, tried.first()), (Some(4), Some(&3)));
 }
 
@@ -110,7 +113,7 @@ fn halving_finds_the_fewest_where_more_are_never_slower() {
                     BOUND_NS + 1
                 }
             };
-            let (found, tried) = run(Search::binary(count, BOUND_NS), world);
+            let (found, tried) = run(TrialSearch::binary(count, BOUND_NS), world);
             assert_eq!(found, (fewest <= count).then_some(fewest));
             assert!(tried.len() <= 4, "{tried:?}");
         }
@@ -119,9 +122,9 @@ fn halving_finds_the_fewest_where_more_are_never_slower() {
 
 #[test]
 fn who_is_not_named_did_not_keep_the_objective() {
-    let (mut search, _) = Search::binary(1, BOUND_NS);
-    assert_eq!(search.handle_measured(&[]), Next::NotKept);
+    let (mut search, _) = TrialSearch::binary(1, BOUND_NS);
+    assert_eq!(search.handle_measured(&[]), SearchStep::NotKept);
     let (task, _, told) = model(1.0);
-    let (found, tried) = run(Search::model(task, told).unwrap(), |_| u64::MAX);
+    let (found, tried) = run(TrialSearch::model(task, told).unwrap(), |_| u64::MAX);
     assert_eq!((found, tried.last()), (None, Some(&8)));
 }
