@@ -185,15 +185,6 @@ impl Design {
         u16::try_from(plot.seed % clients + 1).unwrap_or(1)
     }
 
-    /// How a client begins; the rest it is told.
-    pub(super) fn setup(self, setting: &LeaseSetting, client: u16, boot: u64) -> Setup {
-        Setup {
-            trip_ns: setting.weather.delay_min + setting.weather.delay_max,
-            timeout_ns: timeout_ns(setting),
-            ..Setup::new(client.into(), boot, ModeKey(1))
-        }
-    }
-
     /// How clients synchronise, where each has a bucket of its own.
     pub(super) fn sync(self, limits: Limits) -> Option<SyncConfig> {
         match self {
@@ -234,4 +225,13 @@ fn counted(setting: &LeaseSetting) -> String {
 /// After which time without an answer nobody is there.
 fn timeout_ns(setting: &LeaseSetting) -> u64 {
     (200 * MILLI).max(10 * setting.weather.delay_max)
+}
+
+/// How a client begins; the rest it is told.
+pub(super) fn setup(setting: &LeaseSetting, client: u16, boot: u64) -> Setup {
+    Setup {
+        trip_ns: setting.weather.delay_min + setting.weather.delay_max,
+        timeout_ns: timeout_ns(setting),
+        ..Setup::new(client.into(), boot, ModeKey(1))
+    }
 }

@@ -17,7 +17,7 @@ impl Owner {
             return;
         }
         let known = self.crew.load();
-        for spot in question.spots.iter() {
+        for spot in &question.spots {
             if map.is_lent(spot.contract) && self.owner_of(&known, map, node, spot).is_some() {
                 node.act_for(spot, now);
             }

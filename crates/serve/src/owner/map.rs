@@ -18,6 +18,7 @@ pub(super) struct Map {
 }
 
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is asked alone")]
 struct Entry {
     tag: u64,
     /// Tells whether cells of another node are cells of this contract.

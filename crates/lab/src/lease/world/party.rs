@@ -69,7 +69,7 @@ impl Member for Party {
         let at = Instant::from_nanos(now);
         match (self, message) {
             (Self::Site(site), PartyMessage::Parcel(parcel)) => {
-                site.handle_message(from, parcel, now)
+                site.handle_message(from, parcel, now);
             }
             (Self::Centre { centre, out, .. }, PartyMessage::Spent(spent)) => {
                 out.push((from, centre.handle_spent(*spent, at)));

@@ -19,7 +19,7 @@ use super::plot::{Plot, SECOND};
 use super::promise::{PromiseDue, Reigns};
 use crate::dice::{LabDice, Purpose, links, scramble};
 use crate::lease::check::{LabReferenceBucket, Replay};
-use crate::lease::design::Design;
+use crate::lease::design::{Design, setup};
 use crate::lease::naive::Naive;
 use crate::nodes::site::{Fate, LenderBegin, Site, SiteEvent, SiteLog, Wish, lender};
 use crate::nodes::{Happened, Member, Net};
@@ -248,7 +248,7 @@ impl<'a> LeaseWorld<'a> {
             key: KEY,
             cost,
             lender: GRANTOR,
-            setup: self.design.setup(&self.plot.setting, address(client), boot),
+            setup: setup(&self.plot.setting, address(client), boot),
         }
     }
 

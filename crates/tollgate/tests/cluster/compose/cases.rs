@@ -282,7 +282,7 @@ fn own_terms(case: &mut Case<'_>, assignment: &str, whose: &str, limit: u64) {
     case.eventually("other terms there", |case| case.stands(1)[0].limit == limit);
     case.does(PairAct::Check(6));
     case.has(&[limit - 6]);
-    case.user = "ann".to_owned();
+    "ann".clone_into(&mut case.user);
     case.has(&[full - 6]);
     // The first key comes under them too, with what it has used.
     case.pair
