@@ -151,7 +151,6 @@ impl<L: Law> Mode for Machine<L> {
         let suspensions: u64 = self.post.links().map(|link| link.suspensions).sum();
         let copies = self.keep.len() as u64;
         vec![
-            gauge("keys", self.keys().len() as u64, "Keys that are known."),
             gauge(
                 "copies",
                 copies,
@@ -194,7 +193,7 @@ impl<L: Law> Mode for Machine<L> {
                 "Frames that were lost to a node for good.",
             ),
             counter(
-                "dropped",
+                "unsent",
                 tally.dropped,
                 "Frames that were dropped before they were sent.",
             ),

@@ -177,7 +177,8 @@ pub(crate) async fn what_is_used_stays(source: &Source) {
         .await;
     assert!(matches!(tried, Err(Error::Refused(Refusal::Breaks { .. }))));
 
-    let gossip = "{ id: users, key: [user], plan: free, coordination: gossip }";
+    // Keys with terms of their own are not kept where nodes gossip.
+    let gossip = "{ id: users, key: [user], plan: free, coordination: gossip, policies: [{ name: burst, durable: true }] }";
     let shared = change(&database, Kind::Contract, "users", 1, gossip)
         .await
         .unwrap_err();

@@ -350,6 +350,6 @@ fn figures_have_names() {
         .iter()
         .map(|it| it.name)
         .collect();
-    assert!(names.contains(&"keys") && names.contains(&"suspended"));
+    assert!(names.contains(&"copies") && names.contains(&"suspended"));
     assert_eq!(part.design(), "links");
 }

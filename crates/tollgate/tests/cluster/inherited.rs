@@ -146,7 +146,7 @@ fn a_home_is_found_at_the_seat_of_a_node_that_surely_ended_and_at_no_other() {
     let database = Postgres::start();
     let (_folder, mut fleet) = fleet(
         "contracts:\n  - id: api\n    key: [user]\n    coordination: supply\n    policies:\n      \
-         - { name: fast, limit: 300, per: 1s, durable: true }\n",
+         - { name: fast, limit: 300, per: 1s }\n",
         &database,
     );
     let kept = |seat: &str| {
