@@ -71,7 +71,7 @@ fn owner(now: Instant) -> (Node, Map) {
     };
     let seed = Seed::new([1, 2]);
     let node = Node::with_company(CONTRACT.clone(), small::CONFIG, seed, membership);
-    let map = Map::of(node.version(), &CONTRACT, false);
+    let map = Map::of(&node, false);
     (node, map)
 }
 

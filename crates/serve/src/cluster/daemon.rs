@@ -233,7 +233,7 @@ impl Daemon {
         let (found, seeds) = mpsc::channel(1);
         let (alone, is_alone) = watch::channel(true);
         let ends = Arc::new(Ends {
-            me: PeerHello::of(&prepared.identity),
+            me: hello_of(&prepared.identity),
             tls: ArcSwap::from_pointee(prepared.tls),
             hub: Arc::clone(&hub),
             arrived,
@@ -346,6 +346,14 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// What a node says of itself at the other end of a stream.
+const fn hello_of(identity: &NodeIdentity) -> PeerHello {
+    PeerHello {
+        id: identity.id,
+        boot: identity.boot,
     }
 }
 

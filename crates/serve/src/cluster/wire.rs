@@ -7,8 +7,6 @@ use std::io;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::identity::NodeIdentity;
-
 /// A frame that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
@@ -38,15 +36,6 @@ pub(super) enum Frame {
 pub(super) struct PeerHello {
     pub(super) id: u128,
     pub(super) boot: u64,
-}
-
-impl PeerHello {
-    pub(super) const fn of(identity: &NodeIdentity) -> Self {
-        Self {
-            id: identity.id,
-            boot: identity.boot,
-        }
-    }
 }
 
 /// Whether a question was answered.
