@@ -170,7 +170,7 @@ impl Topics {
         let whole = |grains: u128| u64::try_from(grains).unwrap_or(u64::MAX);
         let remaining = whole(stand.tokens / message);
         // What drains is a queue, and no debt.
-        let owed = if leaks { 0 } else { stand.queued };
+        let owed = if leaks { 0 } else { machine.owed(now) };
         let left = remaining.saturating_sub(cost);
         let goes = machine.foresee(cost.max(1), now);
         let wait = goes.map(|goes| since(goes, now));

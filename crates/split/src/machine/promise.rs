@@ -70,6 +70,12 @@ impl SplitMachine {
         self.ask(self.now);
     }
 
+    /// What was charged beyond what there was and has yet to come back.
+    pub fn owed(&mut self, now: Instant) -> u128 {
+        self.catch_up(now);
+        self.bucket.owed()
+    }
+
     /// Messages that were admitted do not go.
     pub fn refund(&mut self, cost: u64, now: Instant) {
         self.catch_up(now);
