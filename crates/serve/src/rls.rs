@@ -8,7 +8,6 @@
 //!
 //! Not here: `quota`, which Envoy ignores.
 
-mod header;
 mod judge;
 mod metadata;
 mod status;
@@ -146,7 +145,7 @@ impl RlsRequest<'_> {
             // Clients hear nothing of limits that are not in force yet.
             self.turn.meter().count(Event::Shadowed);
         } else {
-            header::put(self.turn, &judged, self.manner.dialect, &mut response);
+            status::put_fields(self.turn, &judged, self.manner.dialect, &mut response);
         }
         let statuses = judged.into_iter().map(|judged| judged.status);
         response.statuses = statuses.collect::<Vec<DescriptorStatus>>();

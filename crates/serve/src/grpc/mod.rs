@@ -6,7 +6,6 @@
 
 mod authz;
 mod body;
-mod frame;
 mod method;
 mod native;
 mod quota;
@@ -120,7 +119,7 @@ where
         return Err(late());
     }
     let body = pin!(request.into_body());
-    let mut reading = pin!(frame::read(body, limits.body_bytes_max));
+    let mut reading = pin!(method::read(body, limits.body_bytes_max));
     // Most calls are here whole when they are looked at: those neither wait nor need a place among those who do.
     let first = std::future::poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
     let message = match first {

@@ -11,8 +11,8 @@ use tollgate_wire::v1::{
     ReserveRequest,
 };
 
-use super::body::{self, BodyRefusal, KeyEntries};
 use super::reply::{JSON, encoded};
+use super::request::{self, BodyRefusal, KeyEntries};
 use super::{ReceivedRequest, Reply, query};
 use crate::engine::{
     Act, EngineError, EngineRequest, Op, OpOutcome, Scope, Started, Turn, operation_id,
@@ -25,7 +25,7 @@ pub(super) fn check(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Re
         Ok(flag) => flag,
         Err(detail) => return reply.refuse(StatusCode::BAD_REQUEST, &detail),
     };
-    match body::read(asked, reply) {
+    match request::read(asked, reply) {
         None => {}
         Some(CheckBody::Single(request)) => {
             let done = single(turn, asked, &request, as_status, reply);
@@ -42,7 +42,7 @@ fn single(
     as_status: bool,
     reply: &mut Reply,
 ) -> Result<(), BodyRefusal> {
-    let entries = body::entries(&request.key);
+    let entries = request::entries(&request.key);
     let op = Op::check(ask(asked, request, &entries)?);
     let dialect = asked.shared.settings.dialect;
     reply.put(turn, turn.ask_answer(&op), move |turn, answer, reply| {
@@ -72,7 +72,7 @@ fn batch(
     }
     let entries: Vec<KeyEntries<'_>> = requests
         .iter()
-        .map(|request| body::entries(&request.key))
+        .map(|request| request::entries(&request.key))
         .collect();
     let mut asks = Vec::with_capacity(requests.len());
     for (nth, (request, entries)) in requests.iter().zip(&entries).enumerate() {
@@ -134,8 +134,8 @@ fn ask<'a>(
     let id = request.id.as_deref();
     id.map(operation_id).transpose()?;
     Ok(EngineRequest {
-        key: body::key(&request.key, entries, asked)?,
-        cost: body::cost(request.cost)?,
+        key: request::key(&request.key, entries, asked)?,
+        cost: request::cost(request.cost)?,
         scope: contract.map_or(Scope::All, Scope::Contract),
         id,
     })
@@ -143,7 +143,7 @@ fn ask<'a>(
 
 /// `POST /v1/reserve`.
 pub(super) fn reserve(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
-    if let Some(request) = body::read(asked, reply) {
+    if let Some(request) = request::read(asked, reply) {
         let done = reserved(turn, asked, &request, reply);
         done.unwrap_or_else(|refusal| refusal.answer(reply));
     }
@@ -155,12 +155,12 @@ fn reserved(
     request: &ReserveRequest<'_>,
     reply: &mut Reply,
 ) -> Result<(), BodyRefusal> {
-    let entries = body::entries(&request.key);
+    let entries = request::entries(&request.key);
     let ask = EngineRequest {
         id: Some(&request.id),
         ..EngineRequest::new(
-            body::key(&request.key, &entries, asked)?,
-            body::cost(request.cost)?,
+            request::key(&request.key, &entries, asked)?,
+            request::cost(request.cost)?,
         )
     };
     let ttl = request.ttl_ms.unwrap_or(TTL_MS).min(TTL_MAX_MS);
@@ -182,11 +182,11 @@ fn reserved(
 
 /// `POST /v1/peek`.
 pub(super) fn peek(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
-    let Some(PeekRequest { key }) = body::read(asked, reply) else {
+    let Some(PeekRequest { key }) = request::read(asked, reply) else {
         return;
     };
-    let entries = body::entries(&key);
-    let key = match body::key(&key, &entries, asked) {
+    let entries = request::entries(&key);
+    let key = match request::key(&key, &entries, asked) {
         Ok(key) => key,
         Err(refusal) => return refusal.answer(reply),
     };

@@ -6,8 +6,8 @@ use http::StatusCode;
 use tollgate_wire::gubernator::{GetRateLimitsReq, LiveCheckResp};
 use tollgate_wire::throttlecrab::HttpRequest;
 
-use super::body::BodyRefusal;
 use super::json::{malformed, read};
+use super::request::BodyRefusal;
 use super::route::may;
 use super::{ReceivedRequest, Reply};
 use crate::access::Operation;

@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use tollgate_wire::v1::{self, ExplainRequest, ExplainResponse, PolicyExplained};
 
-use super::body::{self, BodyRefusal};
 use super::reply::{JSON, encoded};
+use super::request::{self, BodyRefusal};
 use super::{ReceivedRequest, Reply};
 use crate::engine::{Act, EngineError, EngineRequest, Explained, Op, RemoteAnswer, Scope, Turn};
 use crate::value::millis;
 
 /// `POST /v1/explain`.
 pub(super) fn explain(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
-    if let Some(request) = body::read(asked, reply) {
+    if let Some(request) = request::read(asked, reply) {
         let done = explained(turn, asked, &request, reply);
         done.unwrap_or_else(|refusal| refusal.answer(reply));
     }
@@ -24,13 +24,13 @@ fn explained(
     request: &ExplainRequest<'_>,
     reply: &mut Reply,
 ) -> Result<(), BodyRefusal> {
-    let entries = body::entries(&request.key);
+    let entries = request::entries(&request.key);
     let contract = request.contract.as_deref();
     let ask = EngineRequest {
         scope: contract.map_or(Scope::All, Scope::Contract),
         ..EngineRequest::new(
-            body::key(&request.key, &entries, asked)?,
-            body::cost(request.cost)?,
+            request::key(&request.key, &entries, asked)?,
+            request::cost(request.cost)?,
         )
     };
     let op = Op::Key(Act::Foresee, ask);

@@ -19,8 +19,8 @@ use http_body_util::BodyExt as _;
 use tokio::time::{sleep, timeout};
 
 use super::incoming::Incoming;
-use super::lean::write::{always, with_date};
 use super::reply::CountedBody;
+use super::reply::{always, with_date};
 use super::rewind::Rewind;
 use super::site::ListenerSite;
 use super::timed::{AtWork, ConnectionTimes, Timed};

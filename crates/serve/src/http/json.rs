@@ -8,8 +8,8 @@ use tollgate_contract::Dialect;
 use tollgate_wire::rls::{Code, RateLimitRequest, RateLimitResponse};
 use tollgate_wire::v1;
 
-use super::body::shown;
 use super::reply::TEXT;
+use super::request::shown;
 use super::route::may;
 use super::{ReceivedRequest, Reply};
 use crate::access::Operation;

@@ -5,9 +5,7 @@
 //! `ReceivedRequest`, the table of `route` finds who answers it, and the answer is a `Reply`; every handler has the
 //! shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
 
-mod asked;
 mod auth;
-mod body;
 mod check;
 mod collect;
 mod compat;
@@ -21,6 +19,7 @@ mod pages;
 mod query;
 mod refusal;
 mod reply;
+mod request;
 mod rewind;
 mod route;
 mod site;
@@ -40,8 +39,8 @@ use rewind::Rewind;
 pub use explain::told as explained;
 pub use site::{ListenerSite, Paths};
 
-pub(crate) use asked::{HeaderLines, ReceivedRequest};
 pub(crate) use reply::Reply;
+pub(crate) use request::{HeaderLines, ReceivedRequest};
 pub(crate) use route::FALLBACK;
 
 /// Serves one connection until it ends, or until it has nothing under way when `stop` is given.

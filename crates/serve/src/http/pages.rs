@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::reply::{JSON, TEXT};
-use super::{ReceivedRequest, Reply, body};
+use super::{ReceivedRequest, Reply, request};
 use crate::cluster::{self, Unforgettable};
 use crate::engine::Turn;
 use crate::meter::Exposition;
@@ -100,7 +100,7 @@ pub(super) fn forget(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut 
         #[serde(borrow)]
         name: Cow<'a, str>,
     }
-    let Some(Named { name }) = body::read(asked, reply) else {
+    let Some(Named { name }) = request::read(asked, reply) else {
         return;
     };
     match cluster::forget(asked.shared, &name, asked.shared.engine.now()) {

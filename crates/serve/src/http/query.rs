@@ -6,7 +6,7 @@ pub(super) fn flag(query: &str, name: &str) -> Result<bool, String> {
     for part in query.split('&').filter(|part| !part.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
         if key != name {
-            let key = super::body::shown(key);
+            let key = super::request::shown(key);
             return Err(format!("There is no parameter `{key}`, only `{name}`."));
         }
         set = match value {

@@ -6,7 +6,7 @@ use tollgate_node::IdError;
 use tollgate_wire::problem::Problem;
 
 use super::Reply;
-use super::body::{BodyRefusal, shown};
+use super::request::{BodyRefusal, shown};
 use crate::engine::{EngineError, SealError};
 
 impl BodyRefusal {

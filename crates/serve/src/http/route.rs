@@ -5,7 +5,8 @@
 use http::StatusCode;
 
 use super::{
-    ReceivedRequest, Reply, auth, body, check, compat, explain, json, pages, supply, tail, writes,
+    ReceivedRequest, Reply, auth, check, compat, explain, json, pages, request, supply, tail,
+    writes,
 };
 use crate::access::{self, AccessGrant, Denied, Operation};
 use crate::engine::{RequestSender, Turn};
@@ -189,7 +190,7 @@ fn refuse(denied: Denied, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
 fn wrong_method(route: &Route, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let (path, names) = (route.path, route.takes.names());
     reply.line("allow", names.as_bytes());
-    let method = body::shown(asked.method);
+    let method = request::shown(asked.method);
     let detail = format!("`{path}` takes {names}, not {method}.");
     reply.refuse(StatusCode::METHOD_NOT_ALLOWED, &detail);
 }
@@ -200,7 +201,7 @@ fn nothing_there(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let routes = ROUTES.iter().map(|route| route.path);
     let modes: Vec<String> = supply::paths().collect();
     let near = tollgate_contract::nearest(path, routes.chain(modes.iter().map(|path| &**path)));
-    let shown = body::shown(asked.path);
+    let shown = request::shown(asked.path);
     let detail = match near {
         _ if asked.site.is_desk() => {
             format!("There is nothing at `{shown}`. This listener is for the management API.")

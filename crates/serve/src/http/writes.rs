@@ -3,7 +3,7 @@
 use tollgate_limit::Cost;
 use tollgate_wire::v1::{CancelRequest, ChargeRequest, CommitRequest, Done, SettleRequest};
 
-use super::body::{self, BodyRefusal};
+use super::request::{self, BodyRefusal};
 use super::{ReceivedRequest, Reply};
 use crate::engine::{Act, EngineRequest, Op, Settle, Turn};
 
@@ -12,7 +12,7 @@ pub(super) fn settle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
     answer(asked, reply, |request: SettleRequest<'_>, reply| {
         let settle = Settle {
             receipt: &request.receipt,
-            actual: body::cost(request.cost)?,
+            actual: request::cost(request.cost)?,
             id: request.id.as_deref(),
         };
         write(turn, &Op::Settle(settle), true, reply);
@@ -23,7 +23,7 @@ pub(super) fn settle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
 /// `POST /v1/commit`.
 pub(super) fn commit(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: CommitRequest<'_>, reply| {
-        let op = Op::Commit(&request.id, body::cost(request.cost)?);
+        let op = Op::Commit(&request.id, request::cost(request.cost)?);
         write(turn, &op, true, reply);
         Ok(())
     });
@@ -49,9 +49,9 @@ pub(super) fn refund(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
 
 fn write_key(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, act: Act, reply: &mut Reply) {
     answer(asked, reply, |request: ChargeRequest<'_>, reply| {
-        let entries = body::entries(&request.key);
-        let key = body::key(&request.key, &entries, asked)?;
-        let cost = body::cost(request.cost)?;
+        let entries = request::entries(&request.key);
+        let key = request::key(&request.key, &entries, asked)?;
+        let cost = request::cost(request.cost)?;
         let ask = EngineRequest {
             id: request.id.as_deref(),
             ..EngineRequest::new(key, cost)
@@ -75,7 +75,7 @@ fn answer<'a, T: serde::Deserialize<'a>>(
     reply: &mut Reply,
     run: impl FnOnce(T, &mut Reply) -> Result<(), BodyRefusal>,
 ) {
-    if let Some(request) = body::read(asked, reply) {
+    if let Some(request) = request::read(asked, reply) {
         let done = run(request, reply);
         done.unwrap_or_else(|refusal| refusal.answer(reply));
     }

@@ -1,16 +1,21 @@
-//! What Envoy is told of the policy that judged a descriptor: of those that did, the one that refused or has the least
-//! left.
+//! What Envoy is told of the policy that judged a descriptor, and what its client is told: header fields, and a body
+//! where the request is refused.
 //!
-//! A policy's period need not be one of Envoy's units. Then its limit is told with the unit unknown: Envoy leaves the
-//! window out of its header fields and says the rest.
+//! The policy is the one that refused or, as long as none did, the one with the least left. A policy's period need not
+//! be one of Envoy's units. Then its limit is sent with the unit unknown: Envoy leaves the window out of its header
+//! fields and says the rest.
 
-use tollgate_contract::NamedPolicy;
 use tollgate_contract::envoy::EnvoyRule;
+use tollgate_contract::{Dialect, NamedPolicy};
+use tollgate_http::LimitReport;
 use tollgate_limit::{Algorithm, Instant, KeyStatus, Period, Span};
 use tollgate_node::{Answer, Receipt};
+use tollgate_wire::envoy::HeaderValue;
 use tollgate_wire::google::Duration;
-use tollgate_wire::rls::{Code, DescriptorStatus, RateLimit, Unit};
+use tollgate_wire::problem;
+use tollgate_wire::rls::{Code, DescriptorStatus, RateLimit, RateLimitResponse, Unit};
 
+use super::judge::Judged;
 use crate::engine::Turn;
 
 /// The status of a descriptor that contracts judged.
@@ -147,6 +152,70 @@ const UNITS: [Unit; 7] = [
     Unit::Month,
     Unit::Year,
 ];
+
+/// Adds the fields of the descriptor that says most, and the body of a refusal.
+pub(super) fn put_fields(
+    turn: &Turn<'_>,
+    judged: &[Judged],
+    dialect: Dialect,
+    response: &mut RateLimitResponse,
+) {
+    wait(judged, response);
+    let bound = judged
+        .iter()
+        .filter(|judged| judged.status.current_limit.is_some());
+    let told = bound.min_by_key(|judged| {
+        let refused = judged.is_over() && !judged.is_quota;
+        (!refused, judged.status.limit_remaining)
+    });
+    let Some((judged, answer)) = told.and_then(|judged| Some((judged, judged.answer.as_ref()?)))
+    else {
+        return;
+    };
+    let report = match &judged.own {
+        Some(policy) => LimitReport::described(OWN, policy, answer, turn.now()),
+        None => turn.report(answer),
+    };
+    let headers = &mut response.response_headers_to_add;
+    report.each_field(dialect, |name, value| headers.push(header(name, value)));
+    // Whoever wants no fields wants no body either, which needs one to say what it is.
+    let is_over = response.overall_code == i32::from(Code::OverLimit);
+    if is_over
+        && !headers.is_empty()
+        && dialect != Dialect::None
+        && let Some(body) = report.problem()
+    {
+        headers.push(header("content-type", problem::CONTENT_TYPE.as_bytes()));
+        response.raw_body = body.into();
+    }
+}
+
+/// Envoy cannot hold a request back, so the service behind it is told for how long to.
+fn wait(judged: &[Judged], response: &mut RateLimitResponse) {
+    let answers = judged.iter().filter_map(|judged| judged.answer.as_ref());
+    let wait = answers.map(|answer| answer.verdict.wait().as_nanos()).max();
+    if let Some(wait @ 1..) = wait {
+        let millis = wait.div_ceil(1_000_000).to_string();
+        let headers = &mut response.request_headers_to_add;
+        headers.push(header("x-tollgate-wait-ms", millis.as_bytes()));
+    }
+}
+
+/// What a limit is called that came with the request.
+const OWN: &str = "rate_limit";
+
+fn header(name: &str, value: &[u8]) -> HeaderValue {
+    let text = std::str::from_utf8(value);
+    HeaderValue {
+        key: name.to_owned(),
+        value: text.unwrap_or_default().to_owned(),
+        raw_value: if text.is_err() {
+            value.to_vec()
+        } else {
+            Vec::new()
+        },
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use super::Lean;
 use super::body::Rest;
 use super::head::{self, LINES_MAX, ParsedHead, RequestHead};
-use super::write::{self, SendOptions};
+use crate::http::reply::{self, SendOptions};
 use crate::http::{full, reply::CountedBody};
 use crate::shared::{Caller, Stream};
 
@@ -56,12 +56,12 @@ impl<S: Stream> Lean<'_, S> {
     /// Has an answer sent with the next flush: of a desk, or what the reply says.
     pub(super) fn put(&mut self, answered: Option<Response<Bytes>>, manner: SendOptions) {
         let Some(answered) = answered else {
-            if write::write(&self.said.reply, manner, &mut self.said.output) {
+            if reply::write(&self.said.reply, manner, &mut self.said.output) {
                 self.said.tail = self.said.reply.take_body();
             }
             return;
         };
-        write::write_whole(&answered, manner, &mut self.said.output);
+        reply::write_whole(&answered, manner, &mut self.said.output);
         if !manner.is_head {
             self.said.tail = CountedBody::of(answered.into_body());
         }

@@ -7,8 +7,8 @@ use http::StatusCode;
 use tollgate_limit::Instant;
 
 use super::head::{self, Length, ParsedHead, RequestHead};
-use super::write::{self, SendOptions};
 use crate::engine::{Turn, WaitingSteps};
+use crate::http::reply::{self, SendOptions};
 use crate::http::{HeaderLines, ListenerSite, ReceivedRequest, Reply, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
@@ -135,7 +135,7 @@ fn answer_head<'s>(
     if let Some(pending) = begin(call, &asked, manner, reply) {
         return ReadOutcome::Later(length, pending);
     }
-    let has_rest = write::write(reply, manner, output);
+    let has_rest = reply::write(reply, manner, output);
     let is_kept = manner.is_kept;
     let hold = reply.hold();
     ReadOutcome::Answered {
@@ -173,7 +173,7 @@ fn begin<'s>(
 fn last<'s>(manner: SendOptions, reply: &Reply, output: &mut Vec<u8>) -> ReadOutcome<'s> {
     let is_kept = false;
     // Refusals are short.
-    let _ = write::write(reply, SendOptions { is_kept, ..manner }, output);
+    let _ = reply::write(reply, SendOptions { is_kept, ..manner }, output);
     ReadOutcome::Refused
 }
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::write::{self, SendOptions};
 use super::{Lean, READ_BYTES};
+use crate::http::reply::{self, SendOptions};
 use crate::http::tail::TailResponse;
 use crate::shared::Stream;
 
 impl<S: Stream> Lean<'_, S> {
     /// Sends what is watched; the connection ends behind it.
     pub(super) async fn follow(&mut self, mut watch: TailResponse, manner: SendOptions) {
-        write::write_open(&self.said.reply, manner, &mut self.said.output);
+        reply::write_open(&self.said.reply, manner, &mut self.said.output);
         if manner.is_head {
             let _ = self.flush().await;
             return;

@@ -55,7 +55,7 @@ pub(super) enum Length {
 
 /// The version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HttpVersion {
+pub(in crate::http) enum HttpVersion {
     /// Closes connections unless asked to keep them.
     Http10,
     /// Keeps connections unless asked to close them.

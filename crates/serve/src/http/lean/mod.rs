@@ -8,9 +8,8 @@ mod alone;
 mod answer;
 mod body;
 mod follow;
-mod head;
+pub(super) mod head;
 mod vigil;
-pub(super) mod write;
 
 use std::future::poll_fn;
 use std::io;
@@ -25,7 +24,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant as Timer, sleep, timeout};
 
 use super::reply::CountedBody;
-use super::{ListenerSite, Reply, route};
+use super::{ListenerSite, Reply, reply, route};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 use answer::{BatchContext, Pending, ReadOutcome};
@@ -389,7 +388,7 @@ impl<S: Stream> Lean<'_, S> {
     /// Answers what will never be a whole request, and ends.
     async fn cut(&mut self, status: StatusCode, why: &str) {
         let now = self.shared.engine.now();
-        let manner = write::SendOptions::last(now, self.peer);
+        let manner = reply::SendOptions::last(now, self.peer);
         let Said { reply, output, .. } = &mut self.said;
         answer::refuse(status, why, manner, reply, output);
         if self.flush().await.is_ok() {
