@@ -10,6 +10,7 @@ mod owner;
 mod owner_cluster;
 mod owner_flood;
 mod pipelines;
+mod pipelines_grpc;
 mod pipelines_http;
 mod quota;
 mod refusals;
