@@ -1,4 +1,4 @@
-//! Policies that are counted together with other nodes: one machine each, and what they want to say.
+//! Policies that are counted together with other nodes: one machine for each shard of keys, and what they want to say.
 //!
 //! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip` and `sync`, and
 //! for those under `supply` and `split` where it is told its share; a node made otherwise counts them alone. Whoever
@@ -50,8 +50,10 @@ pub(crate) use self::parts::{Charged, CoordinatedPolicies, Foreseen, enter_compa
 pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Roster, RosterPeer};
 pub(crate) use self::seat::LockedMachine;
+use self::seat::PolicyShards;
 pub use self::status::{CompanyGossip, FrameCounts, PolicyGossip, PolicyStatus};
 pub use self::tag::key as shared_key;
+use self::tag::shard_tag;
 pub use self::uncounted::{Uncountable, countable};
 pub use self::union::{DividedAdmission, DivisionJournal, ModeRecord, RateDivision, Steady};
 
@@ -121,8 +123,8 @@ pub(crate) struct Company {
     bytes_max: u64,
     /// How many machines were made so far.
     made: AtomicU64,
-    /// How many machines there are: each has a share of the bytes that others cannot take.
-    seats: AtomicU64,
+    /// How many policies there are: each has a share of the bytes that others cannot take.
+    policies: AtomicU64,
     budget: Arc<Budget>,
     when_full: WhenFull,
     /// What divided rates have in common, where any are.
@@ -131,7 +133,7 @@ pub(crate) struct Company {
     lend: Option<Lend>,
 }
 
-/// Machines by tag.
+/// Machines by tag: those of a policy's shards one by one.
 pub(crate) type Seats = BTreeMap<u64, Arc<LockedMachine>>;
 
 impl Company {
@@ -155,7 +157,7 @@ impl Company {
             bytes: AtomicU64::new(0),
             bytes_max,
             made: AtomicU64::new(0),
-            seats: AtomicU64::new(1),
+            policies: AtomicU64::new(1),
             budget,
             when_full: config.when_full,
             union,
@@ -213,8 +215,8 @@ impl Company {
         }
     }
 
-    /// A machine of a policy that begins now, by the roster in force or another; `None` where no mode of this node
-    /// counts the policy.
+    /// A machine of a policy's first shard that begins now, by the roster in force or another; `None` where no mode of
+    /// this node counts the policy.
     fn build(
         &self,
         contract: &Contract,
@@ -224,6 +226,19 @@ impl Company {
     ) -> Option<Result<Box<dyn Mode>, Uncountable>> {
         let kind = self.kind(contract, named)?;
         let tag = tag_of(kind, contract, named);
+        let part = self.build_as(kind, named, tag, roster, now);
+        Some(part.map_err(|why| Uncountable::of(contract, named, why)))
+    }
+
+    /// A machine of the shard of a policy that other nodes know by a tag.
+    fn build_as(
+        &self,
+        kind: &dyn ModeKind,
+        named: &NamedPolicy,
+        tag: u64,
+        roster: Option<&Roster>,
+        now: Instant,
+    ) -> Result<Box<dyn Mode>, String> {
         let union = self.union.as_ref().filter(|_| kind.is_by_roster());
         let roster = union.map(|union| union.part(tag, roster, now));
         let build = Build {
@@ -236,40 +251,47 @@ impl Company {
             },
             roster: roster.as_ref(),
         };
-        let part = kind.build(&build);
-        Some(part.map_err(|why| Uncountable::of(contract, named, why)))
+        kind.build(&build)
     }
 
-    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode of this
-    /// node counts it, or a mode cannot: whoever loads contracts asks [`Node::countable`] first.
-    pub(crate) fn seat(
+    /// The machines of a policy, one for each shard: those there were, by the numbers of today, or new ones. `None`
+    /// where no mode of this node counts it, or a mode cannot: whoever loads contracts asks [`Node::countable`] first.
+    pub(crate) fn shards(
         &self,
         contract: &Contract,
         named: &NamedPolicy,
         before: &Seats,
         now: Instant,
-    ) -> Option<Arc<LockedMachine>> {
+    ) -> Option<Box<[Arc<LockedMachine>]>> {
         let kind = self.kind(contract, named)?;
         let tag = tag_of(kind, contract, named);
-        let known = before.get(&tag).cloned();
-        let is_new = known.is_none();
-        let seat = match known {
-            Some(seat) => seat,
-            None => Arc::new(LockedMachine::new(
-                self.made.fetch_add(1, Relaxed),
-                tag,
-                kind,
-                self.build(contract, named, None, now)?.ok()?,
-            )),
-        };
-        let mut held = seat.hold(self);
-        if !is_new {
-            held.change(named, now);
+        let known = before.get(&tag).map(|first| Arc::clone(&first.policy));
+        let policy = known.unwrap_or_else(|| Arc::new(PolicyShards::new(kind.shards())));
+        let mut shards = Vec::with_capacity(policy.count);
+        for shard in 0..policy.count {
+            let tag = shard_tag(tag, shard);
+            let known = before.get(&tag).cloned();
+            let is_new = known.is_none();
+            let seat = match known {
+                Some(seat) => seat,
+                None => Arc::new(LockedMachine::new(
+                    self.made.fetch_add(1, Relaxed),
+                    tag,
+                    Arc::clone(&policy),
+                    kind,
+                    self.build_as(kind, named, tag, None, now).ok()?,
+                )),
+            };
+            let mut held = seat.hold(self);
+            if !is_new {
+                held.change(named, now);
+            }
+            if held.release() {
+                self.outbox.wake();
+            }
+            shards.push(seat);
         }
-        if held.release() {
-            self.outbox.wake();
-        }
-        Some(seat)
+        Some(shards.into())
     }
 
     /// Machines that no policy has any more.
