@@ -15,6 +15,7 @@ pub(crate) struct CrateRules {
 const ABI: &str = "tollgate-abi";
 const KIT: &str = "tollgate-kit";
 const LIMIT: &str = "tollgate-limit";
+const CONTROL: &str = "tollgate-control";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const MODE: &str = "tollgate-mode";
@@ -78,6 +79,12 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         package: MODE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT],
+    },
+    // Who is in charge of what, agreed by a majority; which modes ask is no business of it.
+    CrateRules {
+        package: CONTROL,
+        pure: true,
+        uses: &[KIT, MODE],
     },
     CrateRules {
         package: GOSSIP,
@@ -159,7 +166,8 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         package: LAB,
         pure: true,
         uses: &[
-            KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
+            KIT, LIMIT, CONTRACT, TABLE, MODE, CONTROL, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM,
+            NODE,
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
