@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod contender;
 mod dice;
+mod experiment;
 mod lease;
 pub mod membership;
 mod modes;
@@ -23,8 +24,8 @@ mod truth;
 mod world;
 
 pub use catalogue::{
-    ArrivalSource, Experiment, ExperimentCell, ExperimentPlan, RunRequest, Variant, View,
-    experiments,
+    ArrivalSource, Experiment, ExperimentCell, ExperimentGroup, ExperimentPlan, RunRequest,
+    Variant, View, experiment_groups, experiments,
 };
 pub use check::{
     FaultLevel, Finding, Promises, WindowCounting, WindowLaw, check, check_window, findings,

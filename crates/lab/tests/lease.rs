@@ -9,7 +9,7 @@
 use tollgate_lab::{LeaseRow, Report, RunRequest, experiments};
 
 fn run(name: &str, seeds: u64, threads: usize) -> Report {
-    let experiment = experiments().iter().find(|own| own.name == name).unwrap();
+    let experiment = experiments().find(|own| own.name == name).unwrap();
     let ask = RunRequest {
         first: 1,
         seeds: Some(seeds),

@@ -9,7 +9,8 @@ use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 
-const EVERY: [Contender; 6] = [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links];
+pub(super) const EVERY: [Contender; 6] =
+    [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links];
 pub(super) const CURVES: [View; 4] = [
     View::Rejections,
     View::Difference,

@@ -55,10 +55,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     let mut chosen: Vec<&Experiment> = Vec::new();
     for name in names {
         let these: Vec<&Experiment> = match name.as_str() {
-            "all" => experiments()
-                .iter()
-                .filter(|experiment| experiment.in_all)
-                .collect(),
+            "all" => experiments().filter(|own| own.is_in_all()).collect(),
             name => vec![experiment(name)?],
         };
         for experiment in these {
@@ -71,14 +68,9 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 }
 
 fn experiment(name: &str) -> Result<&'static Experiment, Failure> {
-    let found = experiments()
-        .iter()
-        .find(|experiment| experiment.name == name);
+    let found = experiments().find(|experiment| experiment.name == name);
     found.ok_or_else(|| {
-        let names: Vec<&str> = experiments()
-            .iter()
-            .map(|experiment| experiment.name)
-            .collect();
+        let names: Vec<&str> = experiments().map(|experiment| experiment.name).collect();
         let hint = match nearest(name, &names) {
             Some(near) => format!("did you mean {near}?"),
             None => "`tollgate lab list` names them all".to_owned(),

@@ -5,8 +5,9 @@
 use tollgate_sim::Conditions;
 
 use super::utilisation::seconds;
-use super::{commas, failure, find, parameters};
+use super::{failure, find};
 use crate::catalogue::RunRequest;
+use crate::experiment::{commas, parameters};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;

@@ -2,11 +2,11 @@
 //!
 //! Not here: random faults.
 
-use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, TERMS};
 use super::utilisation::seconds;
-use super::{closing, failure, parameters};
+use super::{closing, failure, of};
 use crate::catalogue::RunRequest;
+use crate::experiment::{BarDirection, parameters, row_bar};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::{LeaseExpected, LeaseRow};

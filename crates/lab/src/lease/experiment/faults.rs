@@ -2,9 +2,9 @@
 //!
 //! Not here: the schedules.
 
-use super::bars::{bar, verdict};
-use super::{closing, commas, failure, parameters};
+use super::{closing, failure};
 use crate::catalogue::RunRequest;
+use crate::experiment::{bar, commas, parameters, verdict};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;

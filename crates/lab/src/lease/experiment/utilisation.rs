@@ -5,10 +5,10 @@
 
 use tollgate_sim::Conditions;
 
-use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, LOADS, known};
-use super::{closing, failure, find, parameters};
+use super::{closing, failure, find, of};
 use crate::catalogue::RunRequest;
+use crate::experiment::{BarDirection, parameters, row_bar};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::{Design, LENDERS};
 use crate::lease::row::LeaseRow;

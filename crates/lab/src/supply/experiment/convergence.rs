@@ -4,9 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::parameters;
 use super::told::{SIZES, rounds as told};
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::{Line, PlotFigure, Report};
 use crate::run::each;
 use crate::supply::rounds::{DemandSpread, ExchangeRule, RoundsCost};

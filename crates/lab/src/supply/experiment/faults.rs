@@ -2,8 +2,9 @@
 //!
 //! Not here: the schedules.
 
-use super::{commas, failure, parameters};
+use super::failure;
 use crate::catalogue::RunRequest;
+use crate::experiment::{commas, parameters};
 use crate::report::{PlotFigure, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;

@@ -2,8 +2,9 @@
 //!
 //! Not here: how often they fail.
 
-use super::{cell_in, parameters};
+use super::cell_in;
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::{Line, PlotFigure, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;

@@ -3,8 +3,9 @@
 //! Not here: random faults.
 
 use super::told;
-use super::{cell, cell_in, failure, parameters};
+use super::{cell, cell_in, failure};
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::Report;
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;

@@ -5,8 +5,9 @@
 use tollgate_sim::Conditions;
 
 use super::scenarios::LEASED;
-use super::{cell_in, failure, parameters, told};
+use super::{cell_in, failure, told};
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::Report;
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;

@@ -64,7 +64,7 @@ fn traffic(name: &str, options: &LiveOptions) -> Result<Vec<Traffic>, Failure> {
         let trace = set.trace(cluster.bucket, options.nodes, options.seed);
         return Ok(vec![(name.to_owned(), cluster, trace.into())]);
     }
-    let experiment = experiments().iter().find(|own| own.name == name);
+    let experiment = experiments().find(|own| own.name == name);
     let Some(experiment) = experiment else {
         return Err(unknown(name));
     };
@@ -98,7 +98,7 @@ fn unknown(name: &str) -> Failure {
     let names: Vec<&str> = sets()
         .iter()
         .map(|set| set.name)
-        .chain(experiments().iter().map(|experiment| experiment.name))
+        .chain(experiments().map(|experiment| experiment.name))
         .collect();
     let hint = match nearest(name, &names) {
         Some(near) => format!("did you mean {near}?"),
