@@ -6,8 +6,8 @@
 
 use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
 
-use super::{lease, split, supply};
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use super::{designs, lease, split};
+use crate::report::table::{Align, RankedColumn, ReportTable, TableCell, cell, tame, write_ranked};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// The report as text.
@@ -18,17 +18,17 @@ pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> St
         report.title
     );
     if !report.rows.is_empty() && report.bars.is_empty() {
-        rows(&report.rows, look, &mut text);
+        write_ranked(columns(&report.rows), look, &mut text);
     }
     if !report.supply.is_empty() && report.bars.is_empty() {
-        supply::table(&report.supply, look, &mut text);
+        designs::table(&report.supply, look, &mut text);
     }
     if !report.split.is_empty() {
-        split::table(&report.split, look, &mut text);
+        designs::table(&report.split, look, &mut text);
         text.push('\n');
     }
     if !report.lease.is_empty() {
-        lease::table(&report.lease, look, &mut text);
+        designs::table(&report.lease, look, &mut text);
         text.push('\n');
     }
     if per_seed && !report.rows.is_empty() {
@@ -51,71 +51,20 @@ pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> St
     text
 }
 
-/// A column that may be shown: its name, its cells, and how gladly it is given up when there is no room.
-struct Shown {
-    name: &'static str,
-    align: Align,
-    cells: Vec<Inked>,
-    rank: u8,
-}
-
-type Inked = (String, Ink);
-
-fn rows(rows: &[Row], look: TerminalStyle, text: &mut String) {
-    let mut columns = columns(rows);
-    while width(&columns) > look.columns {
-        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
-        if last == 0 {
-            break;
-        }
-        columns.retain(|column| column.rank != last);
-    }
-    let header: Vec<(&str, Align)> = columns
-        .iter()
-        .map(|column| (column.name, column.align))
-        .collect();
-    let line = |at: usize| {
-        let one = |column: &Shown| match column.cells.get(at) {
-            Some((text, ink)) => cell(text.clone()).ink(*ink),
-            None => cell(""),
-        };
-        columns.iter().map(one).collect::<Vec<TableCell>>()
-    };
-    let rows = (0..rows.len()).map(line).collect();
-    ReportTable {
-        header: &header,
-        rows,
-    }
-    .write(look, text);
-}
-
-fn width(columns: &[Shown]) -> usize {
-    let one = |column: &Shown| {
-        let widest = column
-            .cells
-            .iter()
-            .map(|(text, _)| text.chars().count())
-            .max()
-            .unwrap_or(0);
-        widest.max(column.name.chars().count()) + 2
-    };
-    columns.iter().map(one).sum()
-}
-
 /// What a row is about: the set, once, and the design.
-fn names(rows: &[Row]) -> [Shown; 2] {
+fn names(rows: &[Row]) -> [RankedColumn; 2] {
     let mut set = "";
     let sets = rows.iter().map(|row| {
         let again = std::mem::replace(&mut set, &row.set) == row.set;
         let name = if again { "" } else { &row.set };
-        plain(tame(name, 44))
+        cell(tame(name, 44))
     });
-    let designs = rows.iter().map(|row| plain(tame(&row.design, 30)));
-    let left = |name, cells| Shown {
+    let designs = rows.iter().map(|row| cell(tame(&row.design, 30)));
+    let left = |name, cells| RankedColumn {
         name,
         align: Align::Left,
-        cells,
         rank: 0,
+        cells,
     };
     [
         left("set", sets.collect()),
@@ -123,12 +72,12 @@ fn names(rows: &[Row]) -> [Shown; 2] {
     ]
 }
 
-fn columns(rows: &[Row]) -> Vec<Shown> {
-    let right = |name, rank, pick: &dyn Fn(&Row) -> Inked| Shown {
+fn columns(rows: &[Row]) -> Vec<RankedColumn> {
+    let right = |name, rank, pick: &dyn Fn(&Row) -> TableCell| RankedColumn {
         name,
         align: Align::Right,
-        cells: rows.iter().map(pick).collect(),
         rank,
+        cells: rows.iter().map(pick).collect(),
     };
     let any = |pick: fn(&Row) -> f64| rows.iter().any(|row| pick(row) > 0.0);
     let told = |columns: &'static [Column]| {
@@ -137,13 +86,13 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
     };
     // Theirs stand beside the share they report.
     let by_total = told(&[Column::Total]) && !told(&[Column::Area]);
-    let mut columns: Vec<Shown> = names(rows).into();
+    let mut columns: Vec<RankedColumn> = names(rows).into();
     columns.extend([
         right("total %", if by_total { 0 } else { 3 }, &|row| {
             percent(row.total)
         }),
         right("±", 9, &|row| {
-            plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
+            cell(row.total.map_or_else(String::new, |total| digits(total.sd)))
         }),
         right("area %", if by_total { 3 } else { 0 }, &|row| {
             percent(row.area)
@@ -161,7 +110,7 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
     if any(|row| row.false_rejections.mean) {
         columns.push(right("false", 2, &|row| excess(row.false_rejections)));
     }
-    columns.push(right("sent", 0, &|row| plain(bytes(row.bytes.mean))));
+    columns.push(right("sent", 0, &|row| cell(bytes(row.bytes.mean))));
     if told(&[Column::Bytes]) {
         columns.push(right("reported", 5, &|row| {
             reported(&row.reported, &[Column::Bytes])
@@ -169,45 +118,45 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
     }
     if rows.iter().any(|row| row.design == "counter") {
         columns.push(right("× counter", 1, &|row| {
-            plain(times(rows, row, Column::Bytes))
+            cell(times(rows, row, Column::Bytes))
         }));
     }
-    columns.push(right("messages", 7, &|row| plain(count(row.messages.mean))));
+    columns.push(right("messages", 7, &|row| cell(count(row.messages.mean))));
     columns.push(right("state/node", 4, &|row| {
-        plain(bytes(row.state_bytes.mean))
+        cell(bytes(row.state_bytes.mean))
     }));
-    columns.push(right("quiet", 8, &|row| plain(quiet(row))));
+    columns.push(right("quiet", 8, &|row| cell(quiet(row))));
     columns
 }
 
-fn plain(text: String) -> Inked {
-    (text, Ink::Plain)
-}
-
-/// A share of the central rejections; what is not all is never shown as all.
-fn percent(spread: Option<Spread>) -> Inked {
+/// A share of the central rejections.
+fn percent(spread: Option<Spread>) -> TableCell {
     let Some(spread) = spread else {
-        return ("–".to_owned(), Ink::Dim);
+        return cell("–").ink(Ink::Dim);
     };
     let ink = match spread.mean {
         mean if mean >= 99.95 => Ink::Meaning(Meaning::Allowed),
         mean if mean < 90.0 => Ink::Meaning(Meaning::Denied),
         _ => Ink::Plain,
     };
-    let text = match spread.mean {
-        mean if mean < 100.0 => format!("{:.2}", mean.min(99.99)),
-        mean => format!("{mean:.2}"),
-    };
-    (text, ink)
+    cell(share(spread.mean)).ink(ink)
 }
 
-fn excess(spread: Spread) -> Inked {
+/// Two digits behind the point; what is not all is never shown as all.
+pub(super) fn share(percent: f64) -> String {
+    match percent {
+        percent if percent < 100.0 => format!("{:.2}", percent.min(99.99)),
+        percent => format!("{percent:.2}"),
+    }
+}
+
+fn excess(spread: Spread) -> TableCell {
     let ink = if spread.max > 0.0 {
         Ink::Plain
     } else {
         Ink::Dim
     };
-    (digits(spread.mean), ink)
+    cell(digits(spread.mean)).ink(ink)
 }
 
 fn quiet(row: &Row) -> String {
@@ -235,7 +184,7 @@ pub(super) fn ratio(rows: &[Row], row: &Row, column: Column) -> Option<f64> {
 const SHARES: [Column; 2] = [Column::Area, Column::Total];
 
 /// What others report in the first of these columns that they report: a letter says who.
-fn reported(told: &[Reported], columns: &[Column]) -> Inked {
+fn reported(told: &[Reported], columns: &[Column]) -> TableCell {
     let of = |source| {
         let mine = |column: &Column| {
             told.iter()
@@ -257,7 +206,7 @@ fn reported(told: &[Reported], columns: &[Column]) -> Inked {
     };
     let sources = [FigureSource::Thesis, FigureSource::Reference];
     let shown: Vec<String> = sources.into_iter().filter_map(of).map(one).collect();
-    (shown.join(" "), Ink::Dim)
+    cell(shown.join(" ")).ink(Ink::Dim)
 }
 
 /// A column's name for people.

@@ -81,6 +81,44 @@ impl ReportTable<'_> {
     }
 }
 
+/// A column that may be left out: its name, its cells, and how gladly it is given up when there is no room.
+pub(crate) struct RankedColumn {
+    pub(crate) name: &'static str,
+    pub(crate) align: Align,
+    pub(crate) rank: u8,
+    pub(crate) cells: Vec<TableCell>,
+}
+
+impl RankedColumn {
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.text.chars().count());
+        cells.max().unwrap_or(0).max(self.name.chars().count()) + GAP.len()
+    }
+}
+
+/// Writes the columns that fit, of which those of rank 0 are never left out.
+pub(crate) fn write_ranked(mut columns: Vec<RankedColumn>, look: TerminalStyle, out: &mut String) {
+    while columns.iter().map(RankedColumn::width).sum::<usize>() > look.columns {
+        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
+        if last == 0 {
+            break;
+        }
+        columns.retain(|column| column.rank != last);
+    }
+    let header: Vec<_> = columns.iter().map(|own| (own.name, own.align)).collect();
+    let count = columns.first().map_or(0, |column| column.cells.len());
+    let mut cells: Vec<_> = columns
+        .into_iter()
+        .map(|own| own.cells.into_iter())
+        .collect();
+    let rows = (0..count).map(|_| cells.iter_mut().filter_map(Iterator::next).collect());
+    ReportTable {
+        rows: rows.collect(),
+        header: &header,
+    }
+    .write(look, out);
+}
+
 /// Text from a trace, safe on a terminal: without control characters, and at most so long.
 pub(crate) fn tame(text: &str, len_max: usize) -> String {
     let mut tame = String::new();

@@ -10,7 +10,7 @@ use tollgate_lab::Report;
 
 pub(super) use colour::colour;
 
-use super::{lease, split, supply};
+use super::designs;
 use crate::report::html::HtmlDocument;
 use crate::report::text::{html as safe, put};
 
@@ -55,9 +55,9 @@ pub(super) fn page(report: &Report) -> String {
         );
     }
     body.push_str(&tables::rows(report));
-    body.push_str(&supply::section(&report.supply));
-    body.push_str(&split::section(&report.split));
-    body.push_str(&lease::section(&report.lease));
+    body.push_str(&designs::section(&report.supply));
+    body.push_str(&designs::section(&report.split));
+    body.push_str(&designs::section(&report.lease));
     body.push_str(&tables::reported(report));
     body.push_str(&tables::runs(report));
     put(

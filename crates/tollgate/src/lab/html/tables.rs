@@ -4,7 +4,7 @@
 
 use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
 
-use super::super::human::{bytes, count, digits, ratio, word};
+use super::super::human::{bytes, count, digits, ratio, share, word};
 use super::colour::colour;
 use crate::report::text::{html as safe, put};
 
@@ -59,7 +59,7 @@ fn figures(report: &Report, row: &Row, with_counter: bool) -> String {
         let spread = row.column(column);
         let shown = spread.map_or_else(
             || "–".to_owned(),
-            |spread| format!("{} %", percent(spread.mean)),
+            |spread| format!("{} %", share(spread.mean)),
         );
         cells.push_str(&number(&shown, spread));
     }
@@ -85,15 +85,6 @@ fn figures(report: &Report, row: &Row, with_counter: bool) -> String {
     );
     cells.push_str(&number(&quiet, row.quiet_s));
     cells
-}
-
-/// Two digits behind the point; what is not all is never shown as all.
-fn percent(value: f64) -> String {
-    if value < 100.0 {
-        format!("{:.2}", value.min(99.99))
-    } else {
-        format!("{value:.2}")
-    }
 }
 
 fn number(shown: &str, spread: Option<Spread>) -> String {
