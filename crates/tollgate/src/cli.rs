@@ -19,6 +19,7 @@ use crate::manage::options::{
 use crate::serve::options::ServeCommand;
 use crate::tail::options::TailOptions;
 use crate::top::options::TopOptions;
+use crate::trace::TraceFormat;
 use crate::usage::options::UsageCommand;
 
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
@@ -119,7 +120,7 @@ pub struct ReplayOptions {
 
     /// Format of the trace; judged by its name and first bytes unless given
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<TraceFormat>,
 
     /// Count bad lines and skip them
     #[arg(long)]
@@ -163,27 +164,14 @@ pub struct CheckOptions {
     pub format: Format,
 }
 
-/// Formats a trace may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    /// One JSON object per line
-    Jsonl,
-    /// A JSON array of objects
-    Json,
-    /// Comma-separated values with a header row
-    Csv,
-    /// Common or combined access log
-    Clf,
-}
-
-/// What `replay` prints.
+/// What commands print that can also print line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// A summary for people
+    /// Text and tables for people
     Human,
-    /// The summary as one JSON object
+    /// One JSON object, or an array of them for several experiments
     Json,
-    /// One JSON object per request
+    /// One JSON object per request, or per row of an experiment
     Jsonl,
 }
 

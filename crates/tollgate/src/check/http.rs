@@ -74,7 +74,19 @@ pub(crate) enum Followed {
     Refused(ServerReply),
 }
 
-impl ServerRequest<'_> {
+impl<'a> ServerRequest<'a> {
+    /// Asks for something.
+    pub(crate) fn get(server: &'a ServerAddress, path: &'a str, token: Option<&'a str>) -> Self {
+        Self {
+            server,
+            method: "GET",
+            path,
+            token,
+            line: None,
+            body: None,
+        }
+    }
+
     /// Sends, and waits for the reply.
     pub(crate) fn send(&self) -> Result<ServerReply, HttpError> {
         let mut reply = Vec::new();
@@ -242,6 +254,11 @@ mod tests {
         assert_eq!(parse(chunks).unwrap(), reply(429, b"abcd"));
         let bare = parse(b"HTTP/1.0 503 Busy\r\n\r\nwait").unwrap();
         assert_eq!(bare, reply(503, b"wait"));
+    }
+
+    #[test]
+    fn a_query_has_no_letters_that_mean_something() {
+        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
     }
 
     #[test]

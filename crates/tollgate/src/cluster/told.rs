@@ -12,7 +12,7 @@ use tollgate_load::ServerAddress;
 use tollgate_serve::modes::view::ModeView;
 
 use super::options::SupplyOptions;
-use crate::check::http::ServerRequest;
+use crate::check::http::{ServerRequest, encoded};
 use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::TerminalStyle;
@@ -122,34 +122,14 @@ fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
     Ok(path)
 }
 
-/// A text that fits into a query.
-fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
 /// What a server says there, as it is meant and as it is.
 pub(crate) fn fetch<T: DeserializeOwned>(
     server: &ServerAddress,
     path: &str,
     token: Option<&str>,
 ) -> Result<(T, Value), Failure> {
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path,
-        token,
-        line: None,
-        body: None,
-    };
-    let reply = request.send().map_err(|error| {
+    let reply = ServerRequest::get(server, path, token).send();
+    let reply = reply.map_err(|error| {
         Failure::unavailable(format!("error: {server} does not answer: {error}"))
     })?;
     let value: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -185,15 +165,5 @@ impl NodeReport {
             server: server.to_owned(),
             said: Ok((view, Value::Null)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_has_no_letters_that_mean_something() {
-        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
     }
 }

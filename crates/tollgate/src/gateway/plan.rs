@@ -14,7 +14,7 @@ use tollgate_split::plan::predict::{ArrivalStream, Costs, PartRate, burst_for};
 
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, cell, tame};
+use crate::report::table::{cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// Options of `gateway plan`.
@@ -263,17 +263,16 @@ fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> Strin
         bucket.depth
     );
     let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, &line));
-    let (left, right) = (Align::Left, Align::Right);
     let header = [
-        ("broker", left),
-        ("publishers", right),
-        ("msg/s", right),
-        ("limit/s", right),
-        ("burst", right),
-        ("p50 ms", right),
-        ("p95 ms", right),
-        ("p99 ms", right),
-        ("of it for tokens", right),
+        "broker",
+        ">publishers",
+        ">msg/s",
+        ">limit/s",
+        ">burst",
+        ">p50 ms",
+        ">p95 ms",
+        ">p99 ms",
+        ">of it for tokens",
     ];
     let row = |place: &BrokerShare| {
         let (rate, depth) = planned.part(place);
@@ -290,11 +289,12 @@ fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> Strin
         cells.push(cell(millis(access)));
         cells
     };
-    let table = ReportTable {
-        header: &header,
-        rows: planned.plan.places.iter().map(row).collect(),
-    };
-    table.write(look, &mut text);
+    write_table(
+        &header,
+        planned.plan.places.iter().map(row),
+        look,
+        &mut text,
+    );
     let (meaning, said) = if planned.is_kept() {
         (Meaning::Allowed, "kept")
     } else {

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::human::count;
-use crate::report::table::{Align, RankedColumn, cell, tame, write_ranked};
+use crate::report::table::{RankedColumn, cell, tame, write_ranked};
 use crate::report::text::{html as safe, put};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
@@ -13,6 +13,8 @@ use crate::report::{Ink, Meaning, TerminalStyle};
 pub(super) trait ReportRow: Sized + 'static {
     /// What the two names of a row are.
     const NAMES: [&'static str; 2];
+    /// Whether the second is a line of points, and named but once.
+    const HAS_POINTS: bool = false;
     const COLUMNS: &'static [DesignColumn<Self>];
     /// What stands above the rows on a page, and below them.
     const TITLE: &'static str;
@@ -93,7 +95,11 @@ fn names<R: ReportRow>(rows: &[R]) -> Vec<[&str; 2]> {
         before = [first, second];
         [
             if is_same { "" } else { first },
-            if is_again { "" } else { second },
+            if R::HAS_POINTS && is_again {
+                ""
+            } else {
+                second
+            },
         ]
     });
     each.collect()
@@ -108,8 +114,7 @@ pub(super) fn table<R: ReportRow>(rows: &[R], look: TerminalStyle, text: &mut St
     for (at, name) in R::NAMES.into_iter().enumerate() {
         let cells = names.iter().map(|own| cell(tame(own[at], NAME_MAX)));
         columns.push(RankedColumn {
-            name,
-            align: Align::Left,
+            name: name.to_owned(),
             rank: 0,
             cells: cells.collect(),
         });
@@ -120,8 +125,7 @@ pub(super) fn table<R: ReportRow>(rows: &[R], look: TerminalStyle, text: &mut St
             None => cell("–").ink(Ink::Dim),
         });
         RankedColumn {
-            name: column.name,
-            align: Align::Right,
+            name: format!(">{}", column.name),
             rank: column.rank,
             cells: cells.collect(),
         }

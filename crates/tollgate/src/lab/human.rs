@@ -7,7 +7,7 @@
 use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
 
 use super::{designs, lease, split};
-use crate::report::table::{Align, RankedColumn, ReportTable, TableCell, cell, tame, write_ranked};
+use crate::report::table::{RankedColumn, TableCell, cell, tame, write_ranked, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// The report as text.
@@ -60,9 +60,8 @@ fn names(rows: &[Row]) -> [RankedColumn; 2] {
         cell(tame(name, 44))
     });
     let designs = rows.iter().map(|row| cell(tame(&row.design, 30)));
-    let left = |name, cells| RankedColumn {
-        name,
-        align: Align::Left,
+    let left = |name: &str, cells| RankedColumn {
+        name: name.to_owned(),
         rank: 0,
         cells,
     };
@@ -73,9 +72,8 @@ fn names(rows: &[Row]) -> [RankedColumn; 2] {
 }
 
 fn columns(rows: &[Row]) -> Vec<RankedColumn> {
-    let right = |name, rank, pick: &dyn Fn(&Row) -> TableCell| RankedColumn {
-        name,
-        align: Align::Right,
+    let right = |name: &str, rank, pick: &dyn Fn(&Row) -> TableCell| RankedColumn {
+        name: format!(">{name}"),
         rank,
         cells: rows.iter().map(pick).collect(),
     };
@@ -258,15 +256,7 @@ fn parameters(report: &Report) -> String {
 
 fn runs(rows: &[Row], look: TerminalStyle, text: &mut String) {
     let header = [
-        ("set", Align::Left),
-        ("design", Align::Left),
-        ("seed", Align::Right),
-        ("hash", Align::Left),
-        ("total %", Align::Right),
-        ("over", Align::Right),
-        ("under", Align::Right),
-        ("false", Align::Right),
-        ("sent", Align::Right),
+        "set", "design", ">seed", "hash", ">total %", ">over", ">under", ">false", ">sent",
     ];
     let mut lines = Vec::new();
     for row in rows {
@@ -285,20 +275,11 @@ fn runs(rows: &[Row], look: TerminalStyle, text: &mut String) {
         }));
     }
     text.push('\n');
-    ReportTable {
-        header: &header,
-        rows: lines,
-    }
-    .write(look, text);
+    write_table(&header, lines, look, text);
 }
 
 fn bars(bars: &[Bar], look: TerminalStyle, text: &mut String) {
-    let header = [
-        ("", Align::Left),
-        ("what", Align::Left),
-        ("bar", Align::Left),
-        ("measured", Align::Left),
-    ];
+    let header = ["", "what", "bar", "measured"];
     let line = |bar: &Bar| {
         let (mark, ink) = match bar.met {
             Some(true) => ("met", Ink::Meaning(Meaning::Allowed)),
@@ -312,11 +293,7 @@ fn bars(bars: &[Bar], look: TerminalStyle, text: &mut String) {
             cell(&*bar.measured),
         ]
     };
-    ReportTable {
-        header: &header,
-        rows: bars.iter().map(line).collect(),
-    }
-    .write(look, text);
+    write_table(&header, bars.iter().map(line), look, text);
 }
 
 /// Appends a paragraph in lines of at most that width.

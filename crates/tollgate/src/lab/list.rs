@@ -7,14 +7,15 @@ use std::io::{Write, stdout};
 use serde_json::json;
 use tollgate_lab::{Experiment, ExperimentGroup, experiment_groups};
 
-use super::options::{ListFormat, ListOptions};
+use super::options::ListOptions;
+use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::{Ink, TerminalStyle};
 
 pub(super) fn run(options: &ListOptions) -> Result<(), Failure> {
     let text = match options.format {
-        ListFormat::Human => human(experiment_groups(), TerminalStyle::of_stdout()),
-        ListFormat::Json => json(experiment_groups()),
+        Format::Human => human(experiment_groups(), TerminalStyle::of_stdout()),
+        Format::Json => json(experiment_groups()),
     };
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }

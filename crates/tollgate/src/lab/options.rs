@@ -8,7 +8,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use tollgate_limit::Span;
 
 use super::values::{self, Beta, Designs, Millionths, Refill};
-use crate::cli::InputFormat;
+use crate::cli::{Format, OutputFormat};
+use crate::trace::TraceFormat;
 
 /// Commands of the lab.
 #[derive(Debug, Subcommand)]
@@ -58,7 +59,7 @@ pub struct LiveOptions {
 
     /// What to print: a table for people, JSON, or one JSON object per row
     #[arg(long, value_enum, default_value = "human")]
-    pub format: LabFormat,
+    pub format: OutputFormat,
 }
 
 /// Options of `lab list`.
@@ -66,7 +67,7 @@ pub struct LiveOptions {
 pub struct ListOptions {
     /// What to print
     #[arg(long, value_enum, default_value = "human")]
-    pub format: ListFormat,
+    pub format: Format,
 }
 
 /// Options of `lab run`.
@@ -102,7 +103,7 @@ pub struct TraceOptions {
 
     /// Format of the trace; judged by its name and first bytes unless given
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<TraceFormat>,
 
     /// Put the requests in order of time first; otherwise a trace out of order is refused
     #[arg(long)]
@@ -218,7 +219,7 @@ pub struct OutputOptions {
 
     /// What to print: a table for people, JSON, or one JSON object per row
     #[arg(long, value_enum, default_value = "human")]
-    pub format: LabFormat,
+    pub format: OutputFormat,
 
     /// Also write a page per experiment, with plots, and an index into this folder
     #[arg(long, value_name = "DIR")]
@@ -227,26 +228,6 @@ pub struct OutputOptions {
     /// Show the single runs too
     #[arg(long)]
     pub per_seed: bool,
-}
-
-/// What `lab list` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// A list for people
-    Human,
-    /// A JSON array
-    Json,
-}
-
-/// What `lab run` and `lab trace` print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LabFormat {
-    /// A table for people
-    Human,
-    /// One JSON object, or an array of them for several experiments
-    Json,
-    /// One JSON object per row
-    Jsonl,
 }
 
 /// Which node gets a request.

@@ -11,6 +11,7 @@ use crate::report::Ink;
 
 impl ReportRow for SplitRow {
     const NAMES: [&'static str; 2] = ["figure", "series"];
+    const HAS_POINTS: bool = true;
     const TITLE: &'static str = "Every point";
     const MEANING: &'static str = "Times are milliseconds. Ours is the median over the seeds, with the least and the most of them. Wait: messages that \
         found no token. Control: frames between nodes per message. Violations: messages that left although the one bucket that was cut had no token for \

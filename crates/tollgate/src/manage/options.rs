@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tollgate_load::ServerAddress;
 
-use crate::cli::{Format, InputFormat};
+use crate::cli::Format;
+use crate::trace::TraceFormat;
 
 /// A command, and the server it is for.
 #[derive(Args, Debug)]
@@ -125,7 +126,7 @@ pub struct TryOptions {
     pub trace: Option<PathBuf>,
     /// Format of the trace; judged by its name and first bytes unless given
     #[arg(long, value_name = "FORMAT", value_enum, requires = "trace")]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<TraceFormat>,
 }
 
 /// What can be done with contracts.

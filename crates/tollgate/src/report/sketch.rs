@@ -196,19 +196,6 @@ mod tests {
         assert_eq!(top.list(1).first().map(|key| key.key.as_str()), most);
     }
 
-    #[test]
-    fn the_least_count_is_always_on_top_of_the_heap_and_places_agree() {
-        let (mut top, mut dice) = (TopKeys::new(), Dice::new(3));
-        for _ in 0..10_000 {
-            top.add(&dice.place(3000), None);
-            let least = top.counts.iter().map(|(_, count)| count).min();
-            assert_eq!(top.counts.least().map(|(_, count)| count), least);
-            top.counts.assert_sound();
-        }
-        let sum: u64 = top.counts.iter().map(|(_, count)| count).sum();
-        assert_eq!(sum, 10_000);
-    }
-
     /// A number of counters and a stream of keys, most of them small: key and policy.
     fn streams() -> impl Strategy<Value = (usize, Vec<(u64, usize)>)> {
         let key = (0u64..1 << 16, 0u32..17).prop_map(|(key, shift)| key >> shift);

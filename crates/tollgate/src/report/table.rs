@@ -19,61 +19,45 @@ impl TableCell {
     pub(crate) fn ink(self, ink: Ink) -> Self {
         Self { ink, ..self }
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
-/// Rows under a header; every row has as many cells as the header.
-pub(crate) struct ReportTable<'a> {
-    pub(crate) header: &'a [(&'a str, Align)],
-    pub(crate) rows: Vec<Vec<TableCell>>,
+    fn width(&self) -> usize {
+        self.text.chars().count()
+    }
 }
 
 const GAP: &str = "  ";
 
-impl ReportTable<'_> {
-    pub(crate) fn write(&self, look: TerminalStyle, out: &mut String) {
-        let widths: Vec<usize> = (0..self.header.len())
-            .map(|column| self.width(column))
-            .collect();
-        let names: Vec<TableCell> = self
-            .header
+/// Writes rows under a header. A column whose name begins with `>`, as in a format string, is aligned to the right.
+pub(crate) fn write_table(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<TableCell>>,
+    look: TerminalStyle,
+    out: &mut String,
+) {
+    let rows: Vec<Vec<TableCell>> = rows.into_iter().collect();
+    let names = header.iter().map(|name| name.trim_start_matches('>'));
+    let names: Vec<TableCell> = names.map(|name| cell(name).ink(Ink::Dim)).collect();
+    let width = |column: usize| {
+        let cells = rows
             .iter()
-            .map(|(name, _)| cell(*name).ink(Ink::Dim))
-            .collect();
-        self.line(&names, &widths, look, out);
-        let rule: Vec<TableCell> = widths
-            .iter()
-            .map(|width| cell("─".repeat(*width)).ink(Ink::Dim))
-            .collect();
-        self.line(&rule, &widths, look, out);
-        for row in &self.rows {
-            self.line(row, &widths, look, out);
-        }
-    }
-
-    fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(column));
-        let widest = cells
-            .map(|cell| cell.text.chars().count())
-            .max()
-            .unwrap_or(0);
-        widest.max(self.header[column].0.chars().count())
-    }
-
-    fn line(&self, cells: &[TableCell], widths: &[usize], look: TerminalStyle, out: &mut String) {
+            .chain([&names])
+            .filter_map(|row| row.get(column));
+        cells.map(TableCell::width).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let rule = widths
+        .iter()
+        .map(|width| cell("─".repeat(*width)).ink(Ink::Dim));
+    for row in [&names, &rule.collect()].into_iter().chain(&rows) {
         let mut line = String::new();
-        for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(self.header) {
-            let pad = " ".repeat(width.saturating_sub(cell.text.chars().count()));
+        for ((cell, width), name) in row.iter().zip(&widths).zip(header) {
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
             let text = look.paint(cell.ink, &cell.text);
             line.push_str(GAP);
-            line.push_str(&match align {
-                Align::Left => text + &pad,
-                Align::Right => pad + &text,
+            line.push_str(&if name.starts_with('>') {
+                pad + &text
+            } else {
+                text + &pad
             });
         }
         out.push_str(line.trim_end());
@@ -81,18 +65,18 @@ impl ReportTable<'_> {
     }
 }
 
-/// A column that may be left out: its name, its cells, and how gladly it is given up when there is no room.
+/// A column that may be left out: its name, how gladly it is given up when there is no room, and its cells.
 pub(crate) struct RankedColumn {
-    pub(crate) name: &'static str,
-    pub(crate) align: Align,
+    pub(crate) name: String,
     pub(crate) rank: u8,
     pub(crate) cells: Vec<TableCell>,
 }
 
 impl RankedColumn {
     fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.text.chars().count());
-        cells.max().unwrap_or(0).max(self.name.chars().count()) + GAP.len()
+        let name = self.name.trim_start_matches('>').chars().count();
+        let widest = self.cells.iter().map(TableCell::width).max();
+        widest.unwrap_or(0).max(name) + GAP.len()
     }
 }
 
@@ -105,18 +89,15 @@ pub(crate) fn write_ranked(mut columns: Vec<RankedColumn>, look: TerminalStyle, 
         }
         columns.retain(|column| column.rank != last);
     }
-    let header: Vec<_> = columns.iter().map(|own| (own.name, own.align)).collect();
-    let count = columns.first().map_or(0, |column| column.cells.len());
-    let mut cells: Vec<_> = columns
+    let (names, cells): (Vec<String>, Vec<_>) = columns
         .into_iter()
-        .map(|own| own.cells.into_iter())
-        .collect();
+        .map(|column| (column.name, column.cells.into_iter()))
+        .unzip();
+    let mut cells = cells;
+    let header: Vec<&str> = names.iter().map(String::as_str).collect();
+    let count = cells.first().map_or(0, ExactSizeIterator::len);
     let rows = (0..count).map(|_| cells.iter_mut().filter_map(Iterator::next).collect());
-    ReportTable {
-        rows: rows.collect(),
-        header: &header,
-    }
-    .write(look, out);
+    write_table(&header, rows, look, out);
 }
 
 /// Text from a trace, safe on a terminal: without control characters, and at most so long.
@@ -151,15 +132,12 @@ mod tests {
 
     #[test]
     fn columns_line_up_by_their_widest_cell() {
-        let table = ReportTable {
-            header: &[("key", Align::Left), ("denied", Align::Right)],
-            rows: vec![
-                vec![cell("användare"), cell("1")],
-                vec![cell("b"), cell("12345678")],
-            ],
-        };
+        let rows = [
+            vec![cell("användare"), cell("1")],
+            vec![cell("b"), cell("12345678")],
+        ];
         let mut text = String::new();
-        table.write(TerminalStyle::PLAIN, &mut text);
+        write_table(&["key", ">denied"], rows, TerminalStyle::PLAIN, &mut text);
         assert_eq!(
             text,
             "  key          denied\n  ─────────  ────────\n  användare         1\n  b          12345678\n"

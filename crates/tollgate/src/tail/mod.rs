@@ -19,15 +19,8 @@ use options::{TailFormat, TailOptions};
 /// Prints decisions until the server ends, or whoever reads them.
 pub fn run(options: &TailOptions) -> Result<(), Failure> {
     let server = &options.at.server;
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path: &path(options),
-        token: options.at.token.as_deref(),
-        line: None,
-        body: None,
-    };
-    let followed = request.follow();
+    let path = path(options);
+    let followed = ServerRequest::get(server, &path, options.at.token.as_deref()).follow();
     let mut lines = match followed.map_err(|error| error.failure(server))? {
         Followed::Lines(lines) => lines,
         Followed::Refused(reply) => {

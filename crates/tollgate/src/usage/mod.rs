@@ -78,15 +78,8 @@ fn page(options: &ExportOptions, after: Option<&str>) -> Result<Page, Failure> {
         }
     }
     let server = &options.server;
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path: &path,
-        token: options.token.as_deref(),
-        line: None,
-        body: None,
-    };
-    let reply = request.send().map_err(|error| error.failure(server))?;
+    let reply = ServerRequest::get(server, &path, options.token.as_deref()).send();
+    let reply = reply.map_err(|error| error.failure(server))?;
     if reply.status != 200 {
         let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let said = said["error"]["message"]

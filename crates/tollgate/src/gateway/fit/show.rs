@@ -15,7 +15,7 @@ use super::search::{Trial, worst};
 use super::{Ended, FitOptions};
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::table::{TableCell, cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// One round.
@@ -247,26 +247,20 @@ fn human(options: &FitOptions, ended: &Ended, look: TerminalStyle) -> String {
     let mut text = String::new();
     let objective = objective_text(options.traffic.slo);
     let percentile = objective.split(' ').next().unwrap_or_default();
-    let (left, right) = (Align::Left, Align::Right);
-    let titles = ["access", "service"].map(|of| format!("{of} {percentile}"));
+    let [access, service] = ["access", "service"].map(|of| format!(">{of} {percentile}"));
     let header = [
-        ("round", right),
-        ("gateways", right),
-        ("messages", right),
-        (&*titles[0], right),
-        (&*titles[1], right),
-        ("slowest gateway", right),
-        ("model", right),
-        ("", left),
+        ">round",
+        ">gateways",
+        ">messages",
+        &access,
+        &service,
+        ">slowest gateway",
+        ">model",
+        "",
     ];
-    let table = ReportTable {
-        header: &header,
-        rows: (1..)
-            .zip(&ended.rounds)
-            .map(|(number, round)| row(number, round))
-            .collect(),
-    };
-    table.write(look, &mut text);
+    let rows = (1..).zip(&ended.rounds);
+    let rows = rows.map(|(number, round)| row(number, round));
+    write_table(&header, rows, look, &mut text);
     let (meaning, _) = verdict(ended.kept.is_some());
     let said = conclusion(options, ended, &objective);
     let _ = writeln!(text, "\n{}", look.paint(Ink::Meaning(meaning), &said));
