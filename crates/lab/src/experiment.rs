@@ -49,7 +49,6 @@ pub(crate) fn cells<T: Sync, R: Send>(
         .collect()
 }
 
-/// What an experiment was run with.
 pub(crate) fn parameters(
     seeds: u64,
     ask: &RunRequest<'_>,
@@ -79,7 +78,6 @@ pub(crate) fn verdict(holds: bool, is_enough: bool) -> Option<bool> {
     }
 }
 
-/// Which way a bar points.
 #[derive(Clone, Copy)]
 pub(crate) enum BarDirection {
     Least,
@@ -114,7 +112,6 @@ pub(crate) fn row_bar(
     )
 }
 
-/// A count with commas.
 pub(crate) fn commas(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();

@@ -45,7 +45,6 @@ pub(super) fn draw(view: View, rows: &[Row], places: &[Option<(String, f64)>]) -
         .collect()
 }
 
-/// The rows of each set, in order.
 fn sets(rows: &[Row]) -> Vec<Vec<&Row>> {
     let mut sets: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
@@ -364,7 +363,6 @@ fn extend(lines: &mut Vec<Line>, name: &str, is_reference: bool, point: Option<(
     }
 }
 
-/// Who reports, in a word.
 pub(super) fn source(source: FigureSource) -> &'static str {
     match source {
         FigureSource::Thesis => "thesis",

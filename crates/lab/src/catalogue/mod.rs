@@ -35,7 +35,6 @@ pub struct Experiment {
     pub seeds: u64,
     /// How long that takes on two cores.
     pub takes: &'static str,
-    /// What it runs.
     work: Work,
 }
 
@@ -47,7 +46,6 @@ pub struct ExperimentGroup {
     pub experiments: &'static [Experiment],
 }
 
-/// What an experiment runs.
 #[derive(Clone, Copy)]
 enum Work {
     /// Designs of gossip.

@@ -18,7 +18,6 @@ const CALM: [Contender; 3] = [Counter, QueueFreq, Links];
 const COST: [View; 2] = [MemoryShare, BandwidthShare];
 const SIGHT: [View; 2] = [Rejections, Difference];
 
-/// A set and its label.
 type PictureSet = (&'static str, &'static str);
 const A: PictureSet = ("a", "A");
 const C: PictureSet = ("c", "C");
@@ -53,7 +52,6 @@ const PICTURES: [Picture; 13] = [
     Picture(14, C, &[Central], &[Users], "users over time"),
 ];
 
-/// The figure of that number.
 pub(super) fn plan(number: u8) -> ExperimentPlan {
     match PICTURES.iter().find(|picture| picture.0 == number) {
         Some(picture) => draw(picture),

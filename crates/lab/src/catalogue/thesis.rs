@@ -79,7 +79,6 @@ pub(super) fn intervals(designs: &[Contender]) -> Vec<ExperimentCell> {
     [300, 450, 900].into_iter().filter_map(one).collect()
 }
 
-/// Tells a parameter of a cell.
 type Tell = fn(&ExperimentCell) -> String;
 
 /// A plan with the usual parameters told, as far as all cells share them.

@@ -4,7 +4,6 @@
 
 use crate::report::Row;
 
-/// What is found, in a few sentences.
 pub(super) fn conclude(rows: &[Row]) -> String {
     let mut sentences = Vec::new();
     let judged: Vec<&Row> = rows.iter().filter(|row| row.design != "central").collect();

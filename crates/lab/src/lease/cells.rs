@@ -8,10 +8,8 @@ use super::world::{LeaseOutcome, Plot};
 use crate::catalogue::RunRequest;
 use crate::experiment::cells as run_cells;
 
-/// Makes the run of a seed.
 pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
 
-/// A design in a scenario.
 pub(super) struct LeaseScenario {
     pub(super) scenario: String,
     pub(super) design: Design,
@@ -19,7 +17,6 @@ pub(super) struct LeaseScenario {
     pub(super) mutant: Option<&'static str>,
     pub(super) plot: Plots,
     pub(super) expected: LeaseExpected,
-    /// Seeds at most.
     pub(super) seeds_max: u64,
     /// Whether it is compared with the same run in which nothing happens.
     pub(super) is_compared: bool,
@@ -57,14 +54,12 @@ impl LeaseScenario {
     }
 }
 
-/// What came of the cells.
 pub(super) struct LeaseResults {
     pub(super) rows: Vec<LeaseRow>,
     /// Slots of the first seed of each row.
     pub(super) slots: Vec<Vec<(u32, u32)>>,
 }
 
-/// Runs every cell over its seeds.
 pub(super) fn run(cells: &[LeaseScenario], seeds: u64, ask: &RunRequest<'_>) -> LeaseResults {
     let few = |cell: &LeaseScenario| seeds.min(cell.seeds_max);
     let outcomes = run_cells(cells, few, ask, run_one);

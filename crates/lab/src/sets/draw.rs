@@ -18,7 +18,6 @@ pub(crate) struct TracePeriod {
     pub(crate) for_ms: u64,
 }
 
-/// A trace being drawn.
 pub(crate) struct Draw {
     pub(crate) nodes: u16,
     pub(crate) dice: LabDice,
@@ -56,7 +55,6 @@ impl Draw {
         u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// One request of one token.
     pub(crate) fn one(&mut self, key: ModeKey, at_ms: u64) {
         self.push(key, at_ms, None);
     }

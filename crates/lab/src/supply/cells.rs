@@ -8,10 +8,8 @@ use super::stage::{HoldingSample, Plot, SupplyOutcome};
 use crate::catalogue::RunRequest;
 use crate::experiment::cells as run_cells;
 
-/// Makes the run of a seed.
 pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
 
-/// A design in a scenario.
 pub(super) struct SupplyScenario {
     pub(super) scenario: String,
     pub(super) design: SupplyDesign,
@@ -21,7 +19,6 @@ pub(super) struct SupplyScenario {
     pub(super) plot: Plots,
     /// The reference's figure.
     pub(super) reference: Option<f64>,
-    /// Seeds at most.
     pub(super) seeds_max: u64,
     /// Whether the end of a run tells if it recovered.
     pub(super) recovers: bool,
@@ -29,14 +26,12 @@ pub(super) struct SupplyScenario {
     pub(super) is_drawn: bool,
 }
 
-/// What came of the cells.
 pub(super) struct SupplyResults {
     pub(super) rows: Vec<SupplyRow>,
     /// Samples of the first seed, of cells that are drawn, in the order of the rows.
     pub(super) samples: Vec<Vec<HoldingSample>>,
 }
 
-/// Runs every cell over its seeds.
 pub(super) fn run(cells: &[SupplyScenario], seeds: u64, ask: &RunRequest<'_>) -> SupplyResults {
     let few = |cell: &SupplyScenario| seeds.min(cell.seeds_max);
     let outcomes = run_cells(cells, few, ask, |cell, seed| run_one(cell, ask, seed));

@@ -14,7 +14,6 @@ use crate::lease::world::{LeaseSetting, Plot, SECOND, skewed};
 use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::{PER_SECOND, Phase};
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = grid();
     cells.extend(worth());

@@ -37,7 +37,6 @@ const DESIGNS: [Design; 9] = [
     Design::Cut,
 ];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let moving = DISTANCES
         .into_iter()

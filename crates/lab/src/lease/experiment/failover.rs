@@ -13,11 +13,9 @@ use crate::lease::row::{LeaseExpected, LeaseRow};
 use crate::lease::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
 use crate::report::{Bar, Line, PlotFigure, Report};
 
-/// When it happens.
 const AT: u64 = 12 * SECOND;
 const SLOT: u64 = 100 * MILLI;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells = cells();
     let ran = run_cells(&cells, seeds, ask);

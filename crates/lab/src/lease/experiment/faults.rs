@@ -12,7 +12,6 @@ use crate::lease::schedule::{ScheduleKind, fast, plot};
 use crate::lease::world::{MILLI, Recovery};
 use crate::report::{Bar, Report};
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let bars = judge(&ran.rows);

@@ -45,7 +45,6 @@ fn closing(rows: &[LeaseRow]) -> String {
     )
 }
 
-/// The row of a design in a scenario.
 fn find<'a>(rows: &'a [LeaseRow], scenario: &str, design: &str) -> Option<&'a LeaseRow> {
     rows.iter()
         .find(|row| row.scenario == scenario && row.design == design)

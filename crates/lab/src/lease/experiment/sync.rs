@@ -22,7 +22,6 @@ const BURST: u64 = 100;
 const TRIP: u64 = 2 * MILLI;
 const UNTIL: u64 = 30 * SECOND;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells: Vec<LeaseScenario> = told::SYNC
         .into_iter()

@@ -245,7 +245,6 @@ pub(super) const SYNC: [((u16, u64), [f64; 4]); 8] = [
     ((100, 100), [8_708.0, 6_197.0, 0.92, 96.3]),
 ];
 
-/// A figure, if one is told.
 pub(super) fn known(figure: f64) -> Option<f64> {
     figure.is_finite().then_some(figure)
 }

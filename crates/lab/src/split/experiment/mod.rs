@@ -75,13 +75,11 @@ fn finish(mut report: Report) -> Report {
     report
 }
 
-/// The row of a line at a point.
 fn find<'a>(rows: &'a [SplitRow], figure: &str, series: &str, x: f64) -> Option<&'a SplitRow> {
     rows.iter()
         .find(|row| row.figure == figure && row.series == series && row.x.total_cmp(&x).is_eq())
 }
 
-/// How a figure of rows is drawn.
 struct Drawn<'a> {
     figure: &'a str,
     title: &'a str,

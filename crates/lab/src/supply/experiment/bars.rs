@@ -29,7 +29,6 @@ const ROUND_SEEDS: u64 = 11;
 const SCHEDULES_MIN: u64 = 500;
 const CHECKS_MIN: u64 = 5_000_000;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let mut rows = ran.rows;
@@ -121,7 +120,6 @@ fn judge(rows: &[SupplyRow]) -> Vec<Bar> {
     bars
 }
 
-/// The row of a design in a scenario.
 fn find<'a>(
     rows: &'a [SupplyRow],
     scenario: &str,

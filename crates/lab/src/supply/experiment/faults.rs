@@ -15,7 +15,6 @@ use crate::supply::row::SupplyRow;
 use crate::supply::schedule;
 use crate::supply::stage::SECOND;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells: Vec<SupplyScenario> = designs().into_iter().map(|own| cell(own, seeds)).collect();
     let ran = run_cells(&cells, seeds, ask);

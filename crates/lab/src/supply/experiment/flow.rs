@@ -12,7 +12,6 @@ use crate::supply::picture;
 use crate::supply::scenario::Scenario;
 use crate::supply::stage::SupplySetting;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = Vec::new();
     for scenario in [

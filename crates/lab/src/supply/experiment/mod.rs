@@ -23,12 +23,10 @@ use super::row::SupplyRow;
 use super::scenario::Scenario;
 use super::stage::{MILLI, SupplySetting};
 
-/// A design in a scenario in a rack.
 fn cell(scenario: Scenario, design: SupplyDesign, nodes: u16) -> SupplyScenario {
     cell_in(scenario, design, &SupplySetting::rack(nodes))
 }
 
-/// A design in a scenario in a setting.
 fn cell_in(scenario: Scenario, design: SupplyDesign, setting: &SupplySetting) -> SupplyScenario {
     let nodes = setting.nodes;
     // A look takes as long as there are nodes, and comparing books as long as there are loans; of many it is done less

@@ -15,7 +15,6 @@ use crate::supply::row::SupplyRow;
 use crate::supply::scenario::Scenario;
 use crate::supply::stage::{SECOND, SupplySetting};
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = scenarios();
     cells.extend(deep());
@@ -53,7 +52,6 @@ fn title(row: &SupplyRow) -> String {
     )
 }
 
-/// Every design in every scenario.
 fn scenarios() -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for (nodes, seeds_max) in [(10, u64::MAX), (30, 3), (100, 1)] {
@@ -98,7 +96,6 @@ pub(super) const LEASED: Tuning = Tuning {
     ..Tuning::USUAL
 };
 
-/// One failure under several leases.
 fn failures() -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for scenario in [Scenario::Crash, Scenario::Netsplit] {

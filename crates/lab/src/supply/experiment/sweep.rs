@@ -17,7 +17,6 @@ use crate::supply::stage::{MILLI, RACK, SupplySetting};
 
 const NODES: u16 = 30;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells = cells();
     let ran = run_cells(&cells, seeds, ask);
