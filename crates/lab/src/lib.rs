@@ -25,13 +25,13 @@ mod world;
 
 pub use catalogue::{
     ArrivalSource, Experiment, ExperimentCell, ExperimentGroup, ExperimentPlan, RunRequest,
-    Variant, View, experiment_groups, experiments,
+    Variant, View, digits, experiment_groups, experiments,
 };
 pub use check::{
     FaultLevel, Finding, Promises, WindowCounting, WindowLaw, check, check_window, findings,
     promises, random_window, random_world,
 };
-pub use contender::{Contender, UnknownContender};
+pub use contender::Contender;
 pub use lease::{
     LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold, LeaseTrial,
     LeaseTried,

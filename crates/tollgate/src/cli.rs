@@ -28,12 +28,12 @@ use crate::usage::options::UsageCommand;
 pub struct Cli {
     /// What to do; without one, `serve` with everything as it comes.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub(crate) command: Option<Command>,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Serve: answer requests over HTTP, gRPC and RESP until told to stop
     Serve(Box<ServeCommand>),
     /// Ask a server about one key: exit code 0 is allowed, 1 denied
@@ -87,7 +87,7 @@ pub enum Command {
 
 /// Commands about contract files and server files.
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Validate a contract file or a server file and exit: 0 when it is good, 64 when it is not
     Check(CheckOptions),
     /// Print the JSON Schema of contract files, for editors
@@ -99,7 +99,7 @@ pub enum ConfigCommand {
 
 /// Commands about the key of sessions and links.
 #[derive(Debug, Subcommand)]
-pub enum SealCommand {
+pub(crate) enum SealCommand {
     /// Write a file with a fresh key; one that is there stays
     New(KeyOptions),
     /// Put a fresh key in the place of the one that is there: all sessions and links end
@@ -109,7 +109,7 @@ pub enum SealCommand {
 /// Options of `replay`.
 #[derive(Args, Debug)]
 #[command(after_help = REPLAY_EXAMPLES, after_long_help = REPLAY_EXAMPLES)]
-pub struct ReplayOptions {
+pub(crate) struct ReplayOptions {
     /// Contract file, or an envoyproxy/ratelimit descriptor file
     #[arg(long, value_name = "FILE")]
     pub contracts: PathBuf,
@@ -145,7 +145,7 @@ pub struct ReplayOptions {
 
 /// Options of `config schema`.
 #[derive(Args, Debug)]
-pub struct SchemaOptions {
+pub(crate) struct SchemaOptions {
     /// That of server files
     #[arg(long)]
     pub server: bool,
@@ -154,7 +154,7 @@ pub struct SchemaOptions {
 /// Options of `config check`.
 #[derive(Args, Debug)]
 #[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_EXAMPLES)]
-pub struct CheckOptions {
+pub(crate) struct CheckOptions {
     /// Contract file, server file, or an envoyproxy/ratelimit descriptor file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -166,7 +166,7 @@ pub struct CheckOptions {
 
 /// What commands print that can also print line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
+pub(crate) enum OutputFormat {
     /// Text and tables for people
     Human,
     /// One JSON object, or an array of them for several experiments
@@ -177,7 +177,7 @@ pub enum OutputFormat {
 
 /// What commands print that show one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Text for people
     #[default]
     Human,
@@ -185,7 +185,6 @@ pub enum Format {
     Json,
 }
 
-/// The version, the commit and the target.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_FROM"), ")");
 
 const EXAMPLES: &str = "\

@@ -18,6 +18,7 @@ mod words;
 
 pub use figures::View;
 pub use plan::{ArrivalSource, ExperimentCell, ExperimentPlan, Variant};
+pub use words::digits;
 
 use self::Work::{Gossip, Judged, Other, Picture};
 use crate::contender::Contender;

@@ -8,7 +8,6 @@ use super::plot;
 use crate::report::table::{cell, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// The whole text.
 pub(super) fn text(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle) -> String {
     let mut out = String::new();
     out.push_str(&headline(plan, report, look));

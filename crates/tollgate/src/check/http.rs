@@ -12,7 +12,6 @@ use tollgate_load::ServerAddress;
 
 use crate::failure::Failure;
 
-/// A request.
 pub(crate) struct ServerRequest<'a> {
     pub(crate) server: &'a ServerAddress,
     pub(crate) method: &'a str,
@@ -24,14 +23,12 @@ pub(crate) struct ServerRequest<'a> {
     pub(crate) body: Option<&'a [u8]>,
 }
 
-/// A reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServerReply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum HttpError {
     /// Nobody is there.
@@ -75,7 +72,6 @@ pub(crate) enum Followed {
 }
 
 impl<'a> ServerRequest<'a> {
-    /// Asks for something.
     pub(crate) fn get(server: &'a ServerAddress, path: &'a str, token: Option<&'a str>) -> Self {
         Self {
             server,
@@ -233,7 +229,6 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(letter).collect()
 }
 
-/// The longest head of a reply.
 const HEAD_MAX: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 const REPLY_MAX: u64 = 8 << 20;

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use crate::report::table::{TableCell, cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// Shows how it is divided.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     let told = told::ask(options, "supply")?;
     told::print(options, &told, human)

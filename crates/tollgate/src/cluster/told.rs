@@ -18,9 +18,7 @@ use crate::failure::Failure;
 use crate::report::TerminalStyle;
 use crate::report::table::tame;
 
-/// What one node said.
 pub(crate) struct NodeReport {
-    /// Where it was asked.
     pub(crate) server: String,
     /// What it said, as it is meant and as it is.
     pub(crate) said: Result<(ModeView, Value), Failure>,
@@ -50,7 +48,6 @@ pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<NodeReport>
     Ok(told)
 }
 
-/// Prints what was said.
 pub(crate) fn print(
     options: &SupplyOptions,
     told: &[NodeReport],
@@ -72,7 +69,6 @@ fn machine(told: &[NodeReport]) -> Value {
     json!({ "nodes": nodes.collect::<Vec<_>>() })
 }
 
-/// What was said by those that answered.
 pub(crate) fn views(told: &[NodeReport]) -> Vec<&ModeView> {
     let said = told.iter().map(|told| told.said.as_ref());
     said.filter_map(|said| said.ok().map(|(view, _)| view))
@@ -108,7 +104,6 @@ fn no_roster(server: &ServerAddress) -> Failure {
     ))
 }
 
-/// The path of the question.
 fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
     let mut path = format!("/v1/cluster/{what}?contract={}", encoded(&options.contract));
     for entry in &options.key {

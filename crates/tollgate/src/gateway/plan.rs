@@ -20,7 +20,7 @@ use crate::report::{Ink, Meaning, TerminalStyle};
 /// Options of `gateway plan`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct PlanOptions {
+pub(crate) struct PlanOptions {
     #[command(flatten)]
     traffic: TrafficOptions,
 
@@ -35,7 +35,7 @@ pub struct PlanOptions {
 
 /// What is published, and what must be kept.
 #[derive(Args, Debug)]
-pub struct TrafficOptions {
+pub(crate) struct TrafficOptions {
     /// The topic, or a filter, as it goes into the contract
     #[arg(long, value_name = "FILTER", default_value = "#")]
     pub(super) topic: String,
@@ -112,14 +112,12 @@ pub(super) struct Objective {
     pub(super) bound_ns: u64,
 }
 
-/// What was planned, and by which bucket.
 pub(super) struct Planned {
     pub(super) task: Task,
     pub(super) topic: Topic,
     pub(super) plan: PlacementPlan,
 }
 
-/// Prints a plan.
 pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
     let planned = planned(&options.traffic, options.brokers)?;
     let text = match options.format {
@@ -131,7 +129,6 @@ pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
 }
 
 #[allow(clippy::cast_precision_loss)] // A model of floats.
-/// The plan for so many brokers.
 pub(super) fn planned(options: &TrafficOptions, brokers: u16) -> Result<Planned, Failure> {
     let positive = |value: f64| value.is_finite() && value >= 0.0;
     let costs = [
@@ -314,7 +311,6 @@ fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> Strin
     text
 }
 
-/// What to write into files.
 fn contract(options: &PlanOptions, planned: &Planned) -> String {
     let names = planned.plan.places.iter().map(|place| {
         let (name, weight) = (place.broker + 1, place.quota / 1000);

@@ -17,7 +17,6 @@ use crate::report::{Ink, TerminalStyle, units};
 /// A gateway by its node's name, and how it stands.
 type Gateway = (String, GatewayView);
 
-/// Shows how the parts stand.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     let mut told: Vec<NodeReport> = told::ask(options, "split")?;
     let mut gateways = Vec::new();

@@ -9,9 +9,7 @@ use crate::report::table::{RankedColumn, cell, tame, write_ranked};
 use crate::report::text::{html as safe, put};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
-/// A kind of row, as it is shown.
 pub(super) trait ReportRow: Sized + 'static {
-    /// What the two names of a row are.
     const NAMES: [&'static str; 2];
     /// Whether the second is a line of points, and named but once.
     const HAS_POINTS: bool = false;
@@ -79,7 +77,6 @@ pub(super) fn bad(value: u64, may_break: bool) -> (String, Ink) {
     (count(float(value)), ink)
 }
 
-/// Columns that some row has.
 fn shown<R: ReportRow>(rows: &[R]) -> impl Iterator<Item = &'static DesignColumn<R>> {
     let has = |column: &&DesignColumn<R>| rows.iter().any(|row| (column.pick)(row).is_some());
     R::COLUMNS.iter().filter(has)
@@ -133,7 +130,6 @@ pub(super) fn table<R: ReportRow>(rows: &[R], look: TerminalStyle, text: &mut St
     write_ranked(columns, look, text);
 }
 
-/// The rows as a section of a page.
 pub(super) fn section<R: ReportRow>(rows: &[R]) -> String {
     if rows.is_empty() {
         return String::new();

@@ -4,13 +4,12 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
+use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread, digits};
 
 use super::{designs, lease, split};
 use crate::report::table::{RankedColumn, TableCell, cell, tame, write_ranked, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
-/// The report as text.
 pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> String {
     let mut text = format!(
         "{}  {}\n\n",
@@ -127,7 +126,6 @@ fn columns(rows: &[Row]) -> Vec<RankedColumn> {
     columns
 }
 
-/// A share of the central rejections.
 fn percent(spread: Option<Spread>) -> TableCell {
     let Some(spread) = spread else {
         return cell("–").ink(Ink::Dim);
@@ -207,7 +205,6 @@ fn reported(told: &[Reported], columns: &[Column]) -> TableCell {
     cell(shown.join(" ")).ink(Ink::Dim)
 }
 
-/// A column's name for people.
 pub(super) fn word(column: Column) -> &'static str {
     match column {
         Column::Bytes => "sent",
@@ -332,7 +329,6 @@ pub(super) fn bytes(value: f64) -> String {
     )
 }
 
-/// A count with three digits that matter.
 pub(super) fn count(value: f64) -> String {
     match value {
         value if value < 9999.5 => format!("{value:.0}"),
@@ -341,40 +337,12 @@ pub(super) fn count(value: f64) -> String {
     }
 }
 
-/// Three digits that matter, no zeros behind the point.
-pub(super) fn digits(value: f64) -> String {
-    let size = value.abs();
-    let places = match size {
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        size if size >= 0.0995 => 2,
-        size if size >= 0.00995 => 3,
-        _ => 4,
-    };
-    // Almost all is not all.
-    let text = if (99.9..100.0).contains(&size) {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.places$}")
-    };
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn figures_keep_three_digits() {
-        let shown = [0.0, 0.002, 0.91, 5.4, 10.0, 19.04, 107.6, 99.97].map(digits);
-        assert_eq!(
-            shown,
-            ["0", "0.002", "0.91", "5.4", "10", "19", "108", "99.97"]
-        );
+    fn sizes_have_units() {
         assert_eq!(bytes(223_000.0), "223 kB");
         assert_eq!(bytes(3_286_000.0), "3.29 MB");
         assert_eq!(count(86_881.0), "86.9 k");

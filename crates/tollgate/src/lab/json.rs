@@ -5,7 +5,7 @@
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
 use serde_json::{Map, Value, json};
-use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, RunOutcome, Spread};
+use tollgate_lab::{Bar, Column, Report, Reported, Row, RunOutcome, Spread};
 
 use super::designs::{ReportRow, number};
 
@@ -43,7 +43,6 @@ pub(super) fn lines(report: &Report, per_seed: bool) -> String {
     objects.map(named).collect()
 }
 
-/// The rows of every kind.
 fn rows(report: &Report, per_seed: bool) -> impl Iterator<Item = Value> {
     let gossip = report.rows.iter().map(move |one| row(one, per_seed));
     let supply = report.supply.iter().map(ReportRow::json);
@@ -112,15 +111,11 @@ fn row(row: &Row, per_seed: bool) -> Value {
 }
 
 fn reported(told: &Reported) -> Value {
-    let source = match told.source {
-        FigureSource::Thesis => "thesis",
-        FigureSource::Reference => "reference",
-    };
     json!({
         "column": told.column.name(),
         "times_counter": told.is_ratio,
         "value": told.value,
-        "source": source,
+        "source": told.source.name(),
     })
 }
 

@@ -3,10 +3,10 @@
 //! Not here: the rows of other experiments, and plots.
 
 use serde_json::{Value, json};
-use tollgate_lab::{LeaseRow, LeaseSync};
+use tollgate_lab::{LeaseRow, LeaseSync, digits};
 
 use super::designs::{DesignColumn, ReportRow, bad, column, dim, float, number, plain};
-use super::human::{count, digits};
+use super::human::count;
 
 impl ReportRow for LeaseRow {
     const NAMES: [&'static str; 2] = ["scenario", "design"];

@@ -13,7 +13,7 @@ use crate::trace::TraceFormat;
 
 /// Commands of the lab.
 #[derive(Debug, Subcommand)]
-pub enum LabCommand {
+pub(crate) enum LabCommand {
     /// Name every experiment, with what it shows and how long it takes
     #[command(after_help = LIST_EXAMPLES, after_long_help = LIST_EXAMPLES)]
     List(ListOptions),
@@ -30,7 +30,7 @@ pub enum LabCommand {
 
 /// Options of `lab live`.
 #[derive(Args, Debug)]
-pub struct LiveOptions {
+pub(crate) struct LiveOptions {
     /// Sets or experiments by name; see `tollgate lab list`
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
@@ -64,7 +64,7 @@ pub struct LiveOptions {
 
 /// Options of `lab list`.
 #[derive(Args, Debug)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// What to print
     #[arg(long, value_enum, default_value = "human")]
     pub format: Format,
@@ -72,7 +72,7 @@ pub struct ListOptions {
 
 /// Options of `lab run`.
 #[derive(Args, Debug)]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// Experiments by name, or `all`; see `tollgate lab list`
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
@@ -96,7 +96,7 @@ pub struct RunOptions {
 
 /// Options of `lab trace`.
 #[derive(Args, Debug)]
-pub struct TraceOptions {
+pub(crate) struct TraceOptions {
     /// Recorded traffic: JSON lines, a JSON array, CSV with a header row, or an access log; `-` is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -137,7 +137,7 @@ pub struct TraceOptions {
 /// The cluster.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster")]
-pub struct ClusterOptions {
+pub(crate) struct ClusterOptions {
     /// How many nodes
     #[arg(long, value_name = "N", default_value_t = 30, allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..=u64::from(tollgate_lab::NODES_MAX)))]
     pub nodes: u64,
@@ -158,7 +158,7 @@ pub struct ClusterOptions {
 /// What may be tuned.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Tuning")]
-pub struct TuningOptions {
+pub(crate) struct TuningOptions {
     /// Time between two rounds of gossip
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::span, allow_hyphen_values = true)]
     pub gossip: Span,
@@ -183,7 +183,7 @@ pub struct TuningOptions {
 /// What is between the nodes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Network")]
-pub struct NetworkOptions {
+pub(crate) struct NetworkOptions {
     /// How long every message takes
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span, allow_hyphen_values = true)]
     pub delay: Span,
@@ -208,7 +208,7 @@ pub struct NetworkOptions {
 /// How experiments are run and shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running and output")]
-pub struct OutputOptions {
+pub(crate) struct OutputOptions {
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub first: u64,
@@ -232,7 +232,7 @@ pub struct OutputOptions {
 
 /// Which node gets a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoutingName {
+pub(crate) enum RoutingName {
     /// By the hash of its millisecond and key
     Hash,
     /// Any, each equally likely
@@ -243,7 +243,6 @@ pub enum RoutingName {
     Hot,
 }
 
-/// The most runs per row.
 const SEEDS_MAX: u64 = 100_000;
 
 const LIST_EXAMPLES: &str = "\

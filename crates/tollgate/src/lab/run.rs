@@ -2,11 +2,11 @@
 //!
 //! Not here: what they are, and how their reports are shown.
 
+use tollgate_contract::nearest;
 use tollgate_lab::{Experiment, RunRequest, experiments};
 
 use super::options::RunOptions;
 use super::show::{ProgressMeter, Show, threads};
-use super::values::nearest;
 use crate::failure::Failure;
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
@@ -71,7 +71,7 @@ fn experiment(name: &str) -> Result<&'static Experiment, Failure> {
     let found = experiments().find(|experiment| experiment.name == name);
     found.ok_or_else(|| {
         let names: Vec<&str> = experiments().map(|experiment| experiment.name).collect();
-        let hint = match nearest(name, &names) {
+        let hint = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean {near}?"),
             None => "`tollgate lab list` names them all".to_owned(),
         };

@@ -14,7 +14,6 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::{TerminalStyle, write_whole};
 
-/// Shows reports one by one.
 pub(super) struct Show<'a> {
     options: &'a OutputOptions,
     /// Whether objects come as the elements of an array.
@@ -125,7 +124,6 @@ impl ProgressMeter {
     }
 }
 
-/// How many threads to run on.
 pub(super) fn threads(options: &OutputOptions) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let asked = options

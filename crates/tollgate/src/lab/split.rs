@@ -3,10 +3,9 @@
 //! Not here: the rows of other experiments, and plots.
 
 use serde_json::{Value, json};
-use tollgate_lab::SplitRow;
+use tollgate_lab::{SplitRow, digits};
 
 use super::designs::{DesignColumn, ReportRow, bad, column, dim, number, plain};
-use super::human::digits;
 use crate::report::Ink;
 
 impl ReportRow for SplitRow {

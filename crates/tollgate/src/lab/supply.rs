@@ -3,10 +3,10 @@
 //! Not here: the rows of other experiments, and plots.
 
 use serde_json::{Value, json};
-use tollgate_lab::SupplyRow;
+use tollgate_lab::{SupplyRow, digits};
 
 use super::designs::{DesignColumn, ReportRow, bad, column, dim, float, number, plain};
-use super::human::{count, digits};
+use super::human::count;
 
 impl ReportRow for SupplyRow {
     const NAMES: [&'static str; 2] = ["scenario", "design"];

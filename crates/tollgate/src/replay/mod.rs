@@ -29,8 +29,7 @@ use crate::report::{
 use crate::trace::{TraceReader, TraceRecord};
 use store::ReplayStore;
 
-/// Runs the command.
-pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &ReplayOptions) -> Result<(), Failure> {
     let contracts = config::read(&options.contracts)?;
     let trace = name_of(&options.trace);
     let reader = TraceReader::open(&options.trace, options.input_format)
@@ -96,7 +95,6 @@ impl Replay {
         })
     }
 
-    /// Decides every record of the trace.
     fn run(
         &self,
         mut reader: TraceReader,
@@ -177,7 +175,6 @@ impl Replay {
         }
     }
 
-    /// Prints what was asked for.
     fn show(&self, summary: &Summary, trace: &str, options: &ReplayOptions) -> Result<(), Failure> {
         let contracts = name_of(&options.contracts);
         let caption = Caption {

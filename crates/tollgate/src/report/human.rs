@@ -7,8 +7,7 @@ use super::timeline::View;
 use super::{Caption, Meaning, PolicyCount, PolicyLabel, Summary, Waits, story, units};
 use crate::civil::Civil;
 
-/// The report as text, ready to be printed.
-pub fn report(summary: &Summary, caption: Caption<'_>, look: TerminalStyle) -> String {
+pub(crate) fn report(summary: &Summary, caption: Caption<'_>, look: TerminalStyle) -> String {
     let mut out = String::new();
     head(summary, caption, look, &mut out);
     if summary.total().requests > 0 {

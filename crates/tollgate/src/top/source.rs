@@ -8,7 +8,6 @@ use super::snapshot::Snapshot;
 use crate::check::http::ServerRequest;
 use crate::failure::Failure;
 
-/// What came.
 pub(super) struct Fetched {
     pub(super) snapshot: Snapshot,
     /// As it was sent.
@@ -51,7 +50,6 @@ fn ask(options: &TopOptions, sender: &SyncSender<Result<Fetched, Failure>>) {
     }
 }
 
-/// Asks once.
 pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
     let server = &options.at.server;
     let reply = ServerRequest::get(server, "/v1/top", options.at.token.as_deref()).send();

@@ -7,7 +7,6 @@ use crate::report::table::{cell, write_table};
 use crate::report::text::put;
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// The whole text.
 pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: TerminalStyle) -> String {
     let mut out = headline(plan, report, look);
     if plan.publishers > 0 {

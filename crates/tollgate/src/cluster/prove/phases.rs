@@ -77,7 +77,6 @@ pub(in crate::cluster) fn verdict(found: &JudgeSummary, look: TerminalStyle) -> 
     look.paint(Ink::Meaning(meaning), &verdict)
 }
 
-/// The mean of some figures.
 pub(in crate::cluster) fn mean(figures: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = figures.fold((0.0, 0_u32), |(sum, count), figure| {
         (sum + figure, count + 1)

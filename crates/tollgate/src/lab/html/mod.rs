@@ -16,7 +16,6 @@ use crate::report::text::{html as safe, put};
 
 const STYLE: &str = include_str!("lab.css");
 
-/// One line of the index.
 pub(super) struct IndexEntry {
     experiment: String,
     title: String,
@@ -38,7 +37,6 @@ pub(super) fn file_name(experiment: &str) -> String {
     format!("{experiment}.html")
 }
 
-/// The report as a page.
 pub(super) fn page(report: &Report) -> String {
     let mut body = format!(
         "<p class=\"lead\">{}</p>\n<p class=\"soft\">{}</p>\n",
@@ -112,7 +110,6 @@ fn contents(report: &Report) -> String {
     links + "</nav>\n"
 }
 
-/// The index of what was run.
 pub(super) fn index(entries: &[IndexEntry]) -> String {
     let mut body = String::from(
         "<section><div class=\"wide\"><table class=\"index\"><thead><tr><th>experiment</th><th>what was found</th></tr>\

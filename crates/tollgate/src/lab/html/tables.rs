@@ -2,13 +2,12 @@
 //!
 //! Not here: plots.
 
-use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
+use tollgate_lab::{Bar, Column, Report, Reported, Row, Spread, digits};
 
-use super::super::human::{bytes, count, digits, ratio, share, word};
+use super::super::human::{bytes, count, ratio, share, word};
 use super::colour::colour;
 use crate::report::text::{html as safe, put};
 
-/// What each design did.
 pub(super) fn rows(report: &Report) -> String {
     if report.rows.is_empty() {
         return String::new();
@@ -143,7 +142,7 @@ pub(super) fn reported(report: &Report) -> String {
                 shown(told, *ours),
                 shown(told, told.value),
                 beam(colour(&row.design), *ours, told.value),
-                source(told.source)
+                told.source.name()
             ),
         );
     }
@@ -198,14 +197,6 @@ fn shown(told: &Reported, value: f64) -> String {
     }
 }
 
-fn source(source: FigureSource) -> &'static str {
-    match source {
-        FigureSource::Thesis => "thesis",
-        FigureSource::Reference => "reference",
-    }
-}
-
-/// What must hold.
 pub(super) fn bars(bars: &[Bar]) -> String {
     if bars.is_empty() {
         return String::new();

@@ -14,7 +14,6 @@ use super::figures::ContractTraffic;
 use crate::report::table::{TableCell, cell, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
-/// One lane.
 pub(super) struct LaneRow {
     pub(super) set: String,
     pub(super) requests: u64,
