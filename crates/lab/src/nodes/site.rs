@@ -161,7 +161,6 @@ struct Leased {
     due: Option<u64>,
 }
 
-/// A place.
 #[derive(Debug, Default)]
 pub(crate) struct Site {
     me: u16,
@@ -256,7 +255,6 @@ impl Site {
         self.follow(key, now);
     }
 
-    /// How many keys it has something of.
     pub(crate) fn keys(&self) -> usize {
         self.leases.len()
     }

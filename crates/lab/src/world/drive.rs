@@ -78,7 +78,6 @@ impl TraceWorld<'_> {
         }
     }
 
-    /// Carries out what was planned.
     pub(crate) fn carry_out(&mut self, number: u64) {
         match Plan::of(number) {
             Plan::Begin(fault) => self.begin(fault),

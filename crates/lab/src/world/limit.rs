@@ -18,7 +18,6 @@ use crate::contender::Contender;
 use crate::modes;
 use crate::nodes::Whole;
 
-/// What every node of a world enforces.
 #[derive(Debug)]
 pub(crate) struct WorldLimit {
     contracts: Contracts,
@@ -28,14 +27,12 @@ pub(crate) struct WorldLimit {
     bytes_max: u64,
 }
 
-/// A start of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boot {
     pub(crate) place: usize,
     pub(crate) writer: Writer,
     pub(crate) was: Option<Writer>,
     pub(crate) seed: u64,
-    /// What its clock shows.
     pub(crate) clock: Instant,
 }
 

@@ -8,7 +8,6 @@ use tollgate_node::GossipRefused;
 
 use crate::nodes::{Member, NodeFrame, Whole};
 
-/// One node.
 #[derive(Debug, Default)]
 pub(crate) struct Player {
     /// The node; one that was never there, or lost its memory, is none.
@@ -26,7 +25,6 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// The node, if it runs.
     pub(crate) fn running(&self) -> Option<&Whole> {
         self.whole.as_ref().filter(|whole| whole.is_up)
     }

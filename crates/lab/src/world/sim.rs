@@ -32,7 +32,6 @@ const WAKE_NS_MIN: u64 = 1_000_000;
 /// The most keys that are probed.
 const PROBES_MAX: usize = 256;
 
-/// A world under way.
 pub(crate) struct TraceWorld<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) limit: &'a WorldLimit,
@@ -118,7 +117,6 @@ impl<'a> TraceWorld<'a> {
         player.is_some_and(|player| player.running().is_some())
     }
 
-    /// Asks a node, by its own clock.
     fn ask(&self, place: usize, key: ModeKey, cost: u64) -> Option<Answer> {
         let whole = self.net.nodes.get(place)?.running()?;
         let cost = Cost::new(cost).unwrap_or(Cost::MAX);
@@ -126,7 +124,6 @@ impl<'a> TraceWorld<'a> {
         Some(whole.check(NodeKey::Word(hashed(key)), cost, now))
     }
 
-    /// Does everything due at `until` or before.
     pub(crate) fn run_until(&mut self, until: u64) {
         while self.step(until).is_some() {}
     }
@@ -227,7 +224,6 @@ impl<'a> TraceWorld<'a> {
     }
 }
 
-/// The clock of each node.
 pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<SimClock> {
     let mut dice = LabDice::new(seed, Purpose::Clocks);
     let mut offsets = vec![0_i64; usize::from(cluster.nodes)];
