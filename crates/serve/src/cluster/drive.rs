@@ -243,8 +243,8 @@ impl Drive {
         let now = steady_now();
         for _ in 0..DATAGRAMS_AT_ONCE {
             let Ok((length, _)) = self.socket.try_recv_from(&mut self.buffer) else {
-                for (_, is_read) in &mut self.learn.asked {
-                    *is_read = true;
+                for asked in &mut self.learn.asked {
+                    asked.is_read = true;
                 }
                 return;
             };
@@ -275,12 +275,15 @@ impl Drive {
 
     /// Answers newcomers to whom all is told.
     fn answer_newcomers(&mut self) {
-        for (question, is_read) in std::mem::take(&mut self.learn.asked) {
-            let line = self.lines.get(&question.from);
-            if is_read && line.is_none_or(|line| line.outlet.is_idle()) {
-                question.answer(&[]);
+        let owner = self.shared.owner.get();
+        for mut asked in std::mem::take(&mut self.learn.asked) {
+            let from = asked.question.from;
+            let is_idle = |line: &PeerStream| line.outlet.is_idle();
+            let is_told = asked.is_read && self.lines.get(&from).is_none_or(is_idle);
+            if is_told && asked.has_keys(owner.map(|owner| &**owner)) {
+                asked.question.answer(&[]);
             } else {
-                self.learn.asked.push((question, is_read));
+                self.learn.asked.push(asked);
             }
         }
     }
@@ -374,13 +377,16 @@ impl Drive {
                 let thinks = self.learn.is_known() && self.replicas.is_caught_up();
                 match self.learn.step(&self.hub, thinks, now) {
                     LearnStep::Wait => {}
-                    LearnStep::Ask => self.update_members(),
+                    LearnStep::Ask => {
+                        self.shared.state.arrival().set_known();
+                        self.update_members();
+                    }
                     LearnStep::Over => is_caught_up = true,
                 }
             }
         }
         if self.joining.is_over(now, || is_caught_up) {
-            self.shared.state.set_joining(false);
+            self.shared.state.arrival().end();
             self.learn.set_known();
             self.update_members();
         }

@@ -3,7 +3,8 @@
 //! A node that does not know the newcomer yet takes nothing from it, and answers come in many pieces of which none says
 //! that it was the last. So the newcomer puts the same question to everybody by stream, twice: before it asks for what
 //! they know, and afterwards. A node answers once it knows who asks, has read all that came before the question, and
-//! all that it had to say to the newcomer is on its way. Not here: what is told.
+//! all that it had to say to the newcomer is on its way. The second time it first sends the newcomer the keys that the
+//! newcomer owns (`owner`): by then all nodes know whom to ask for them. Not here: what is told.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
 use super::handle::{Handle, Hub, NodeQuestion};
+use crate::owner::Owner;
 
 /// How far a newcomer has come, and newcomers that ask us.
 #[derive(Default)]
@@ -26,8 +28,28 @@ pub(super) struct Learn {
     done: Option<Instant>,
     /// When something last came.
     heard: Option<Instant>,
-    /// Newcomers that ask us, and whether all that came before their question was read.
-    pub(super) asked: Vec<(NodeQuestion, bool)>,
+    /// Newcomers that ask us.
+    pub(super) asked: Vec<AskedByNewcomer>,
+}
+
+/// A newcomer's question.
+pub(super) struct AskedByNewcomer {
+    pub(super) question: NodeQuestion,
+    /// Whether all that came before it was read.
+    pub(super) is_read: bool,
+    /// The pass over the keys that has to be over first.
+    pass: Option<u64>,
+}
+
+impl AskedByNewcomer {
+    /// Whether the newcomer has all keys of this node's that it owns, where it asks for them; begins to send them.
+    pub(super) fn has_keys(&mut self, owner: Option<&Owner>) -> bool {
+        let Some(owner) = owner.filter(|_| *self.question.body == *SECOND) else {
+            return true;
+        };
+        let pass = *self.pass.get_or_insert_with(|| owner.next_pass());
+        owner.has_passed(pass, self.question.from)
+    }
 }
 
 /// What a newcomer does next.
@@ -51,7 +73,11 @@ impl Learn {
     pub(super) fn asked(&mut self, question: NodeQuestion) {
         // Beyond, dropping refuses, and the newcomer does without.
         if self.asked.len() < ASKED_MAX {
-            self.asked.push((question, false));
+            self.asked.push(AskedByNewcomer {
+                question,
+                is_read: false,
+                pass: None,
+            });
         }
     }
 
@@ -68,7 +94,7 @@ impl Learn {
     /// Goes on. `is_caught_up` is what the node thinks, which cannot tell a pause from the end.
     pub(super) fn step(&mut self, hub: &Arc<Hub>, is_caught_up: bool, now: Instant) -> LearnStep {
         if !self.is_known {
-            self.greeting.ask(hub, now);
+            self.greeting.ask(hub, FIRST, now);
             if !self.greeting.is_over(SETTLE_NANOS, now) {
                 return LearnStep::Wait;
             }
@@ -78,7 +104,7 @@ impl Learn {
         if !is_caught_up {
             return LearnStep::Wait;
         }
-        self.asking.ask(hub, now);
+        self.asking.ask(hub, SECOND, now);
         if !self.asking.is_over(0, now) {
             return LearnStep::Wait;
         }
@@ -102,7 +128,7 @@ struct Round {
 }
 
 impl Round {
-    fn ask(&mut self, hub: &Arc<Hub>, now: Instant) {
+    fn ask(&mut self, hub: &Arc<Hub>, body: &'static [u8], now: Instant) {
         for to in hub.company().outlets.keys().copied() {
             if !self.asked.insert(to) {
                 continue;
@@ -113,7 +139,7 @@ impl Round {
             tokio::spawn(async move {
                 let handle = Handle::new(Arc::clone(&hub));
                 // Who cannot answer cannot tell either.
-                let _ = handle.request(to, ARE_YOU_DONE, &[], PATIENCE).await;
+                let _ = handle.request(to, ARE_YOU_DONE, body, PATIENCE).await;
                 left.fetch_sub(1, Relaxed);
                 hub.wake.notify_one();
             });
@@ -128,6 +154,9 @@ impl Round {
 
 /// The kind of the question.
 pub(super) const ARE_YOU_DONE: u8 = 255;
+/// The question before the others are asked for what they know, and the one afterwards.
+const FIRST: &[u8] = &[];
+const SECOND: &[u8] = &[2];
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Newcomers that are answered at the same time.

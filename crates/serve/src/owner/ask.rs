@@ -25,7 +25,7 @@ pub(super) struct Parcel {
 
 impl Parcel {
     /// Adds a question, and whether its owner was told all that this node knows of the keys.
-    pub(super) fn put(&mut self, map: &Map, question: &Question, is_told: bool) {
+    pub(super) fn put(&mut self, map: &Map, question: &Question, is_told: bool, is_last: bool) {
         self.count += 1;
         let Question {
             verb, spots, cost, ..
@@ -34,6 +34,7 @@ impl Parcel {
         let mut head = number_of(verb);
         head |= if has_lots { LOTS } else { 0 };
         head |= if is_told { TOLD } else { 0 };
+        head |= if is_last { LAST } else { 0 };
         self.questions.push(head);
         put_varint(&mut self.questions, spots.len() as u64);
         for spot in spots {
@@ -109,9 +110,18 @@ pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(parcels)
 }
 
-/// A question as it came, and whether nothing more can be told of its keys. Without places where a contract is not
-/// known here.
-pub(super) type ParsedQuestion = Result<(Question, bool), UnknownContract>;
+/// A question as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AskedQuestion {
+    pub(super) question: Question,
+    /// Whether nothing more can be told of its keys.
+    pub(super) is_told: bool,
+    /// Whether it is asked of nobody else.
+    pub(super) is_last: bool,
+}
+
+/// A question as it came. Without places where a contract is not known here.
+pub(super) type ParsedQuestion = Result<AskedQuestion, UnknownContract>;
 
 /// A contract is not known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +166,7 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<ParsedQ
         return None;
     }
     let cost = Cost::new(reader.number()?).ok()?;
-    let verb = match head & !(LOTS | TOLD) {
+    let verb = match head & !(LOTS | TOLD | LAST) {
         0 => Verb::Check,
         1 => Verb::Charge,
         2 => Verb::Refund,
@@ -181,7 +191,11 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<ParsedQ
         names: Vec::new(),
     };
     Some(if is_known {
-        Ok((question, head & TOLD != 0))
+        Ok(AskedQuestion {
+            question,
+            is_told: head & TOLD != 0,
+            is_last: head & LAST != 0,
+        })
     } else {
         Err(UnknownContract)
     })
@@ -235,6 +249,8 @@ const QUOTA: u8 = 9;
 const LOTS: u8 = 1 << 7;
 /// Set where the owner decides by what it knows of the keys' terms.
 const TOLD: u8 = 1 << 6;
+/// Set where the owner decides even if others may have counts of the keys.
+const LAST: u8 = 1 << 5;
 /// To settle, and to settle charges that say by which terms they were made.
 const SETTLE: u8 = 4;
 const SETTLE_TERMS: u8 = 7;
@@ -306,7 +322,8 @@ pub(super) mod tests {
             for questions in &each {
                 let mut parcel = Parcel::default();
                 for question in questions {
-                    parcel.put(&map, question, question.spots.len() % 2 == 0);
+                    let is_even = question.spots.len() % 2 == 0;
+                    parcel.put(&map, question, is_even, !is_even);
                 }
                 parcel.write(&mut bytes);
             }
@@ -317,7 +334,11 @@ pub(super) mod tests {
                 read(parcel, &map, |asked| back.push(asked)).expect("a parcel");
                 let asked = questions.into_iter().map(|question| {
                     let is_told = question.spots.len() % 2 == 0;
-                    Ok((question, is_told))
+                    Ok(AskedQuestion {
+                        question,
+                        is_told,
+                        is_last: !is_told,
+                    })
                 });
                 let asked: Vec<ParsedQuestion> = asked.collect();
                 prop_assert_eq!(back, asked);
@@ -338,7 +359,7 @@ pub(super) mod tests {
             let map = map();
             let mut parcel = Parcel::default();
             for question in &questions {
-                parcel.put(&map, question, false);
+                parcel.put(&map, question, false, false);
             }
             let mut bytes = batch();
             parcel.write(&mut bytes);
@@ -372,7 +393,7 @@ pub(super) mod tests {
                 names: Vec::new(),
             };
             let (mut parcel, mut bytes) = (Parcel::default(), batch());
-            parcel.put(&map(), &question, true);
+            parcel.put(&map(), &question, true, false);
             parcel.write(&mut bytes);
             let parcels = parcels(&bytes).expect("a batch");
             assert_eq!(read(parcels[0], &map(), drop).is_some(), is_read);

@@ -4,7 +4,7 @@ use tollgate_contract::OnFailure;
 use tollgate_limit::{Charge, Instant, Span, Verdict};
 use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot, Stranger};
 
-use super::ask;
+use super::ask::{self, AskedQuestion};
 use super::map::{FallbackRule, Map, strictness};
 use super::{quota, said};
 use crate::engine::{Question, RemoteAnswer, Unknown, UnknownPart, Verb};
@@ -51,13 +51,13 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> RemoteAn
 
 /// Answers a batch of another node, and says how many questions that were; `None` where it makes no sense.
 ///
-/// What comes before something senseless in a parcel is done. Nobody sends such a thing but by mistake.
+/// A question without an answer has to be asked elsewhere first. What comes before something senseless in a parcel is done. Nobody sends such a thing but by mistake.
 pub(super) fn answer_batch(
     node: &Node,
     map: &Map,
     batch: &[u8],
     now: Instant,
-    mut answer: impl FnMut(&Question) -> RemoteAnswer,
+    mut answer: impl FnMut(&AskedQuestion) -> Option<RemoteAnswer>,
 ) -> Option<(Vec<u8>, u64)> {
     let mut out = said::batch();
     let mut count = 0;
@@ -67,13 +67,13 @@ pub(super) fn answer_batch(
         ask::read(parcel, map, |asked| {
             count += 1;
             match asked {
-                Ok((question, is_told)) if !is_told && is_strange(node, &question, now) => {
+                Ok(asked) if !asked.is_told && is_strange(node, &asked.question, now) => {
                     said::put_stranger(&mut answers);
                 }
-                Ok((question, _)) => {
-                    let said = answer(&question);
-                    said::put_said(&mut answers, &question.spots, &said);
-                }
+                Ok(asked) => match answer(&asked) {
+                    Some(said) => said::put_said(&mut answers, &asked.question.spots, &said),
+                    None => said::put_elsewhere(&mut answers),
+                },
                 Err(ask::UnknownContract) => said::put_unknown(&mut answers),
             }
         })?;
@@ -89,7 +89,7 @@ pub(super) fn away(node: &Node, map: &Map, batch: &[u8]) -> Vec<Unknown> {
         // What makes no sense is found out when it is answered.
         let _ = ask::read(parcel, map, |asked| {
             let questions = asked.into_iter();
-            for spot in questions.flat_map(|(question, _)| question.spots) {
+            for spot in questions.flat_map(|asked| asked.question.spots) {
                 if node.is_away(spot.contract, spot.print)
                     && let Some(contract) = node.contracts().get(spot.contract)
                 {

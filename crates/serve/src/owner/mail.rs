@@ -35,7 +35,9 @@ impl Mail {
             self.0.len() - 1
         });
         if let Some(letter) = self.0.get_mut(known) {
-            letter.parcel.put(map, &step.question, step.is_told);
+            letter
+                .parcel
+                .put(map, &step.question, step.is_told, step.is_last);
             letter.steps.push(at);
         }
     }

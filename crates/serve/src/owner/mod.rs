@@ -5,6 +5,7 @@
 //! members come and go, keys move with their state (`moving`). Not here: who is a member, and how bytes get there
 //! (`cluster`).
 
+mod arrival;
 mod ask;
 mod books;
 mod bytes;
@@ -27,16 +28,18 @@ mod respond;
 mod said;
 mod start;
 mod stored;
+mod under_way;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ::bytes::Bytes;
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tollgate_cluster::{OwnerKey, owner};
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
@@ -48,6 +51,7 @@ use crate::meter::Exposition;
 use crate::shared::Shared;
 use crate::store::Store;
 
+use ask::AskedQuestion;
 use books::Books;
 use denied::Denied;
 use introduce::Introductions;
@@ -55,11 +59,13 @@ use lane::NodeLane;
 use mail::{Letter, Mail};
 use map::Map;
 use said::{Answers, OwnerReply};
+use under_way::UnderWay;
 use work::{To, Work};
 
 pub(crate) use mail::join_all;
 
 pub use crate::meter::Count;
+pub use arrival::Arrival;
 pub use counts::OwnerCounts;
 pub(crate) use counts::fell_back;
 pub use moving::Mover;
@@ -98,6 +104,11 @@ pub struct Owner {
     store: Option<Arc<Store>>,
     /// Whether it decides about all contracts, and denials are not given again without asking it.
     is_all_stored: bool,
+    /// How far this node has come in joining the others.
+    arrival: Arc<Arrival>,
+    passes: Passes,
+    /// Keys that are on their way to others.
+    under_way: UnderWay,
     /// Whether this node is about to go: it owns nothing more.
     is_leaving: AtomicBool,
     /// Whether keys may lie here that are another's.
@@ -122,6 +133,9 @@ impl Owner {
             counts: Arc::default(),
             store: None,
             is_all_stored: false,
+            arrival: Arc::default(),
+            passes: Passes::default(),
+            under_way: UnderWay::default(),
             is_leaving: AtomicBool::new(false),
             has_strays: AtomicBool::new(false),
             is_ended: AtomicBool::new(false),
@@ -145,6 +159,15 @@ impl Owner {
         Self { store, ..self }
     }
 
+    /// The same, where the node joins others and has come so far.
+    #[must_use]
+    pub fn arriving(self, arrival: &Arc<Arrival>) -> Self {
+        Self {
+            arrival: Arc::clone(arrival),
+            ..self
+        }
+    }
+
     /// Who decides at a spot; `None` is this node.
     fn decides(&self, known: &Known, map: &Map, node: &Node, spot: &Spot) -> Option<To> {
         if self.store.is_some() && map.book(spot.contract).is_some() {
@@ -154,7 +177,22 @@ impl Owner {
         if self.store.is_some() && is_in_ledger {
             return Some(To::Ledger(spot.contract));
         }
-        self.owner_of(known, map, node, spot).map(To::Node)
+        let owner = self.owner_of(known, map, node, spot).or_else(|| {
+            let me = known.crew.me.filter(|_| self.awaits(map, node, spot))?;
+            self.next_owner(&known.crew, map, spot, me)
+        });
+        owner.map(To::Node)
+    }
+
+    /// Whether others may have counts of a key of which this node has none.
+    #[inline]
+    fn awaits(&self, map: &Map, node: &Node, spot: &Spot) -> bool {
+        let is_arriving = self.arrival.is_under_way()
+            && (map.is_owned(spot.contract) || is_beside(node, spot))
+            // Whoever lends for another begins with nothing.
+            && !map.is_lent(spot.contract)
+            && !node.has_cell(spot);
+        is_arriving || self.under_way.has(map.tag(spot.contract), spot.print)
     }
 
     /// The store, where there is one.
@@ -294,13 +332,18 @@ impl Owner {
         let node = shared.engine.node();
         let map = self.map(&node);
         let now = shared.engine.now();
-        let answer = |question: &Question| {
+        let answer = |asked: &AskedQuestion| {
+            let question = &asked.question;
+            let mut spots = question.spots.iter();
+            if !asked.is_last && spots.any(|spot| self.awaits(&map, &node, spot)) {
+                return None;
+            }
             self.act_for(&node, &map, question, now);
             let mut said = here::answer(&node, question, now);
             if let RemoteAnswer::Lent(lent) = &mut said {
                 shared.lend.tell_from(&mut lent.nudges);
             }
-            said
+            Some(said)
         };
         let answered = here::answer_batch(&node, &map, batch, now, answer);
         let Some((answers, count)) = answered else {
@@ -318,6 +361,17 @@ fn is_beside(node: &Node, spot: &Spot) -> bool {
 }
 
 type Sent = Result<Bytes, RequestError>;
+
+/// Passes over all keys, by number, so that whoever waits for one knows when it is over.
+#[derive(Default)]
+struct Passes {
+    /// The newest that began.
+    begun: AtomicU64,
+    /// The newest that is over, and the nodes to which not everything went that is theirs.
+    over: Mutex<(u64, BTreeSet<NodeId>)>,
+    /// Begins one at once.
+    wanted: Notify,
+}
 
 /// Those who own keys, and a number that tells them from others before.
 struct Known {
@@ -425,9 +479,37 @@ impl At<'_> {
                     work.told(*step);
                 }
                 Ok(OwnerReply::Unknown | OwnerReply::Stranger) => self.fall_back(work, *step),
+                Ok(OwnerReply::Elsewhere) => self.ask_next(work, *step),
                 Err(error) => self.fail(work, *step, error),
             }
         }
+    }
+
+    /// A node that joins has no counts of a key: the node that follows is asked, which had the key before. Where that
+    /// one has none either, the owner decides all the same.
+    fn ask_next(&self, work: &mut Work, at: usize) {
+        let Self { owner, map, node, .. } = *self;
+        let known = owner.crew.load();
+        let Some(step) = work.step(at) else {
+            return;
+        };
+        let Some(To::Node(asked)) = step.to else {
+            return;
+        };
+        if step.is_last {
+            return self.fall_back(work, at);
+        }
+        let next = |spot: &Spot| owner.next_owner(&known.crew, map, spot, asked);
+        // Its cell left this node, and is about to be there.
+        let mut spots = step.question.spots.iter();
+        let is_mine = |spot: &Spot| next(spot).is_none() && owner.awaits(map, node, spot);
+        let is_last = step.is_retry || spots.any(is_mine);
+        owner.counts.retried.add(1);
+        work.retry(at, is_last, |spot| {
+            let first = owner.owner_of(&known, map, node, spot)?;
+            let to = if is_last { Some(first) } else { next(spot) };
+            to.map(To::Node)
+        });
     }
 
     /// A node gave no answer: whoever owns the keys instead is asked, once.
@@ -456,7 +538,7 @@ impl At<'_> {
             return self.fall_back(work, at);
         }
         counts.retried.add(1);
-        work.retry(at, |spot| {
+        work.retry(at, false, |spot| {
             let next = owner.next_owner(&crew.crew, map, spot, gone);
             if next.is_none() && map.is_lent(spot.contract) {
                 self.node.act_for(spot, self.now);

@@ -5,7 +5,7 @@
 //! keys that must move do. A page that is not taken goes back in, and is sent again later. Not here: what is in a page
 //! (`page`), how cells are merged (`tollgate_node`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak, mpsc as std_mpsc};
 use std::thread::{self, JoinHandle};
@@ -97,6 +97,7 @@ async fn run(
                 rest = REST_MIN;
             }
             () = sleep(rest) => {}
+            () = owner.passes.wanted.notified() => {}
             leaving = asked.recv() => {
                 let Some((within, done)) = leaving else {
                     return;
@@ -118,21 +119,36 @@ async fn run(
     }
 }
 
+/// A contract whose keys move.
+struct MovingContract<'a> {
+    shared: &'a Shared,
+    node: &'a Node,
+    map: &'a Map,
+    contract: usize,
+}
+
 impl Owner {
     /// Sends every key that is another's to its owner. Says whether all went.
     pub(super) async fn hand_over(&self, shared: &Shared) -> bool {
+        let pass = self.passes.begun.fetch_add(1, Relaxed) + 1;
         let node = shared.engine.node();
         let map = Arc::clone(&self.map(&node));
         let mut all_went = true;
-        let mut prints = Vec::new();
+        let mut unreached = BTreeSet::new();
         for contract in map.owned() {
             if shared.is_in_doubt(&node, contract) {
                 // Where another process has the seat there is nothing to hand over.
                 all_went &= shared.standing.get().is_some_and(|seat| seat.is_lost());
                 continue;
             }
-            let mut pages: BTreeMap<NodeId, CellPage> = BTreeMap::new();
-            let mut there: BTreeMap<NodeId, bool> = BTreeMap::new();
+            let of = MovingContract {
+                shared,
+                node: &node,
+                map: &map,
+                contract,
+            };
+            let mut leaving: BTreeMap<NodeId, Vec<Print>> = BTreeMap::new();
+            let mut prints = Vec::new();
             for shard in 0..node.shards_count(contract) {
                 prints.clear();
                 node.prints_in(contract, shard, &mut prints);
@@ -144,30 +160,67 @@ impl Owner {
                         continue;
                     };
                     // Cells leave only for who is there: meanwhile nobody counts by them.
-                    let is_there = match there.get(&to) {
-                        Some(is_there) => *is_there,
-                        None => self.takes(to, CellPage::new(&node, &map, contract)).await,
-                    };
-                    there.insert(to, is_there);
-                    all_went &= is_there;
-                    if !is_there {
+                    if !unreached.contains(&to) && !leaving.contains_key(&to) {
+                        let is_there = self.takes(to, CellPage::new(&node, &map, contract)).await;
+                        unreached.extend((!is_there).then_some(to));
+                    }
+                    if unreached.contains(&to) {
                         continue;
                     }
-                    let page = pages.entry(to);
-                    let page = page.or_insert_with(|| CellPage::new(&node, &map, contract));
-                    page.take(&node, *print, shared.engine.now());
-                    if page.bytes.len() >= PAGE_BYTES
-                        && let Some(page) = pages.remove(&to)
-                    {
-                        all_went &= self.send_page(shared, &node, to, page).await;
+                    let own = leaving.entry(to).or_default();
+                    own.push(*print);
+                    if own.len() >= PAGE_KEYS {
+                        let own = std::mem::take(own);
+                        let went = self.send_cells(&of, to, &own).await;
+                        unreached.extend((!went).then_some(to));
                     }
                 }
             }
-            for (to, page) in pages {
-                all_went &= self.send_page(shared, &node, to, page).await;
+            for (to, own) in leaving {
+                let went = self.send_cells(&of, to, &own).await;
+                unreached.extend((!went).then_some(to));
             }
         }
+        all_went &= unreached.is_empty();
+        *self.passes.over.lock() = (pass, unreached);
         all_went
+    }
+
+    /// Takes cells out and sends them, in pages. Until each page is taken nobody counts by its cells.
+    async fn send_cells(&self, of: &MovingContract<'_>, to: NodeId, prints: &[Print]) -> bool {
+        let MovingContract {
+            shared,
+            node,
+            map,
+            contract,
+        } = *of;
+        let mut all_went = true;
+        let mut left = prints.iter();
+        while all_went && !left.as_slice().is_empty() {
+            let mut page = CellPage::new(node, map, contract);
+            let leaving = self.under_way.begin(map.tag(contract), left.as_slice());
+            while page.bytes.len() < PAGE_BYTES
+                && let Some(print) = left.next()
+            {
+                page.take(node, *print, shared.engine.now());
+            }
+            all_went = self.send_page(shared, node, to, page).await;
+            drop(leaving);
+        }
+        all_went
+    }
+
+    /// The next pass over all keys, which begins at once.
+    pub fn next_pass(&self) -> u64 {
+        self.has_strays.store(true, Relaxed);
+        self.passes.wanted.notify_one();
+        self.passes.begun.load(Relaxed) + 1
+    }
+
+    /// Whether that pass, or a later one, is over and sent a node all that is its own.
+    pub fn has_passed(&self, pass: u64, to: NodeId) -> bool {
+        let over = self.passes.over.lock();
+        over.0 >= pass && !over.1.contains(&to)
     }
 
     /// Whether a node takes cells of a contract: it is sent a page without any.
@@ -276,6 +329,8 @@ impl Owner {
 
 /// The kind of a page.
 pub(super) const HAND_OVER: u8 = tollgate_cluster::FrameKind::HandOver as u8;
+/// The most keys that leave at once.
+const PAGE_KEYS: usize = 1 << 12;
 /// About as many bytes as a page has.
 const PAGE_BYTES: usize = 64 << 10;
 /// How long a page may take.

@@ -43,7 +43,7 @@ impl Responder {
         }
         match kind {
             lane::FORWARD => owner.answer_batch(shared, body),
-            moving::HAND_OVER => owner.take_over(shared, body),
+            moving::HAND_OVER if owner.arrival.takes_keys() => owner.take_over(shared, body),
             _ => None,
         }
     }

@@ -89,6 +89,11 @@ pub(super) fn put_unknown(out: &mut Vec<u8>) {
     out.push(UNKNOWN);
 }
 
+/// Adds that nothing was done, as others may have counts of a key, which has come to this node just now.
+pub(super) fn put_elsewhere(out: &mut Vec<u8>) {
+    out.push(ELSEWHERE);
+}
+
 fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
     let place = |contract: usize| spots.iter().position(|spot| spot.contract == contract);
     let (verdict, span) = split(answer.verdict);
@@ -227,6 +232,8 @@ pub(super) enum OwnerReply {
     Unknown,
     /// The owner has to be told who a key is, and did nothing.
     Stranger,
+    /// The owner has come just now, and did nothing: others may have counts of a key.
+    Elsewhere,
 }
 
 impl<'a> Answers<'a> {
@@ -240,6 +247,7 @@ impl<'a> Answers<'a> {
         let instead = match reader.0.first() {
             Some(&UNKNOWN) => Some(OwnerReply::Unknown),
             Some(&STRANGER) => Some(OwnerReply::Stranger),
+            Some(&ELSEWHERE) => Some(OwnerReply::Elsewhere),
             _ => None,
         };
         if instead.is_some() {
@@ -423,6 +431,7 @@ const OWES: u8 = 1 << 3;
 /// Instead of an answer.
 const UNKNOWN: u8 = 0xFF;
 const STRANGER: u8 = 0xFE;
+const ELSEWHERE: u8 = 0xFD;
 
 #[cfg(test)]
 mod tests {

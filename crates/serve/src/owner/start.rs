@@ -31,7 +31,9 @@ pub(crate) fn start(
     let Some(handle) = shared.cluster.get() else {
         return Ok(None);
     };
-    let owner = Owner::new(key, settings, Arc::new(handle.clone())).with_store(store);
+    let owner = Owner::new(key, settings, Arc::new(handle.clone()))
+        .with_store(store)
+        .arriving(shared.state.arrival());
     let owner = Arc::new(owner);
     shared.engine.set_elsewhere(Arc::clone(&owner) as _);
     handle.set_responder(Box::new(Responder::new(&owner, shared)));

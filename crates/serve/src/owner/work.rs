@@ -45,6 +45,8 @@ pub(super) struct OwnerStep {
     pub(super) is_retry: bool,
     /// Whether the node was told who the keys are, as far as that is known.
     pub(super) is_told: bool,
+    /// Whether whoever is asked decides even if others may have counts.
+    pub(super) is_last: bool,
     /// Which spots of the whole question these are.
     places: SmallVec<[usize; 2]>,
     state: State,
@@ -160,8 +162,8 @@ impl Work {
         self.hear(at, instead.said, node, now);
     }
 
-    /// Asks a step once more, of others.
-    pub(super) fn retry(&mut self, at: usize, to: impl FnMut(&Spot) -> Option<To>) {
+    /// Asks a step once more, of others, for the last time where that is so.
+    pub(super) fn retry(&mut self, at: usize, is_last: bool, to: impl FnMut(&Spot) -> Option<To>) {
         let Some(step) = self.steps.get_mut(at) else {
             return;
         };
@@ -178,7 +180,7 @@ impl Work {
         };
         let mut again = split(question, &places, to);
         for again in &mut again {
-            (again.is_retry, again.aim) = (true, aim);
+            (again.is_retry, again.is_last, again.aim) = (true, is_last, aim);
         }
         // The numbers of other steps stay as they are.
         let mut again = again.into_iter();
@@ -280,6 +282,7 @@ fn split(
         question,
         is_retry: false,
         is_told: false,
+        is_last: false,
         places,
         state: State::Todo,
         aim: Aim::Answer,
@@ -336,6 +339,7 @@ fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<OwnerStep> {
         question,
         is_retry: false,
         is_told: false,
+        is_last: false,
         places: SmallVec::new(),
         state: State::Todo,
         aim: Aim::Undo,
