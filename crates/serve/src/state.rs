@@ -86,11 +86,7 @@ impl ServerState {
     /// much as the others.
     pub fn is_ready(&self) -> bool {
         let read = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        let hindrances = [
-            &self.is_awaiting,
-            &self.is_doomed,
-            &self.is_cut_off,
-        ];
+        let hindrances = [&self.is_awaiting, &self.is_doomed, &self.is_cut_off];
         read(&self.is_ready) && !self.is_joining() && !hindrances.into_iter().any(read)
     }
 
@@ -118,7 +114,7 @@ impl ServerState {
 
     /// Whether the node still learns from others of its cluster.
     pub fn is_joining(&self) -> bool {
-        self.arrival.is_under_way()
+        self.arrival.is_joining()
     }
 
     /// How far the node has come in learning from others of its cluster.

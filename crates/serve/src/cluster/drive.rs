@@ -179,7 +179,7 @@ impl Drive {
         let due = self.hub.cluster.lock().poll_timeout();
         let rest = due.map_or(REST_MAX, |due| Duration::from_nanos(due.nanos_since(now)));
         let rest = rest.min(self.replicas.rest().unwrap_or(REST_MAX));
-        let soon = !self.learn.asked.is_empty();
+        let soon = self.learn.is_busy();
         let most = if soon { FLUSH_EVERY } else { REST_MAX };
         rest.min(self.joining.rest()).min(most)
     }
@@ -342,6 +342,10 @@ impl Drive {
             Event::Joined => {
                 // First, so that the node knows that there is something to learn.
                 self.update_members();
+                if self.joining == Joining::Over {
+                    self.shared.state.arrival().begin_late();
+                    self.learn.begin_keys(now);
+                }
                 self.joining.joined(now);
                 self.alone.send_replace(false);
             }
@@ -370,7 +374,10 @@ impl Drive {
     fn join(&mut self, now: Instant) {
         let mut is_caught_up = false;
         match self.joining {
-            Joining::Over => return,
+            Joining::Over => {
+                let arrival = self.shared.state.arrival();
+                return self.learn.step_keys(&self.hub, arrival, now);
+            }
             Joining::Looking { .. } => {}
             Joining::Alone => self.learn.set_known(),
             Joining::Learning { .. } => {

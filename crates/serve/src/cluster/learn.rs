@@ -15,15 +15,14 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
 use super::handle::{Handle, Hub, NodeQuestion};
-use crate::owner::Owner;
+use crate::owner::{Arrival, Owner};
 
 /// How far a newcomer has come, and newcomers that ask us.
 #[derive(Default)]
 pub(super) struct Learn {
-    greeting: Round,
-    asking: Round,
-    /// Whether the others know this node, so that it may ask what they know.
-    is_known: bool,
+    rounds: Rounds,
+    /// Asks for keys alone, where the node has met others when it was ready already, at the latest until then.
+    keys: Option<(Rounds, Instant)>,
     /// When everybody was done.
     done: Option<Instant>,
     /// When something last came.
@@ -83,29 +82,49 @@ impl Learn {
 
     /// Whether the others may be asked what they know.
     pub(super) const fn is_known(&self) -> bool {
-        self.is_known
+        self.rounds.is_known
     }
 
     /// The others may be asked what they know, whoever of them knows this node.
     pub(super) const fn set_known(&mut self) {
-        self.is_known = true;
+        self.rounds.is_known = true;
+    }
+
+    /// Asks others for the keys that this node owns, as it meets them only now.
+    pub(super) fn begin_keys(&mut self, now: Instant) {
+        let until = now.as_nanos().saturating_add(KEYS_NANOS_MAX);
+        self.keys = Some((Rounds::default(), Instant::from_nanos(until)));
+    }
+
+    /// Goes on with that.
+    pub(super) fn step_keys(&mut self, hub: &Arc<Hub>, arrival: &Arrival, now: Instant) {
+        let Some((rounds, until)) = &mut self.keys else {
+            return;
+        };
+        if !rounds.is_known && rounds.greet(hub, now) {
+            arrival.set_known();
+        }
+        if now >= *until || rounds.is_known && rounds.ask(hub, now) {
+            arrival.end();
+            self.keys = None;
+        }
+    }
+
+    /// Whether somebody waits for what a moment may bring.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.asked.is_empty() || self.keys.is_some()
     }
 
     /// Goes on. `is_caught_up` is what the node thinks, which cannot tell a pause from the end.
     pub(super) fn step(&mut self, hub: &Arc<Hub>, is_caught_up: bool, now: Instant) -> LearnStep {
-        if !self.is_known {
-            self.greeting.ask(hub, FIRST, now);
-            if !self.greeting.is_over(SETTLE_NANOS, now) {
-                return LearnStep::Wait;
-            }
-            self.is_known = true;
-            return LearnStep::Ask;
+        if !self.rounds.is_known {
+            return if self.rounds.greet(hub, now) {
+                LearnStep::Ask
+            } else {
+                LearnStep::Wait
+            };
         }
-        if !is_caught_up {
-            return LearnStep::Wait;
-        }
-        self.asking.ask(hub, SECOND, now);
-        if !self.asking.is_over(0, now) {
+        if !is_caught_up || !self.rounds.ask(hub, now) {
             return LearnStep::Wait;
         }
         let done = *self.done.get_or_insert(now);
@@ -115,6 +134,30 @@ impl Learn {
             return LearnStep::Over;
         }
         LearnStep::Wait
+    }
+}
+
+/// What a newcomer asks, before it asks for what the others know, and afterwards.
+#[derive(Default)]
+struct Rounds {
+    greeting: Round,
+    asking: Round,
+    /// Whether the others know this node, so that it may ask what they know.
+    is_known: bool,
+}
+
+impl Rounds {
+    /// Waits until the others know this node; whether they do.
+    fn greet(&mut self, hub: &Arc<Hub>, now: Instant) -> bool {
+        self.greeting.ask(hub, FIRST, now);
+        self.is_known = self.greeting.is_over(SETTLE_NANOS, now);
+        self.is_known
+    }
+
+    /// Waits until the others have told all; whether they have.
+    fn ask(&mut self, hub: &Arc<Hub>, now: Instant) -> bool {
+        self.asking.ask(hub, SECOND, now);
+        self.asking.is_over(0, now)
     }
 }
 
@@ -165,5 +208,7 @@ const ASKED_MAX: usize = 256;
 const SETTLE_NANOS: u64 = 250_000_000;
 /// What was on its way is there after that.
 const CALM_NANOS: u64 = 100_000_000;
+/// How long keys are waited for where others are met late.
+const KEYS_NANOS_MAX: u64 = 10_000_000_000;
 /// In a busy cluster it is never calm.
 const CALM_NANOS_MAX: u64 = 1_000_000_000;

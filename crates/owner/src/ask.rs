@@ -11,21 +11,28 @@ use tollgate_limit::{Charge, Cost, Instant, Lot};
 use tollgate_node::{Due, Spot, Spots};
 use tollgate_table::Print;
 
-use super::map::Map;
-use super::quota;
-use crate::engine::{Question, Verb};
+use crate::map::Map;
+use crate::question::{Question, Verb};
+use crate::quota;
+use crate::work::OwnerStep;
 
 /// Writes questions of one asker to one node.
 #[derive(Default)]
-pub(super) struct Parcel {
+pub struct Parcel {
     tags: SmallVec<[u64; 4]>,
     questions: Vec<u8>,
     count: usize,
 }
 
 impl Parcel {
-    /// Adds a question, and whether its owner was told all that this node knows of the keys.
-    pub(super) fn put(&mut self, map: &Map, question: &Question, is_told: bool, is_last: bool) {
+    /// Adds the question of a step.
+    pub(crate) fn put(&mut self, map: &Map, step: &OwnerStep) {
+        self.put_question(map, &step.question, step.is_told, step.is_last);
+    }
+
+    /// Adds a question, whether its owner was told all that this node knows of the keys, and whether it decides all the
+    /// same.
+    fn put_question(&mut self, map: &Map, question: &Question, is_told: bool, is_last: bool) {
         self.count += 1;
         let Question {
             verb, spots, cost, ..
@@ -75,12 +82,12 @@ impl Parcel {
     }
 
     /// How many questions there are.
-    pub(super) const fn count(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.count
     }
 
     /// Everything, behind its length.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>) {
         let mut head = Vec::with_capacity(2 + 8 * self.tags.len());
         put_varint(&mut head, self.tags.len() as u64);
         for tag in &self.tags {
@@ -93,12 +100,12 @@ impl Parcel {
 }
 
 /// Begins a batch.
-pub(super) fn batch() -> Vec<u8> {
+pub fn batch() -> Vec<u8> {
     vec![VERSION]
 }
 
 /// The parcels of a batch; `None` where it is none that is understood.
-pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+pub(crate) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut reader = Reader(bytes);
     if reader.u8()? != VERSION {
         return None;
@@ -112,23 +119,23 @@ pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
 
 /// A question as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AskedQuestion {
-    pub(super) question: Question,
+pub(crate) struct AskedQuestion {
+    pub(crate) question: Question,
     /// Whether nothing more can be told of its keys.
-    pub(super) is_told: bool,
+    pub(crate) is_told: bool,
     /// Whether it is asked of nobody else.
-    pub(super) is_last: bool,
+    pub(crate) is_last: bool,
 }
 
 /// A question as it came. Without places where a contract is not known here.
-pub(super) type ParsedQuestion = Result<AskedQuestion, UnknownContract>;
+pub(crate) type ParsedQuestion = Result<AskedQuestion, UnknownContract>;
 
 /// A contract is not known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UnknownContract;
+pub(crate) struct UnknownContract;
 
 /// Hands over the questions of a parcel, in order; `None` where its rest makes no sense.
-pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(ParsedQuestion)) -> Option<()> {
+pub(crate) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(ParsedQuestion)) -> Option<()> {
     let mut reader = Reader(parcel);
     let count = reader.count().filter(|count| *count <= TAGS_MAX)?;
     let mut places: SmallVec<[Option<usize>; 4]> = SmallVec::new();
@@ -240,7 +247,7 @@ fn number_of(verb: &Verb) -> u8 {
 }
 
 /// The version of batches and of their answers.
-pub(super) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 /// What a client says of its leases follows the cost, behind its length.
 const LEND: u8 = 8;
 /// What is said of a data plane follows the cost.
@@ -260,12 +267,12 @@ const TAGS_MAX: usize = 1 << 16;
 const SPOTS_MAX: usize = 1 << 10;
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    pub(in super::super) fn map() -> Map {
+    fn map() -> Map {
         let text = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 5, per: 1s}]}
   - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 5, per: 1s}, {name: y, limit: 50, per: 1m}]}
@@ -273,10 +280,10 @@ pub(super) mod tests {
 ";
         let contracts = tollgate_contract::Contracts::parse(text).expect("contracts");
         let seed = tollgate_table::Seed::new([1, 2]);
-        Map::of(
-            &tollgate_node::Node::new(contracts, tollgate_node::NodeConfig::default(), seed),
-            false,
-        )
+        let node = tollgate_node::Node::new(contracts, tollgate_node::NodeConfig::default(), seed);
+        Map::of(&node, false, |bytes| {
+            tollgate_kit::fnv(tollgate_kit::FNV, bytes)
+        })
     }
 
     fn questions() -> impl Strategy<Value = Vec<Question>> {
@@ -323,7 +330,7 @@ pub(super) mod tests {
                 let mut parcel = Parcel::default();
                 for question in questions {
                     let is_even = question.spots.len() % 2 == 0;
-                    parcel.put(&map, question, is_even, !is_even);
+                    parcel.put_question(&map, question, is_even, !is_even);
                 }
                 parcel.write(&mut bytes);
             }
@@ -359,7 +366,7 @@ pub(super) mod tests {
             let map = map();
             let mut parcel = Parcel::default();
             for question in &questions {
-                parcel.put(&map, question, false, false);
+                parcel.put_question(&map, question, false, false);
             }
             let mut bytes = batch();
             parcel.write(&mut bytes);
@@ -393,7 +400,7 @@ pub(super) mod tests {
                 names: Vec::new(),
             };
             let (mut parcel, mut bytes) = (Parcel::default(), batch());
-            parcel.put(&map(), &question, true, false);
+            parcel.put_question(&map(), &question, true, false);
             parcel.write(&mut bytes);
             let parcels = parcels(&bytes).expect("a batch");
             assert_eq!(read(parcels[0], &map(), drop).is_some(), is_read);

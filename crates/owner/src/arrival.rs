@@ -16,9 +16,15 @@ impl Arrival {
         self.0.store(UNKNOWN, Relaxed);
     }
 
+    /// The node has served alone, and meets others only now.
+    pub fn begin_late(&self) {
+        self.0.store(UNKNOWN | LATE, Relaxed);
+    }
+
     /// All others know it, and send it the keys that it owns.
     pub fn set_known(&self) {
-        self.0.store(KNOWN, Relaxed);
+        let late = self.0.load(Relaxed) & LATE;
+        self.0.store(KNOWN | late, Relaxed);
     }
 
     /// The others have sent all, or are waited for no longer.
@@ -32,12 +38,19 @@ impl Arrival {
         self.0.load(Relaxed) != OVER
     }
 
+    /// Whether the node is not ready for that.
+    pub fn is_joining(&self) -> bool {
+        self.is_under_way() && self.0.load(Relaxed) & LATE == 0
+    }
+
     /// Whether keys are taken over.
-    pub(super) fn takes_keys(&self) -> bool {
-        self.0.load(Relaxed) != UNKNOWN
+    pub(crate) fn takes_keys(&self) -> bool {
+        self.0.load(Relaxed) & UNKNOWN == 0
     }
 }
 
 const OVER: u8 = 0;
 const KNOWN: u8 = 1;
 const UNKNOWN: u8 = 2;
+/// The node was ready before it met others.
+const LATE: u8 = 4;
