@@ -293,16 +293,16 @@ impl Asking {
                 continue;
             };
             let question = asked.question.clone();
-            let (heard, wish) = match answer {
-                Some(heard) => (Some(heard), None),
-                None => {
-                    let spot = question.spots.first().map_or(0, |spot| spot.contract);
-                    let (wish, ..) = at.map.on_failure(spot, terms.as_deref());
-                    let heard = here::without_store(ask, wish, &mut remembered);
-                    rest.tally.no_room += u64::from(heard == (None, Some(OnFailure::Local)));
-                    rest.tally.store.note(&question.verb, None);
-                    heard
-                }
+            let (heard, wish) = if let Some(heard) = answer {
+                (Some(heard), None)
+            } else {
+                let spot = question.spots.first().map_or(0, |spot| spot.contract);
+                let (wish, ..) = at.map.on_failure(spot, terms.as_deref());
+                let heard = here::without_store(ask, wish, &mut remembered);
+                let has_no_room = matches!(heard, (None, Some(OnFailure::Local)));
+                rest.tally.no_room += u64::from(has_no_room);
+                rest.tally.store.note(&question.verb, None);
+                heard
             };
             let said = heard.and_then(|heard| said(at.node, terms, &question, ask, &heard));
             match (said, wish) {
@@ -433,7 +433,7 @@ impl At<'_> {
         };
         let next = |spot: &Spot| owners.next_owner(&known.crew, map, spot, asked);
         // Its cell left this node, and is about to be there.
-        let is_mine = |spot: &Spot| next(spot).is_none() && owners.awaits(map, node, spot);
+        let is_mine = |spot: &Spot| next(spot).is_none() && owners.awaits(&known, map, node, spot);
         let is_last = step.is_retry || step.question.spots.iter().any(is_mine);
         work.retry(at, is_last, |spot| {
             let first = owners.owner_of(&known, map, node, spot)?;

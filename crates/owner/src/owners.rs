@@ -22,7 +22,6 @@ use crate::asking::Asking;
 use crate::books::Books;
 use crate::denied::Denied;
 use crate::map::{Map, TagHash};
-use crate::pass::UnderWay;
 use crate::question::{Question, QuotaAsk, RemoteAnswer, Unknown, Verb};
 use crate::work::To;
 use crate::{here, introduce, page, recent};
@@ -61,8 +60,8 @@ pub struct Owners {
     /// How far this node has come in joining the others.
     pub(crate) arrival: Arc<Arrival>,
     pub(crate) passes: Passes,
-    /// Keys that are on their way to others.
-    pub(crate) under_way: UnderWay,
+    /// Whether members changed a short while ago, so that keys may be on their way.
+    is_unsettled: AtomicBool,
     /// Whether this node is about to go: it owns nothing more.
     is_leaving: AtomicBool,
     /// Whether keys may lie here that are another's.
@@ -113,7 +112,7 @@ impl Owners {
             books: Books::default(),
             arrival: Arc::default(),
             passes: Passes::default(),
-            under_way: UnderWay::default(),
+            is_unsettled: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             has_strays: AtomicBool::new(false),
         }
@@ -162,21 +161,29 @@ impl Owners {
             }
         }
         let owner = self.owner_of(known, map, node, spot).or_else(|| {
-            let me = known.crew.me.filter(|_| self.awaits(map, node, spot))?;
+            let me = known.crew.me?;
+            self.awaits(known, map, node, spot).then_some(())?;
             self.next_owner(&known.crew, map, spot, me)
         });
         owner.map(To::Node)
     }
 
-    /// Whether others may have counts of a key of which this node has none.
+    /// Whether others may have counts of a key of which this node has none: it joins, or the key has left for its owner.
     #[inline]
-    pub(crate) fn awaits(&self, map: &Map, node: &Node, spot: &Spot) -> bool {
-        let is_arriving = self.arrival.is_under_way()
-            && (map.is_owned(spot.contract) || is_beside(node, spot))
-            // Whoever lends for another begins with nothing.
-            && !map.is_lent(spot.contract)
-            && !node.has_cell(spot);
-        is_arriving || self.under_way.has(map.tag(spot.contract), spot.print)
+    pub(crate) fn awaits(&self, known: &Known, map: &Map, node: &Node, spot: &Spot) -> bool {
+        let is_unsettled = self.is_unsettled.load(Relaxed);
+        (self.arrival.is_under_way() || is_unsettled)
+            && self.is_counted_elsewhere(known, map, node, spot)
+    }
+
+    #[cold]
+    fn is_counted_elsewhere(&self, known: &Known, map: &Map, node: &Node, spot: &Spot) -> bool {
+        let is_owned = map.is_owned(spot.contract) || is_beside(node, spot);
+        // Whoever lends for another begins with nothing.
+        if !is_owned || map.is_lent(spot.contract) || node.has_cell(spot) {
+            return false;
+        }
+        self.arrival.is_under_way() || self.owner_of(known, map, node, spot).is_some()
     }
 
     /// Who owns a key of a contract, by its place; `None` is this node. Keys with terms of their own have owners where
@@ -275,9 +282,18 @@ impl Owners {
         self.has_strays.store(true, Relaxed);
     }
 
-    /// Whether keys may lie here that are another's; a pass looks for them from here on.
+    /// Whether keys may lie here that are another's.
+    pub fn has_strays(&self) -> bool {
+        self.has_strays.load(Relaxed)
+    }
+
+    /// The same; a pass looks for them from here on.
     pub fn take_strays(&self) -> bool {
-        self.has_strays.swap(false, Relaxed)
+        let has_strays = self.has_strays.swap(false, Relaxed);
+        if !has_strays {
+            self.is_unsettled.store(false, Relaxed);
+        }
+        has_strays
     }
 
     /// The next pass over all keys, which should begin at once.
@@ -324,6 +340,12 @@ impl Owners {
         newer.map(|known| self.adopt(known)).is_some()
     }
 
+    /// Everybody who lives.
+    pub fn members(&self) -> Vec<NodeId> {
+        let known = self.known();
+        known.crew.alive.iter().map(|(node, _)| *node).collect()
+    }
+
     /// Whether a node is a member.
     pub fn has_member(&self, node: NodeId) -> bool {
         let known = self.known();
@@ -340,6 +362,7 @@ impl Owners {
 
     /// From here on these own keys.
     fn adopt(&self, known: Known) {
+        self.is_unsettled.store(true, Relaxed);
         self.known.store(Arc::new(known));
         self.denied.clear();
         self.note_strays();
@@ -355,10 +378,11 @@ impl Owners {
         mut lent: impl FnMut(&mut tollgate_node::LendAnswer),
     ) -> Option<AnsweredBatch> {
         let map = self.map(node);
+        let known = self.known();
         let answer = |asked: &AskedQuestion| {
             let question = &asked.question;
             let mut spots = question.spots.iter();
-            if !asked.is_last && spots.any(|spot| self.awaits(&map, node, spot)) {
+            if !asked.is_last && spots.any(|spot| self.awaits(&known, &map, node, spot)) {
                 return None;
             }
             self.act_for(node, &map, question, now);

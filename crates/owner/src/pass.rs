@@ -7,9 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-use parking_lot::Mutex;
 use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 use tollgate_node::Node;
@@ -19,35 +18,8 @@ use crate::map::Map;
 use crate::owners::Owners;
 use crate::page::CellPage;
 
-/// Keys on their way, by the tag of their contract: here nobody counts by them any more, there nobody does yet.
-#[derive(Default)]
-pub(crate) struct UnderWay {
-    keys: Mutex<BTreeSet<(u64, u64)>>,
-    is_some: AtomicBool,
-}
-
-impl UnderWay {
-    /// These keys of a contract leave, and no others.
-    fn begin(&self, tag: u64, prints: &[Print]) {
-        *self.keys.lock() = prints.iter().map(|print| (tag, print.0)).collect();
-        self.is_some.store(!prints.is_empty(), Relaxed);
-    }
-
-    fn end(&self) {
-        self.is_some.store(false, Relaxed);
-        self.keys.lock().clear();
-    }
-
-    /// Whether a key is on its way.
-    #[inline]
-    pub(crate) fn has(&self, tag: u64, print: Print) -> bool {
-        self.is_some.load(Relaxed) && self.keys.lock().contains(&(tag, print.0))
-    }
-}
-
 /// A pass over all keys of a node.
-pub struct Pass<'a> {
-    owners: &'a Owners,
+pub struct Pass {
     node: Arc<Node>,
     map: Arc<Map>,
     number: u64,
@@ -64,6 +36,13 @@ pub struct Pass<'a> {
     end: PassEnd,
 }
 
+/// Keys of a contract that leave for a node.
+struct Leaving {
+    contract: usize,
+    to: NodeId,
+    prints: Vec<Print>,
+}
+
 /// What came of a pass.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassEnd {
@@ -77,12 +56,11 @@ pub struct PassEnd {
 
 impl Owners {
     /// Begins a pass over the keys of contracts that are not in doubt.
-    pub fn pass(&self, node: &Arc<Node>, mut is_in_doubt: impl FnMut(usize) -> bool) -> Pass<'_> {
+    pub fn pass(&self, node: &Arc<Node>, mut is_in_doubt: impl FnMut(usize) -> bool) -> Pass {
         let map = Arc::clone(&self.map(node));
         Pass {
             contracts: map.owned().filter(|place| !is_in_doubt(*place)).collect(),
             number: self.passes.begun.fetch_add(1, Relaxed) + 1,
-            owners: self,
             node: Arc::clone(node),
             map,
             shard: 0,
@@ -95,21 +73,27 @@ impl Owners {
     }
 }
 
-impl Pass<'_> {
+impl Pass {
     /// The next page and the node it is for, once the one before is answered; `None` when the pass is over.
-    pub fn poll(&mut self, now: Instant) -> Option<(NodeId, Vec<u8>)> {
+    pub fn poll(&mut self, owners: &Owners, now: Instant) -> Option<(NodeId, Vec<u8>)> {
         while self.sent.is_none() {
             let contract = *self.contracts.front()?;
             let Some(print) = self.next_print(contract) else {
                 if let Some((to, prints)) = self.leaving.pop_first() {
-                    self.lift(contract, to, prints, now);
+                    self.lift(
+                        Leaving {
+                            contract,
+                            to,
+                            prints,
+                        },
+                        now,
+                    );
                     continue;
                 }
                 self.contracts.pop_front();
                 self.shard = 0;
                 continue;
             };
-            let owners = self.owners;
             let Some(to) = owners.moves_to(&self.map, &self.node, contract, print) else {
                 continue;
             };
@@ -123,8 +107,15 @@ impl Pass<'_> {
             };
             leaving.push(print);
             if leaving.len() >= KEYS_MAX {
-                let leaving = std::mem::take(leaving);
-                self.lift(contract, to, leaving, now);
+                let prints = std::mem::take(leaving);
+                self.lift(
+                    Leaving {
+                        contract,
+                        to,
+                        prints,
+                    },
+                    now,
+                );
             }
         }
         let (to, page) = self.sent.as_ref()?;
@@ -152,14 +143,13 @@ impl Pass<'_> {
                 self.end.failed += count.saturating_sub(taken);
             }
         }
-        self.owners.under_way.end();
     }
 
     /// What came of it, once it is over.
-    pub fn end(mut self) -> PassEnd {
+    pub fn end(mut self, owners: &Owners) -> PassEnd {
         self.end.all_went = self.unreached.is_empty();
         let unreached = std::mem::take(&mut self.unreached);
-        *self.owners.passes.over.lock() = (self.number, unreached);
+        *owners.passes.over.lock() = (self.number, unreached);
         self.end
     }
 
@@ -175,9 +165,13 @@ impl Pass<'_> {
     }
 
     /// Takes cells out, as many as a page has; the others leave later.
-    fn lift(&mut self, contract: usize, to: NodeId, mut prints: Vec<Print>, now: Instant) {
+    fn lift(&mut self, leaving: Leaving, now: Instant) {
+        let Leaving {
+            contract,
+            to,
+            mut prints,
+        } = leaving;
         let mut page = CellPage::new(&self.node, &self.map, contract);
-        self.owners.under_way.begin(self.map.tag(contract), &prints);
         while page.bytes.len() < PAGE_BYTES
             && let Some(print) = prints.pop()
         {
@@ -186,18 +180,9 @@ impl Pass<'_> {
         if !prints.is_empty() {
             self.leaving.entry(to).or_default().append(&mut prints);
         }
-        let lifted: Vec<Print> = page.cells.iter().map(|(print, _)| *print).collect();
-        self.owners.under_way.begin(self.map.tag(contract), &lifted);
-        if !lifted.is_empty() {
+        if !page.cells.is_empty() {
             self.sent = Some((to, page));
         }
-    }
-}
-
-impl Drop for Pass<'_> {
-    /// A pass that ends early leaves everything where it was.
-    fn drop(&mut self) {
-        self.handle(None, Instant::default());
     }
 }
 

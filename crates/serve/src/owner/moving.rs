@@ -125,7 +125,7 @@ impl Owner {
             all_went &= !is_in_doubt || is_all_lost();
             is_in_doubt
         });
-        while let Some((to, page)) = pass.poll(shared.engine.now()) {
+        while let Some((to, page)) = pass.poll(&self.owners, shared.engine.now()) {
             let sent = self.peers.request(to, HAND_OVER, page, PAGE_WITHIN).await;
             let taken = sent.ok().and_then(|answer| Reader(&answer).number());
             pass.handle(taken, shared.engine.now());
@@ -133,7 +133,7 @@ impl Owner {
                 break;
             }
         }
-        let end = pass.end();
+        let end = pass.end(&self.owners);
         self.counts.moved_out.add(end.moved);
         self.counts.move_failed.add(end.failed);
         all_went && end.all_went
