@@ -47,6 +47,7 @@ const MQTT: &str = "tollgate-mqtt";
 const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
+const OWNER: &str = "tollgate-owner";
 const PARTS: &str = "tollgate-parts";
 const ADMIN: &str = "tollgate-admin";
 const TOLLGATE: &str = "tollgate";
@@ -161,13 +162,19 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE,
         ],
     },
+    // What other nodes and a store decide, up to the bytes; whoever carries them decides nothing.
+    CrateRules {
+        package: OWNER,
+        pure: true,
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, GOSSIP, CLUSTER, STORE, NODE],
+    },
     // Drives the others, so that it must be as pure as they are; whole nodes are driven as the daemon drives them.
     CrateRules {
         package: LAB,
         pure: true,
         uses: &[
             KIT, LIMIT, CONTRACT, TABLE, MODE, CONTROL, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM,
-            NODE,
+            STORE, NODE, OWNER,
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
@@ -225,6 +232,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             CONTRACT,
             TABLE,
             NODE,
+            OWNER,
             WIRE,
             CLIENT,
             HTTP,

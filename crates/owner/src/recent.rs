@@ -19,13 +19,13 @@ thread_local! {
 }
 
 /// A number that no other owner of this process has had: what was looked up before counts no more.
-pub(super) fn next_era() -> u64 {
+pub(crate) fn next_era() -> u64 {
     static ERAS: AtomicU64 = AtomicU64::new(1);
     ERAS.fetch_add(1, Relaxed)
 }
 
 /// The owner of a key, from memory or as `find` says.
-pub(super) fn owner(
+pub(crate) fn owner(
     era: u64,
     tag: u64,
     print: u64,

@@ -11,24 +11,23 @@ use tollgate_node::{
     Answer, Due, KeyTerms, LendAnswer, Node, Nudge, Receipt, RefusedBy, Spot, Violation,
 };
 
-use super::ask::VERSION;
-use super::bytes::{put_span, span};
-use super::quota;
-use crate::engine::{Question, RemoteAnswer, Verb};
+use crate::ask::VERSION;
+use crate::question::{Question, RemoteAnswer, Verb};
+use crate::quota;
 
 /// Begins the answer to a batch.
-pub(super) fn batch() -> Vec<u8> {
+pub(crate) fn batch() -> Vec<u8> {
     vec![VERSION]
 }
 
 /// Adds the answers to one parcel.
-pub(super) fn put_parcel(out: &mut Vec<u8>, answers: &[u8]) {
+pub(crate) fn put_parcel(out: &mut Vec<u8>, answers: &[u8]) {
     put_varint(out, answers.len() as u64);
     out.extend_from_slice(answers);
 }
 
 /// Adds the answer to one question.
-pub(super) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &RemoteAnswer) {
+pub(crate) fn put_said(out: &mut Vec<u8>, spots: &[Spot], said: &RemoteAnswer) {
     match said {
         RemoteAnswer::Answer(answer) => put_answer(out, spots, answer),
         RemoteAnswer::Done(done) => out.push(u8::from(*done)),
@@ -80,13 +79,18 @@ fn lent(reader: &mut Reader<'_>) -> Option<LendAnswer> {
 }
 
 /// Adds that nothing was done, as the terms of a key are not known.
-pub(super) fn put_stranger(out: &mut Vec<u8>) {
+pub(crate) fn put_stranger(out: &mut Vec<u8>) {
     out.push(STRANGER);
 }
 
 /// Adds that a question is of a contract that is not known.
-pub(super) fn put_unknown(out: &mut Vec<u8>) {
+pub(crate) fn put_unknown(out: &mut Vec<u8>) {
     out.push(UNKNOWN);
+}
+
+/// Adds that nothing was done, as others may have counts of a key, which has come to this node just now.
+pub(crate) fn put_elsewhere(out: &mut Vec<u8>) {
+    out.push(ELSEWHERE);
 }
 
 fn put_answer(out: &mut Vec<u8>, spots: &[Spot], answer: &Answer) {
@@ -211,35 +215,38 @@ fn put_forecast(out: &mut Vec<u8>, forecast: &Forecast) {
 }
 
 /// The answers to each parcel of a batch; `None` where that is not understood.
-pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    super::ask::parcels(bytes)
+pub fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    crate::ask::parcels(bytes)
 }
 
 /// Answers to the questions of one parcel, to be read in order.
-pub(super) struct Answers<'a>(Reader<'a>);
+pub(crate) struct Answers<'a>(Reader<'a>);
 
 /// What was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all hold an answer")]
-pub(super) enum OwnerReply {
+pub(crate) enum OwnerReply {
     Said(RemoteAnswer),
     /// The owner does not know a contract.
     Unknown,
     /// The owner has to be told who a key is, and did nothing.
     Stranger,
+    /// The owner has come just now, and did nothing: others may have counts of a key.
+    Elsewhere,
 }
 
 impl<'a> Answers<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self(Reader(bytes))
     }
 
     /// The answer to the next question; `None` where there is none that makes sense.
-    pub(super) fn next(&mut self, question: &Question, at: (&Node, Instant)) -> Option<OwnerReply> {
+    pub(crate) fn next(&mut self, question: &Question, at: (&Node, Instant)) -> Option<OwnerReply> {
         let Self(reader) = self;
         let instead = match reader.0.first() {
             Some(&UNKNOWN) => Some(OwnerReply::Unknown),
             Some(&STRANGER) => Some(OwnerReply::Stranger),
+            Some(&ELSEWHERE) => Some(OwnerReply::Elsewhere),
             _ => None,
         };
         if instead.is_some() {
@@ -423,6 +430,17 @@ const OWES: u8 = 1 << 3;
 /// Instead of an answer.
 const UNKNOWN: u8 = 0xFF;
 const STRANGER: u8 = 0xFE;
+const ELSEWHERE: u8 = 0xFD;
+
+/// A span in nanoseconds; the longest there is room for where it is longer.
+fn put_span(out: &mut Vec<u8>, span: Span) {
+    put_varint(out, u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+}
+
+/// What [`put_span`] wrote.
+fn span(reader: &mut Reader<'_>) -> Option<Span> {
+    Some(Span::from_nanos(reader.number()?.into()))
+}
 
 #[cfg(test)]
 mod tests {

@@ -12,19 +12,19 @@ use tollgate_limit::Charge;
 use tollgate_node::{Due, Node, Spot};
 use tollgate_store::Book;
 
-use super::At;
-use crate::engine::{Question, Verb};
+use crate::asking::At;
+use crate::question::{Question, Verb};
 
 /// Books by the version of their terms, the place of their contract, and the version of the node that has it there.
 #[derive(Default)]
-pub(super) struct Books(Mutex<BTreeMap<(u64, usize, u64), Arc<Book>>>);
+pub(crate) struct Books(Mutex<BTreeMap<(u64, usize, u64), Arc<Book>>>);
 
 /// By what a key is asked about.
 #[derive(Clone)]
-pub(super) struct Basis {
-    pub(super) book: Arc<Book>,
+pub(crate) struct Basis {
+    pub(crate) book: Arc<Book>,
     /// The key's terms, where they are its own.
-    pub(super) terms: Option<Arc<Terms>>,
+    pub(crate) terms: Option<Arc<Terms>>,
 }
 
 impl Basis {
@@ -59,11 +59,11 @@ impl Books {
 
 impl At<'_> {
     /// By what the store is asked about a question, and what to ask; `None` where no store decides.
-    pub(super) fn book(&self, question: &Question, spot: &Spot) -> Option<(Basis, Question)> {
+    pub(crate) fn book(&self, question: &Question, spot: &Spot) -> Option<(Basis, Question)> {
         let book = self.map.book(spot.contract)?;
         let own = self.node.terms_at(spot, self.now);
         let own = own.and_then(|terms| {
-            let book = self.owner.books.of(self.node, spot.contract, &terms)?;
+            let book = self.owners.books.of(self.node, spot.contract, &terms)?;
             let terms = Some(terms);
             Some(Basis { book, terms })
         });
@@ -81,7 +81,7 @@ impl At<'_> {
         };
         let then = match due.terms {
             0 => Some(Arc::clone(book)),
-            terms => self.owner.books.known(spot.contract, terms),
+            terms => self.owners.books.known(spot.contract, terms),
         };
         let is_stranger = self.node.is_stranger(spot, self.now);
         let (today, charge) = match then {

@@ -3,14 +3,15 @@
 use tollgate_contract::OnFailure;
 use tollgate_limit::{Charge, Instant, Span, Verdict};
 use tollgate_node::{Answer, Due, KeyTerms, Node, Receipt, RefusedBy, Spot, Stranger};
+use tollgate_store::{EngineAnswer, StoreRequest, Verb as Asked};
 
-use super::ask;
-use super::map::{FallbackRule, Map, strictness};
-use super::{quota, said};
-use crate::engine::{Question, RemoteAnswer, Unknown, UnknownPart, Verb};
+use crate::ask::{self, AskedQuestion};
+use crate::map::{FallbackRule, Map, strictness};
+use crate::question::{Question, RemoteAnswer, Unknown, UnknownPart, Verb};
+use crate::{quota, said};
 
 /// Does what a question asks, here and now.
-pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> RemoteAnswer {
+pub(crate) fn answer(node: &Node, question: &Question, now: Instant) -> RemoteAnswer {
     let Question {
         verb, spots, cost, ..
     } = question;
@@ -51,13 +52,13 @@ pub(super) fn answer(node: &Node, question: &Question, now: Instant) -> RemoteAn
 
 /// Answers a batch of another node, and says how many questions that were; `None` where it makes no sense.
 ///
-/// What comes before something senseless in a parcel is done. Nobody sends such a thing but by mistake.
-pub(super) fn answer_batch(
+/// A question without an answer has to be asked elsewhere first. What comes before something senseless in a parcel is done. Nobody sends such a thing but by mistake.
+pub(crate) fn answer_batch(
     node: &Node,
     map: &Map,
     batch: &[u8],
     now: Instant,
-    mut answer: impl FnMut(&Question) -> RemoteAnswer,
+    mut answer: impl FnMut(&AskedQuestion) -> Option<RemoteAnswer>,
 ) -> Option<(Vec<u8>, u64)> {
     let mut out = said::batch();
     let mut count = 0;
@@ -67,13 +68,13 @@ pub(super) fn answer_batch(
         ask::read(parcel, map, |asked| {
             count += 1;
             match asked {
-                Ok((question, is_told)) if !is_told && is_strange(node, &question, now) => {
+                Ok(asked) if !asked.is_told && is_strange(node, &asked.question, now) => {
                     said::put_stranger(&mut answers);
                 }
-                Ok((question, _)) => {
-                    let said = answer(&question);
-                    said::put_said(&mut answers, &question.spots, &said);
-                }
+                Ok(asked) => match answer(&asked) {
+                    Some(said) => said::put_said(&mut answers, &asked.question.spots, &said),
+                    None => said::put_elsewhere(&mut answers),
+                },
                 Err(ask::UnknownContract) => said::put_unknown(&mut answers),
             }
         })?;
@@ -83,13 +84,13 @@ pub(super) fn answer_batch(
 }
 
 /// The keys in a batch whose counts left memory.
-pub(super) fn away(node: &Node, map: &Map, batch: &[u8]) -> Vec<Unknown> {
+pub(crate) fn away(node: &Node, map: &Map, batch: &[u8]) -> Vec<Unknown> {
     let mut away = Vec::new();
     for parcel in ask::parcels(batch).unwrap_or_default() {
         // What makes no sense is found out when it is answered.
         let _ = ask::read(parcel, map, |asked| {
             let questions = asked.into_iter();
-            for spot in questions.flat_map(|(question, _)| question.spots) {
+            for spot in questions.flat_map(|asked| asked.question.spots) {
                 if node.is_away(spot.contract, spot.print)
                     && let Some(contract) = node.contracts().get(spot.contract)
                 {
@@ -121,15 +122,15 @@ fn is_strange(node: &Node, question: &Question, now: Instant) -> bool {
 
 /// What is done where those who decide are not there.
 #[derive(Default)]
-pub(super) struct Instead {
+pub(crate) struct Instead {
     /// The answer by that; `None` where there is no other way to do it.
-    pub(super) said: Option<RemoteAnswer>,
+    pub(crate) said: Option<RemoteAnswer>,
     /// What policies say to do.
-    pub(super) wish: Option<OnFailure>,
+    pub(crate) wish: Option<OnFailure>,
 }
 
 /// What policies say to do where their owner is not there.
-pub(super) fn instead(node: &Node, map: &Map, question: &Question, now: Instant) -> Instead {
+pub(crate) fn instead(node: &Node, map: &Map, question: &Question, now: Instant) -> Instead {
     match &question.verb {
         Verb::Check if wish(node, map, question, now).0.0 != OnFailure::Local => {}
         // What is read here is better than nothing.
@@ -142,6 +143,21 @@ pub(super) fn instead(node: &Node, map: &Map, question: &Question, now: Instant)
         _ => {}
     }
     by_wish(node, map, question, now)
+}
+
+/// What is done without the store, where policies wish so: by what is remembered, and the answer by that; nothing where
+/// there is no other way.
+pub(crate) fn without_store(
+    ask: &StoreRequest,
+    wish: OnFailure,
+    remembered: &mut dyn FnMut(&StoreRequest) -> Option<EngineAnswer>,
+) -> (Option<EngineAnswer>, Option<OnFailure>) {
+    match (ask.verb, wish) {
+        (Asked::Check { .. }, OnFailure::Local) => (remembered(ask), Some(OnFailure::Local)),
+        // What is read from memory is better than nothing.
+        (Asked::Show, _) => (Some(EngineAnswer::Found(None)), Some(OnFailure::Local)),
+        _ => (None, None),
+    }
 }
 
 /// The strictest wish of the contracts of a question, and the spot of its contract.
@@ -161,7 +177,7 @@ fn wish<'q>(
 }
 
 /// The answer to a check that nothing is counted for: it passes, or it does not.
-pub(super) fn by_wish(node: &Node, map: &Map, question: &Question, now: Instant) -> Instead {
+pub(crate) fn by_wish(node: &Node, map: &Map, question: &Question, now: Instant) -> Instead {
     if question.verb != Verb::Check {
         return Instead::default();
     }

@@ -11,21 +11,28 @@ use tollgate_limit::{Charge, Cost, Instant, Lot};
 use tollgate_node::{Due, Spot, Spots};
 use tollgate_table::Print;
 
-use super::map::Map;
-use super::quota;
-use crate::engine::{Question, Verb};
+use crate::map::Map;
+use crate::question::{Question, Verb};
+use crate::quota;
+use crate::work::OwnerStep;
 
 /// Writes questions of one asker to one node.
 #[derive(Default)]
-pub(super) struct Parcel {
+pub struct Parcel {
     tags: SmallVec<[u64; 4]>,
     questions: Vec<u8>,
     count: usize,
 }
 
 impl Parcel {
-    /// Adds a question, and whether its owner was told all that this node knows of the keys.
-    pub(super) fn put(&mut self, map: &Map, question: &Question, is_told: bool) {
+    /// Adds the question of a step.
+    pub(crate) fn put(&mut self, map: &Map, step: &OwnerStep) {
+        self.put_question(map, &step.question, step.is_told, step.is_last);
+    }
+
+    /// Adds a question, whether its owner was told all that this node knows of the keys, and whether it decides all the
+    /// same.
+    fn put_question(&mut self, map: &Map, question: &Question, is_told: bool, is_last: bool) {
         self.count += 1;
         let Question {
             verb, spots, cost, ..
@@ -34,6 +41,7 @@ impl Parcel {
         let mut head = number_of(verb);
         head |= if has_lots { LOTS } else { 0 };
         head |= if is_told { TOLD } else { 0 };
+        head |= if is_last { LAST } else { 0 };
         self.questions.push(head);
         put_varint(&mut self.questions, spots.len() as u64);
         for spot in spots {
@@ -74,12 +82,12 @@ impl Parcel {
     }
 
     /// How many questions there are.
-    pub(super) const fn count(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.count
     }
 
     /// Everything, behind its length.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub fn write(&self, out: &mut Vec<u8>) {
         let mut head = Vec::with_capacity(2 + 8 * self.tags.len());
         put_varint(&mut head, self.tags.len() as u64);
         for tag in &self.tags {
@@ -92,12 +100,12 @@ impl Parcel {
 }
 
 /// Begins a batch.
-pub(super) fn batch() -> Vec<u8> {
+pub fn batch() -> Vec<u8> {
     vec![VERSION]
 }
 
 /// The parcels of a batch; `None` where it is none that is understood.
-pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+pub(crate) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut reader = Reader(bytes);
     if reader.u8()? != VERSION {
         return None;
@@ -109,16 +117,25 @@ pub(super) fn parcels(bytes: &[u8]) -> Option<Vec<&[u8]>> {
     Some(parcels)
 }
 
-/// A question as it came, and whether nothing more can be told of its keys. Without places where a contract is not
-/// known here.
-pub(super) type ParsedQuestion = Result<(Question, bool), UnknownContract>;
+/// A question as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AskedQuestion {
+    pub(crate) question: Question,
+    /// Whether nothing more can be told of its keys.
+    pub(crate) is_told: bool,
+    /// Whether it is asked of nobody else.
+    pub(crate) is_last: bool,
+}
+
+/// A question as it came. Without places where a contract is not known here.
+pub(crate) type ParsedQuestion = Result<AskedQuestion, UnknownContract>;
 
 /// A contract is not known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UnknownContract;
+pub(crate) struct UnknownContract;
 
 /// Hands over the questions of a parcel, in order; `None` where its rest makes no sense.
-pub(super) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(ParsedQuestion)) -> Option<()> {
+pub(crate) fn read(parcel: &[u8], map: &Map, mut take: impl FnMut(ParsedQuestion)) -> Option<()> {
     let mut reader = Reader(parcel);
     let count = reader.count().filter(|count| *count <= TAGS_MAX)?;
     let mut places: SmallVec<[Option<usize>; 4]> = SmallVec::new();
@@ -156,7 +173,7 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<ParsedQ
         return None;
     }
     let cost = Cost::new(reader.number()?).ok()?;
-    let verb = match head & !(LOTS | TOLD) {
+    let verb = match head & !(LOTS | TOLD | LAST) {
         0 => Verb::Check,
         1 => Verb::Charge,
         2 => Verb::Refund,
@@ -181,7 +198,11 @@ fn question(reader: &mut Reader<'_>, places: &[Option<usize>]) -> Option<ParsedQ
         names: Vec::new(),
     };
     Some(if is_known {
-        Ok((question, head & TOLD != 0))
+        Ok(AskedQuestion {
+            question,
+            is_told: head & TOLD != 0,
+            is_last: head & LAST != 0,
+        })
     } else {
         Err(UnknownContract)
     })
@@ -226,7 +247,7 @@ fn number_of(verb: &Verb) -> u8 {
 }
 
 /// The version of batches and of their answers.
-pub(super) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 /// What a client says of its leases follows the cost, behind its length.
 const LEND: u8 = 8;
 /// What is said of a data plane follows the cost.
@@ -235,6 +256,8 @@ const QUOTA: u8 = 9;
 const LOTS: u8 = 1 << 7;
 /// Set where the owner decides by what it knows of the keys' terms.
 const TOLD: u8 = 1 << 6;
+/// Set where the owner decides even if others may have counts of the keys.
+const LAST: u8 = 1 << 5;
 /// To settle, and to settle charges that say by which terms they were made.
 const SETTLE: u8 = 4;
 const SETTLE_TERMS: u8 = 7;
@@ -244,12 +267,12 @@ const TAGS_MAX: usize = 1 << 16;
 const SPOTS_MAX: usize = 1 << 10;
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    pub(in super::super) fn map() -> Map {
+    fn map() -> Map {
         let text = "contracts:
   - {id: a, key: [user], coordination: owner, policies: [{name: p, limit: 5, per: 1s}]}
   - {id: b, key: [user], coordination: owner, policies: [{name: x, limit: 5, per: 1s}, {name: y, limit: 50, per: 1m}]}
@@ -257,10 +280,10 @@ pub(super) mod tests {
 ";
         let contracts = tollgate_contract::Contracts::parse(text).expect("contracts");
         let seed = tollgate_table::Seed::new([1, 2]);
-        Map::of(
-            &tollgate_node::Node::new(contracts, tollgate_node::NodeConfig::default(), seed),
-            false,
-        )
+        let node = tollgate_node::Node::new(contracts, tollgate_node::NodeConfig::default(), seed);
+        Map::of(&node, false, |bytes| {
+            tollgate_kit::fnv(tollgate_kit::FNV, bytes)
+        })
     }
 
     fn questions() -> impl Strategy<Value = Vec<Question>> {
@@ -306,7 +329,8 @@ pub(super) mod tests {
             for questions in &each {
                 let mut parcel = Parcel::default();
                 for question in questions {
-                    parcel.put(&map, question, question.spots.len() % 2 == 0);
+                    let is_even = question.spots.len() % 2 == 0;
+                    parcel.put_question(&map, question, is_even, !is_even);
                 }
                 parcel.write(&mut bytes);
             }
@@ -317,7 +341,11 @@ pub(super) mod tests {
                 read(parcel, &map, |asked| back.push(asked)).expect("a parcel");
                 let asked = questions.into_iter().map(|question| {
                     let is_told = question.spots.len() % 2 == 0;
-                    Ok((question, is_told))
+                    Ok(AskedQuestion {
+                        question,
+                        is_told,
+                        is_last: !is_told,
+                    })
                 });
                 let asked: Vec<ParsedQuestion> = asked.collect();
                 prop_assert_eq!(back, asked);
@@ -338,7 +366,7 @@ pub(super) mod tests {
             let map = map();
             let mut parcel = Parcel::default();
             for question in &questions {
-                parcel.put(&map, question, false);
+                parcel.put_question(&map, question, false, false);
             }
             let mut bytes = batch();
             parcel.write(&mut bytes);
@@ -372,7 +400,7 @@ pub(super) mod tests {
                 names: Vec::new(),
             };
             let (mut parcel, mut bytes) = (Parcel::default(), batch());
-            parcel.put(&map(), &question, true);
+            parcel.put_question(&map(), &question, true, false);
             parcel.write(&mut bytes);
             let parcels = parcels(&bytes).expect("a batch");
             assert_eq!(read(parcels[0], &map(), drop).is_some(), is_read);

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
 use tollgate_contract::{Contract, Coordination, NamedPolicy, OnFailure, Terms, are_lent};
 use tollgate_node::Node;
 use tollgate_store::Book;
 
 /// The contracts of one node, by place and by tag.
 #[derive(Debug)]
-pub(super) struct Map {
+pub(crate) struct Map {
     /// Of the node whose contracts these are.
-    pub(super) version: u64,
+    pub(crate) version: u64,
     each: Box<[Entry]>,
     /// Tags in order, each with its place.
     places: Box<[(u64, usize)]>,
@@ -38,7 +37,7 @@ struct Entry {
 
 impl Map {
     /// Of no node.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self {
             version: u64::MAX,
             each: Box::default(),
@@ -47,12 +46,12 @@ impl Map {
     }
 
     /// The contracts of a node; a store decides about those that say so, or about all.
-    pub(super) fn of(node: &Node, is_all_stored: bool) -> Self {
+    pub(crate) fn of(node: &Node, is_all_stored: bool, hash: TagHash) -> Self {
         let each = node.contracts().as_slice().iter().enumerate();
         let each: Box<[Entry]> = each
             .map(|(place, contract)| Entry {
                 has_beside: node.has_beside(place),
-                ..Entry::of(contract, is_all_stored || is_stored(contract))
+                ..Entry::of(contract, is_all_stored || is_stored(contract), hash)
             })
             .collect();
         let places = each.iter().enumerate();
@@ -65,42 +64,42 @@ impl Map {
         }
     }
 
-    pub(super) fn tag(&self, place: usize) -> u64 {
+    pub(crate) fn tag(&self, place: usize) -> u64 {
         self.each.get(place).map_or(0, |entry| entry.tag)
     }
 
-    pub(super) fn shape(&self, place: usize) -> u64 {
+    pub(crate) fn shape(&self, place: usize) -> u64 {
         self.each.get(place).map_or(0, |entry| entry.shape)
     }
 
     /// The place of the contract with this tag.
-    pub(super) fn place(&self, tag: u64) -> Option<usize> {
+    pub(crate) fn place(&self, tag: u64) -> Option<usize> {
         let at = self.places.binary_search_by_key(&tag, |(tag, _)| *tag);
         Some(self.places.get(at.ok()?)?.1)
     }
 
     /// Whether the contract at this place has owners.
-    pub(super) fn is_owned(&self, place: usize) -> bool {
+    pub(crate) fn is_owned(&self, place: usize) -> bool {
         self.each.get(place).is_some_and(|entry| entry.is_owned)
     }
 
     /// Whether clients may hold leases of the keys of the contract at this place.
-    pub(super) fn is_lent(&self, place: usize) -> bool {
+    pub(crate) fn is_lent(&self, place: usize) -> bool {
         self.each.get(place).is_some_and(|entry| entry.is_lent)
     }
 
     /// Whether the books of the keys of the contract at this place are in the store.
-    pub(super) fn is_in_ledger(&self, place: usize) -> bool {
+    pub(crate) fn is_in_ledger(&self, place: usize) -> bool {
         self.each.get(place).is_some_and(|entry| entry.is_in_ledger)
     }
 
     /// By what the store is asked about the contract at this place, where a store decides.
-    pub(super) fn book(&self, place: usize) -> Option<&Arc<Book>> {
+    pub(crate) fn book(&self, place: usize) -> Option<&Arc<Book>> {
         self.each.get(place)?.book.as_ref()
     }
 
     /// Places of the contracts of which keys have owners.
-    pub(super) fn owned(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn owned(&self) -> impl Iterator<Item = usize> + '_ {
         let each = self.each.iter().enumerate();
         each.filter(|(_, entry)| entry.is_owned || entry.has_beside)
             .map(|(place, _)| place)
@@ -108,7 +107,7 @@ impl Map {
 
     /// What is done where the owner is not there: the strictest wish of the contract, or of the terms that a key has in
     /// it.
-    pub(super) fn on_failure(&self, place: usize, terms: Option<&Terms>) -> FallbackRule {
+    pub(crate) fn on_failure(&self, place: usize, terms: Option<&Terms>) -> FallbackRule {
         let Some(entry) = self.each.get(place) else {
             return NO_WISH;
         };
@@ -127,7 +126,7 @@ impl Map {
 }
 
 impl Entry {
-    fn of(contract: &Contract, is_stored: bool) -> Self {
+    fn of(contract: &Contract, is_stored: bool, hash: TagHash) -> Self {
         let strictest = strictest(&contract.policies, |policy| is_elsewhere(policy, is_stored));
         let is_in_ledger = !is_stored && contract.is_in_ledger();
         let policies = contract.policies.iter();
@@ -177,18 +176,18 @@ fn is_elsewhere(policy: &NamedPolicy, is_stored: bool) -> bool {
 }
 
 /// What is done where nobody else is there, the place of the policy that wishes so, and its limit.
-pub(super) type FallbackRule = (OnFailure, usize, u64);
+pub(crate) type FallbackRule = (OnFailure, usize, u64);
 
 const NO_WISH: FallbackRule = (OnFailure::Local, 0, 0);
 
 /// Whether a store decides about a contract: about all of it, where one of its policies says so.
-pub(super) fn is_stored(contract: &Contract) -> bool {
+pub(crate) fn is_stored(contract: &Contract) -> bool {
     let mut policies = contract.policies.iter();
     policies.any(|policy| policy.coordination == Coordination::Store)
 }
 
 /// A request is refused if one policy wishes so, and let through only if all do.
-pub(super) const fn strictness(wish: OnFailure) -> u8 {
+pub(crate) const fn strictness(wish: OnFailure) -> u8 {
     match wish {
         OnFailure::Allow => 0,
         OnFailure::Local => 1,
@@ -196,9 +195,5 @@ pub(super) const fn strictness(wish: OnFailure) -> u8 {
     }
 }
 
-/// The first eight bytes of SHA-256, little-endian.
-fn hash(bytes: &[u8]) -> u64 {
-    let digest = digest(&SHA256, bytes);
-    let first = digest.as_ref().first_chunk();
-    first.map_or(0, |first| u64::from_le_bytes(*first))
-}
+/// By what contracts have names among nodes, and shapes: the first eight bytes of SHA-256, little-endian, in the daemon.
+pub type TagHash = fn(&[u8]) -> u64;

@@ -14,11 +14,11 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::{Cost, Forecast, KeyStatus, Refusing, Span, Verdict};
 use tollgate_node::{Answer, Booking, Node, Receipt, RefusedBy, Spot, Violation};
 
-use super::here::{self, Instead};
-use crate::engine::{Question, QuestionReply, RemoteAnswer, Verb};
+use crate::here::{self, Instead};
+use crate::question::{Question, QuestionReply, RemoteAnswer, Verb};
 
 /// One question on its way.
-pub(super) struct Work {
+pub(crate) struct Work {
     steps: SmallVec<[OwnerStep; 1]>,
     /// How many spots the question has.
     spots: usize,
@@ -27,7 +27,7 @@ pub(super) struct Work {
 
 /// Who else decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum To {
+pub(crate) enum To {
     /// The node that owns the key.
     Node(NodeId),
     /// The store, about the contract at this place: a store answers for one key at a time.
@@ -37,14 +37,16 @@ pub(super) enum To {
 }
 
 /// A part of a question, for one node or for the store.
-pub(super) struct OwnerStep {
+pub(crate) struct OwnerStep {
     /// Who decides; `None` is this node.
-    pub(super) to: Option<To>,
-    pub(super) question: Question,
+    pub(crate) to: Option<To>,
+    pub(crate) question: Question,
     /// Whether this is the second attempt.
-    pub(super) is_retry: bool,
+    pub(crate) is_retry: bool,
     /// Whether the node was told who the keys are, as far as that is known.
-    pub(super) is_told: bool,
+    pub(crate) is_told: bool,
+    /// Whether whoever is asked decides even if others may have counts.
+    pub(crate) is_last: bool,
     /// Which spots of the whole question these are.
     places: SmallVec<[usize; 2]>,
     state: State,
@@ -71,7 +73,7 @@ enum State {
 
 impl Work {
     /// Splits a question by who decides at each spot; `None` is this node.
-    pub(super) fn new(question: Question, to: impl FnMut(&Spot) -> Option<To>) -> Self {
+    pub(crate) fn new(question: Question, to: impl FnMut(&Spot) -> Option<To>) -> Self {
         let spots = question.spots.len();
         let places: SmallVec<[usize; 2]> = (0..spots).collect();
         let mut steps = split(question, &places, to);
@@ -85,7 +87,7 @@ impl Work {
     }
 
     /// Does what can be done here, and hands over the steps that must be sent, by their numbers.
-    pub(super) fn advance(
+    pub(crate) fn advance(
         &mut self,
         node: &Node,
         now: tollgate_limit::Instant,
@@ -114,19 +116,19 @@ impl Work {
     }
 
     /// A step that was sent.
-    pub(super) fn step(&self, at: usize) -> Option<&OwnerStep> {
+    pub(crate) fn step(&self, at: usize) -> Option<&OwnerStep> {
         self.steps.get(at)
     }
 
     /// Asks a step again, of the same node, which was told who the keys are.
-    pub(super) fn told(&mut self, at: usize) {
+    pub(crate) fn told(&mut self, at: usize) {
         if let Some(step) = self.steps.get_mut(at) {
             (step.state, step.is_told) = (State::Todo, true);
         }
     }
 
     /// Takes in what was said to a step.
-    pub(super) fn hear(
+    pub(crate) fn hear(
         &mut self,
         at: usize,
         said: Option<RemoteAnswer>,
@@ -146,7 +148,7 @@ impl Work {
     }
 
     /// Does a step by what policies say where nobody is there.
-    pub(super) fn fall_back(
+    pub(crate) fn fall_back(
         &mut self,
         at: usize,
         instead: Instead,
@@ -160,8 +162,8 @@ impl Work {
         self.hear(at, instead.said, node, now);
     }
 
-    /// Asks a step once more, of others.
-    pub(super) fn retry(&mut self, at: usize, to: impl FnMut(&Spot) -> Option<To>) {
+    /// Asks a step once more, of others, for the last time where that is so.
+    pub(crate) fn retry(&mut self, at: usize, is_last: bool, to: impl FnMut(&Spot) -> Option<To>) {
         let Some(step) = self.steps.get_mut(at) else {
             return;
         };
@@ -178,7 +180,7 @@ impl Work {
         };
         let mut again = split(question, &places, to);
         for again in &mut again {
-            (again.is_retry, again.aim) = (true, aim);
+            (again.is_retry, again.is_last, again.aim) = (true, is_last, aim);
         }
         // The numbers of other steps stay as they are.
         let mut again = again.into_iter();
@@ -219,7 +221,7 @@ impl Work {
     }
 
     /// What the whole question is answered, once every step is done.
-    pub(super) fn finish(self) -> QuestionReply {
+    pub(crate) fn finish(self) -> QuestionReply {
         let fell_back = self.fell_back;
         let said = self.said();
         QuestionReply { said, fell_back }
@@ -280,6 +282,7 @@ fn split(
         question,
         is_retry: false,
         is_told: false,
+        is_last: false,
         places,
         state: State::Todo,
         aim: Aim::Answer,
@@ -336,6 +339,7 @@ fn giving_back(node: &Node, to: To, receipt: &Receipt) -> Option<OwnerStep> {
         question,
         is_retry: false,
         is_told: false,
+        is_last: false,
         places: SmallVec::new(),
         state: State::Todo,
         aim: Aim::Undo,

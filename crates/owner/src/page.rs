@@ -14,20 +14,20 @@ use tollgate_node::{Lifted, Node};
 use tollgate_store::ContractShape;
 use tollgate_table::Print;
 
-use super::map::Map;
+use crate::map::Map;
 
 /// Cells of one contract on their way to one node.
-pub(super) struct CellPage {
-    pub(super) contract: usize,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct CellPage {
+    pub(crate) contract: usize,
+    pub(crate) bytes: Vec<u8>,
     /// To be put back where the page is not taken.
-    pub(super) cells: Vec<(Print, Lifted)>,
+    pub(crate) cells: Vec<(Print, Lifted)>,
     /// Versions of the terms that it brings, where keys may have some.
     terms: Option<Vec<u64>>,
 }
 
 impl CellPage {
-    pub(super) fn new(node: &Node, map: &Map, contract: usize) -> Self {
+    pub(crate) fn new(node: &Node, map: &Map, contract: usize) -> Self {
         let terms = node.has_terms(contract).then(Vec::new);
         let mut bytes = vec![terms.as_ref().map_or(VERSION, |_| WITH_TERMS)];
         bytes.extend(map.tag(contract).to_le_bytes());
@@ -40,7 +40,7 @@ impl CellPage {
         }
     }
 
-    pub(super) fn take(&mut self, node: &Node, print: Print, now: Instant) {
+    pub(crate) fn take(&mut self, node: &Node, print: Print, now: Instant) {
         let Some(lifted) = node.take_cell(self.contract, print, now) else {
             return;
         };
@@ -70,14 +70,14 @@ impl CellPage {
 }
 
 /// The contract of a page.
-pub(super) fn page_of(map: &Map, page: &[u8]) -> Option<usize> {
+pub(crate) fn page_of(map: &Map, page: &[u8]) -> Option<usize> {
     let mut reader = Reader(page);
     reader.u8()?;
     map.place(reader.u64()?)
 }
 
 /// Puts the cells of a page in, and says how many; `None` where it is no page for these contracts.
-pub(super) fn take_page(node: &Node, map: &Map, page: &[u8], now: Instant) -> Option<u64> {
+pub(crate) fn take_page(node: &Node, map: &Map, page: &[u8], now: Instant) -> Option<u64> {
     let mut reader = Reader(page);
     let mut texts = match reader.u8()? {
         VERSION => None,

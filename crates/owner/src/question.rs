@@ -1,9 +1,10 @@
-//! What is asked elsewhere, and what is answered: values only, so that whoever reads them from bytes needs no engine.
+//! What is asked of those who decide, what they answer, and what may have to be looked up first: values only.
 
 use std::sync::Arc;
 
+use tollgate_contract::OnFailure;
 use tollgate_limit::{Cost, Forecast, KeyStatus};
-use tollgate_node::{Answer, Due, LendAnswer, PlaneId, QuotaReport, QuotaTold, Spots};
+use tollgate_node::{Answer, Due, LendAnswer, PlaneId, QuotaReport, QuotaTold, Spots, Stranger};
 
 /// Something to be asked elsewhere, of some contracts and places in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,4 +85,35 @@ pub enum RemoteAnswer {
     Lent(LendAnswer),
     /// What a data plane is assigned; `None` where nothing is, or there is no room for the key.
     Quota(Option<QuotaTold>),
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuestionReply {
+    /// What was said; `None` where nobody was there to say it, and no policy says what to do then.
+    pub said: Option<RemoteAnswer>,
+    /// What policies told this node to do, where nobody else was there.
+    pub fell_back: Option<OnFailure>,
+}
+
+/// What is missed of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownPart {
+    /// Its terms.
+    Terms,
+    /// What was counted for it, which is on disk or nowhere.
+    Counts,
+}
+
+/// A key of which something is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// What.
+    pub what: UnknownPart,
+    /// Where it is counted.
+    pub stranger: Stranger,
+    /// The id of the contract.
+    pub contract: String,
+    /// The values that identify it, in the order of the contract's key.
+    pub values: Vec<String>,
 }

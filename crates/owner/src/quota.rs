@@ -11,10 +11,10 @@ use tollgate_node::{
     Node, PlaneId, QuotaAction as Action, QuotaBucket, QuotaReport, QuotaTold, Spot,
 };
 
-use crate::engine::{QuotaAsk, RemoteAnswer};
+use crate::question::{QuotaAsk, RemoteAnswer};
 
 /// Does what is asked about a data plane; `None` where nothing is assigned.
-pub(super) fn answer(
+pub(crate) fn answer(
     node: &Node,
     spot: &Spot,
     plane: PlaneId,
@@ -32,7 +32,7 @@ pub(super) fn answer(
 }
 
 /// Adds what is said of a data plane.
-pub(super) fn put_ask(out: &mut Vec<u8>, plane: PlaneId, ask: QuotaAsk) {
+pub(crate) fn put_ask(out: &mut Vec<u8>, plane: PlaneId, ask: QuotaAsk) {
     out.extend(plane.to_le_bytes());
     match ask {
         QuotaAsk::Report(report) => {
@@ -47,7 +47,7 @@ pub(super) fn put_ask(out: &mut Vec<u8>, plane: PlaneId, ask: QuotaAsk) {
 }
 
 /// What is said of which data plane.
-pub(super) fn ask(reader: &mut Reader<'_>) -> Option<(PlaneId, QuotaAsk)> {
+pub(crate) fn ask(reader: &mut Reader<'_>) -> Option<(PlaneId, QuotaAsk)> {
     let (low, high) = (reader.u64()?, reader.u64()?);
     let plane = u128::from(high) << 64 | u128::from(low);
     let ask = match reader.u8()? {
@@ -64,7 +64,7 @@ pub(super) fn ask(reader: &mut Reader<'_>) -> Option<(PlaneId, QuotaAsk)> {
 }
 
 /// Adds what a data plane is told.
-pub(super) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
+pub(crate) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
     let Some(told) = told else {
         return out.push(0);
     };
@@ -92,7 +92,7 @@ pub(super) fn put_told(out: &mut Vec<u8>, told: Option<&QuotaTold>) {
 }
 
 /// What a data plane is told.
-pub(super) fn told(reader: &mut Reader<'_>) -> Option<RemoteAnswer> {
+pub(crate) fn told(reader: &mut Reader<'_>) -> Option<RemoteAnswer> {
     match reader.u8()? {
         0 => return Some(RemoteAnswer::Quota(None)),
         1 => {}

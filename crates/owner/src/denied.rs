@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Spot};
 
-use super::At;
-use crate::engine::{Question, Verb};
+use crate::asking::At;
+use crate::question::{Question, Verb};
 
 /// Denials that are given again.
-pub(super) struct Denied {
+pub(crate) struct Denied {
     slots: Box<[Mutex<Option<Denial>>]>,
     /// The print of each, or zero: nearly all questions are of keys that were not denied, and need not look further.
     marks: Box<[AtomicU64]>,
@@ -36,7 +36,7 @@ struct Denial {
 }
 
 impl Denied {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             slots: (0..SLOTS).map(|_| Mutex::new(None)).collect(),
             marks: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
@@ -45,7 +45,7 @@ impl Denied {
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.era.fetch_add(1, Relaxed);
     }
 
@@ -61,7 +61,7 @@ impl Denied {
     }
 
     /// The denial of a question, where it is known, by terms that the key is known to have had all the while.
-    pub(super) fn get(&self, at: &At<'_>, question: &Question) -> Option<Answer> {
+    pub(crate) fn get(&self, at: &At<'_>, question: &Question) -> Option<Answer> {
         let At { map, now, .. } = *at;
         let ([spot], Verb::Check) = (&*question.spots, &question.verb) else {
             return None;
@@ -101,7 +101,7 @@ impl Denied {
 
     /// Takes note of what an owner said. Whatever it said by other terms than a denial ends that one: it may know
     /// sooner than this node.
-    pub(super) fn note(&self, at: &At<'_>, question: &Question, answer: &Answer) {
+    pub(crate) fn note(&self, at: &At<'_>, question: &Question, answer: &Answer) {
         let At { map, now, .. } = *at;
         let [spot] = &*question.spots else {
             return;
@@ -144,7 +144,7 @@ impl Denied {
     }
 
     /// Forgets what is known of some spots.
-    pub(super) fn forget(&self, spots: &[Spot]) {
+    pub(crate) fn forget(&self, spots: &[Spot]) {
         for (held, mark) in spots.iter().filter_map(|spot| self.slot(spot)) {
             let mut held = held.lock();
             *held = None;
