@@ -12,7 +12,7 @@ use tollgate_limit::Charge;
 use tollgate_node::{Due, Node, Spot};
 use tollgate_store::Book;
 
-use crate::asking::At;
+use crate::next::At;
 use crate::question::{Question, Verb};
 
 /// Books by the version of their terms, the place of their contract, and the version of the node that has it there.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{Answer, Spot};
 
-use crate::asking::At;
+use crate::next::At;
 use crate::question::{Question, Verb};
 
 /// Denials that are given again.

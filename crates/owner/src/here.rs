@@ -52,7 +52,8 @@ pub(crate) fn answer(node: &Node, question: &Question, now: Instant) -> RemoteAn
 
 /// Answers a batch of another node, and says how many questions that were; `None` where it makes no sense.
 ///
-/// A question without an answer has to be asked elsewhere first. What comes before something senseless in a parcel is done. Nobody sends such a thing but by mistake.
+/// A question without an answer has to be asked elsewhere first. What comes before something senseless in a parcel is
+/// done. Nobody sends such a thing but by mistake.
 pub(crate) fn answer_batch(
     node: &Node,
     map: &Map,

@@ -195,5 +195,6 @@ pub(crate) const fn strictness(wish: OnFailure) -> u8 {
     }
 }
 
-/// By what contracts have names among nodes, and shapes: the first eight bytes of SHA-256, little-endian, in the daemon.
+/// By what contracts have names among nodes, and shapes: the first eight bytes of SHA-256, little-endian, in the
+/// daemon.
 pub type TagHash = fn(&[u8]) -> u64;

@@ -168,7 +168,8 @@ impl Owners {
         owner.map(To::Node)
     }
 
-    /// Whether others may have counts of a key of which this node has none: it joins, or the key has left for its owner.
+    /// Whether others may have counts of a key of which this node has none: it joins, or the key has left for its
+    /// owner.
     #[inline]
     pub(crate) fn awaits(&self, known: &Known, map: &Map, node: &Node, spot: &Spot) -> bool {
         let is_unsettled = self.is_unsettled.load(Relaxed);
@@ -318,7 +319,8 @@ impl Owners {
         self.is_leaving.load(Relaxed)
     }
 
-    /// Takes members for others from here on, if they are; whether that is so. A node lends no longer what is another's.
+    /// Takes members for others from here on, if they are; whether that is so. A node lends no longer what is
+    /// another's.
     pub fn handle_members(&self, crew: Crew, node: &Node, now: Instant) -> bool {
         let Some(known) = self.newer(crew) else {
             return false;

@@ -1,9 +1,9 @@
 //! A pass over the keys of a node: those that are another's leave for their owner, in pages of cells.
 //!
-//! [`Pass::poll`] gives one page after the other and [`Pass::handle`] takes the answer to each. Cells leave only for who
-//! is there, so the first page for each node has none. Owners keep the charges of both where they have counted the key
-//! meanwhile; a page that is not taken goes back in. Until it is taken nobody counts by its cells. Not here: what is in a
-//! page (`page`), how cells are merged (`tollgate-node`), when to begin.
+//! [`Pass::poll`] gives one page after the other and [`Pass::handle`] takes the answer to each. Cells leave only for
+//! who is there, so the first page for each node has none. Owners keep the charges of both where they have counted the
+//! key meanwhile; a page that is not taken goes back in. Until it is taken nobody counts by its cells. Not here: what
+//! is in a page (`page`), how cells are merged (`tollgate-node`), when to begin.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

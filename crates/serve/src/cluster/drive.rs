@@ -159,7 +159,7 @@ impl Drive {
         }
         drop((rates, cluster));
         self.replicas.hear_delay(delay);
-        if !self.learn.asked.is_empty() {
+        if self.learn.is_busy() {
             self.receive();
         }
         let mut is_done = false;
@@ -243,9 +243,7 @@ impl Drive {
         let now = steady_now();
         for _ in 0..DATAGRAMS_AT_ONCE {
             let Ok((length, _)) = self.socket.try_recv_from(&mut self.buffer) else {
-                for asked in &mut self.learn.asked {
-                    asked.is_read = true;
-                }
+                self.learn.set_read();
                 return;
             };
             let Some(bytes) = self.buffer.get_mut(..length) else {
@@ -275,17 +273,10 @@ impl Drive {
 
     /// Answers newcomers to whom all is told.
     fn answer_newcomers(&mut self) {
-        let owner = self.shared.owner.get();
-        for mut asked in std::mem::take(&mut self.learn.asked) {
-            let from = asked.question.from;
-            let is_idle = |line: &PeerStream| line.outlet.is_idle();
-            let is_told = asked.is_read && self.lines.get(&from).is_none_or(is_idle);
-            if is_told && asked.has_keys(owner.map(|owner| &**owner)) {
-                asked.question.answer(&[]);
-            } else {
-                self.learn.asked.push(asked);
-            }
-        }
+        let owner = self.shared.owner.get().map(|owner| &**owner);
+        let is_idle = |line: &PeerStream| line.outlet.is_idle();
+        let is_told = |to: NodeId| self.lines.get(&to).is_none_or(is_idle);
+        self.learn.answer(owner, is_told);
     }
 
     fn heed(&mut self, event: Event, now: Instant) {
@@ -343,8 +334,7 @@ impl Drive {
                 // First, so that the node knows that there is something to learn.
                 self.update_members();
                 if self.joining == Joining::Over {
-                    self.shared.state.arrival().begin_late();
-                    self.learn.begin_keys(now);
+                    self.learn.begin_keys(self.shared.state.arrival(), now);
                 }
                 self.joining.joined(now);
                 self.alone.send_replace(false);

@@ -28,21 +28,21 @@ pub(super) struct Learn {
     /// When something last came.
     heard: Option<Instant>,
     /// Newcomers that ask us.
-    pub(super) asked: Vec<AskedByNewcomer>,
+    asked: Vec<AskedByNewcomer>,
 }
 
 /// A newcomer's question.
-pub(super) struct AskedByNewcomer {
-    pub(super) question: NodeQuestion,
+struct AskedByNewcomer {
+    question: NodeQuestion,
     /// Whether all that came before it was read.
-    pub(super) is_read: bool,
+    is_read: bool,
     /// The pass over the keys that has to be over first.
     pass: Option<u64>,
 }
 
 impl AskedByNewcomer {
     /// Whether the newcomer has all keys of this node's that it owns, where it asks for them; begins to send them.
-    pub(super) fn has_keys(&mut self, owner: Option<&Owner>) -> bool {
+    fn has_keys(&mut self, owner: Option<&Owner>) -> bool {
         let Some(owner) = owner.filter(|_| *self.question.body == *SECOND) else {
             return true;
         };
@@ -90,8 +90,27 @@ impl Learn {
         self.rounds.is_known = true;
     }
 
+    /// All that came before the questions of newcomers was read.
+    pub(super) fn set_read(&mut self) {
+        for asked in &mut self.asked {
+            asked.is_read = true;
+        }
+    }
+
+    /// Answers newcomers to whom all is told, and who have their keys.
+    pub(super) fn answer(&mut self, owner: Option<&Owner>, is_told: impl Fn(NodeId) -> bool) {
+        for mut asked in std::mem::take(&mut self.asked) {
+            if asked.is_read && is_told(asked.question.from) && asked.has_keys(owner) {
+                asked.question.answer(&[]);
+            } else {
+                self.asked.push(asked);
+            }
+        }
+    }
+
     /// Asks others for the keys that this node owns, as it meets them only now.
-    pub(super) fn begin_keys(&mut self, now: Instant) {
+    pub(super) fn begin_keys(&mut self, arrival: &Arrival, now: Instant) {
+        arrival.begin_late();
         let until = now.as_nanos().saturating_add(KEYS_NANOS_MAX);
         self.keys = Some((Rounds::default(), Instant::from_nanos(until)));
     }

@@ -1,4 +1,6 @@
-//! Requests of a trace decided from leases of whole nodes elsewhere: each key has a home. Not here: what the answers are compared with.
+//! Requests of a trace decided from leases of whole nodes elsewhere: each key has a home.
+//!
+//! Not here: what the answers are compared with.
 
 use std::collections::BTreeMap;
 
