@@ -202,15 +202,13 @@ impl Owners {
             return None;
         }
         let (tag, print) = (map.tag(spot.contract), spot.print.0);
-        recent::owner(known.era, tag, print, || self.find_owner(crew, tag, print))
+        recent::owner(known.era, tag, print, || {
+            let owner = owner::owner(&self.key, tag, print, &crew.alive);
+            owner.filter(|owner| Some(*owner) != crew.me)
+        })
     }
 
-    fn find_owner(&self, crew: &Crew, tag: u64, print: u64) -> Option<NodeId> {
-        let owner = owner::owner(&self.key, tag, print, &crew.alive);
-        owner.filter(|owner| Some(*owner) != crew.me)
-    }
-
-    /// Who owns a key if this node is not there.
+    /// Who owns a key once a node is gone; `None` is this node.
     pub(crate) fn next_owner(
         &self,
         crew: &Crew,
@@ -218,13 +216,9 @@ impl Owners {
         spot: &Spot,
         gone: NodeId,
     ) -> Option<NodeId> {
-        let without = crew.alive.iter().copied();
-        let alive = without.filter(|(node, _)| *node != gone).collect();
-        let crew = Crew {
-            alive,
-            ..crew.clone()
-        };
-        self.find_owner(&crew, map.tag(spot.contract), spot.print.0)
+        let others = crew.alive.iter().filter(|(node, _)| *node != gone);
+        let owner = owner::owner(&self.key, map.tag(spot.contract), spot.print.0, others);
+        owner.filter(|owner| Some(*owner) != crew.me)
     }
 
     pub(crate) fn known(&self) -> Guard<Arc<Known>> {

@@ -238,7 +238,12 @@ fn why_not_whole(world: &ControlWorld) -> String {
             let load = load.get(&at)?;
             let due = world.nodes[place].time(world.clock(place)).steady;
             let is_sure = until.is_some_and(|until| until > due);
-            (!is_sure).then(|| format!("{} {:?}, {load} slots, sure {until:?}", node.info.name, node.state))
+            (!is_sure).then(|| {
+                format!(
+                    "{} {:?}, {load} slots, sure {until:?}",
+                    node.info.name, node.state
+                )
+            })
         });
         let unsure: Vec<String> = unsure.collect();
         return format!("{covered} slots have a node that is sure of them; {unsure:?}");
