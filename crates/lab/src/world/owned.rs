@@ -269,7 +269,7 @@ impl OwnedPart {
             OwnerKind::Store(_) => None,
             OwnerKind::Known => return self.newcomers.push((from, frame.number, None)),
             OwnerKind::Keys => {
-                self.moving.due = now;
+                (self.moving.due, self.moving.rest) = (now, REST_MIN);
                 let pass = self.owners.next_pass();
                 return self.newcomers.push((from, frame.number, Some(pass)));
             }

@@ -88,7 +88,8 @@ async fn run(
                 rest = REST_MIN;
             }
             () = sleep(rest) => {}
-            () = owner.is_pass_wanted.notified() => {}
+            // A newcomer waits: what fails is tried again soon.
+            () = owner.is_pass_wanted.notified() => rest = REST_MIN,
             leaving = asked.recv() => {
                 let Some((within, done)) = leaving else {
                     return;
