@@ -1,7 +1,6 @@
-//! Requests of a trace decided by others or from what others lend: leases, an owner, a store, nodes that divide the
-//! limit.
+//! Requests of a trace decided from what others lend: leases, and nodes that divide the limit.
 //!
-//! Not here: nodes that count together, and failures of nodes.
+//! Not here: nodes that count together or ask each other, and failures of nodes.
 
 mod sites;
 mod whole;
@@ -19,7 +18,7 @@ use crate::truth;
 pub enum LendingMode {
     /// Leases of the key's home.
     Lease,
-    /// The key's home decides.
+    /// The node that owns the key decides.
     Owner,
     /// A store decides.
     Store,
