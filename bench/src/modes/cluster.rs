@@ -36,6 +36,11 @@ pub(super) struct ResourceUse {
 impl ModeCluster {
     /// Starts three nodes and waits until each knows the two others.
     pub(super) fn start(binary: &Path, mode: BenchMode) -> Result<Self> {
+        Self::start_with(binary, mode, None)
+    }
+
+    /// The same; counting may take so much memory.
+    pub(super) fn start_with(binary: &Path, mode: BenchMode, memory: Option<&str>) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("tollgate-modes-")
             .tempdir()?;
@@ -62,6 +67,7 @@ impl ModeCluster {
         for (number, port) in ports.iter().enumerate() {
             let socket = cluster.folder.path().join(format!("n{number}.sock"));
             let mut command = cluster.command(binary, number, *port);
+            command.envs(memory.map(|memory| ("TOLLGATE_MEMORY", memory)));
             command
                 .arg("--resp")
                 .arg(format!("unix:{}", socket.display()));

@@ -5,6 +5,7 @@
 //! generator and without Redis. Not here: one node beside other limiters (`server`), and what is admitted under faults.
 
 mod cluster;
+mod flood;
 pub(crate) mod options;
 mod shape;
 
@@ -20,6 +21,7 @@ use crate::server::host::build_tollgate;
 use crate::stopwatch::Spread;
 use crate::table::TextTable;
 use cluster::{ModeCluster, ResourceUse};
+use flood::Flood;
 use options::{BenchMode, ModesOptions};
 use shape::Shape;
 
@@ -56,6 +58,7 @@ struct Memory {
 struct Figures {
     cells: Vec<Cell>,
     memory: Vec<Memory>,
+    floods: Vec<Flood>,
 }
 
 /// One round.
@@ -90,6 +93,14 @@ pub(crate) fn run(options: &ModesOptions) -> Result<()> {
         let memory = fill(&binary, mode, options.slice() * FILL_SLICES)?;
         eprintln!("  {}: {:.0} bytes a key", memory.mode, memory.bytes_per_key);
         figures.memory.push(memory);
+    }
+    for mode in options.modes() {
+        let flood = Flood::run(&binary, mode, options.flood())?;
+        eprintln!(
+            "  {}: {:.0} % of new keys pass",
+            flood.mode, flood.new_pass_percent
+        );
+        figures.floods.push(flood);
     }
     match options.format {
         Format::Human => print(&figures),
@@ -229,6 +240,7 @@ fn print(figures: &Figures) {
         ]);
     }
     print!("{table}");
+    print!("{}", flood::table(&figures.floods));
 }
 
 #[allow(

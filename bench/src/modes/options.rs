@@ -108,6 +108,11 @@ impl ModesOptions {
         self.rounds.map_or(usual, usize::from)
     }
 
+    /// How many unknown keys a flood brings.
+    pub(super) const fn flood(&self) -> u64 {
+        if self.quick { 100_000 } else { 2_000_000 }
+    }
+
     pub(super) fn slice(&self) -> Duration {
         let usual = if self.quick { 0.5 } else { 2.0 };
         let seconds = self.seconds.unwrap_or(usual);

@@ -27,6 +27,9 @@ pub(super) enum Shape {
     /// A hundred thousand, 5,000 requests a second at times fixed beforehand: what latency is like
     #[value(name = "paced")]
     Paced,
+    /// Ten thousand keys, each asked for 0.3 times a second, of ten it may have: none should be refused
+    #[value(name = "sparse")]
+    Sparse,
     /// A thousand keys at twice their limits
     #[value(name = "busy")]
     Busy,
@@ -47,6 +50,7 @@ impl Shape {
     pub(super) const fn keys(self) -> u64 {
         match self {
             Self::Calm1K | Self::Busy => 1_000,
+            Self::Sparse => 10_000,
             Self::Calm100K | Self::Calm100KDepth1 | Self::Paced => 100_000,
             Self::Calm1M => 1_000_000,
             Self::Hot | Self::HotCalm => 1,
@@ -56,7 +60,7 @@ impl Shape {
     /// The entry by which a key is counted: one contract for each kind of limit.
     const fn entry(self) -> &'static str {
         match self {
-            Self::Busy => "busy",
+            Self::Busy | Self::Sparse => "busy",
             Self::Hot => "hot",
             _ => "calm",
         }
@@ -64,7 +68,7 @@ impl Shape {
 
     const fn depth(self) -> usize {
         match self {
-            Self::Calm100KDepth1 | Self::Paced => 1,
+            Self::Calm100KDepth1 | Self::Paced | Self::Sparse => 1,
             _ => 16,
         }
     }
@@ -72,6 +76,7 @@ impl Shape {
     fn pace(self) -> Pace {
         let rate = match self {
             Self::Paced => 5_000.0,
+            Self::Sparse => 3_000.0,
             Self::Busy => 2.0 * 1_000.0 * f64::from(BUSY_LIMIT),
             Self::Hot => 3.0 * f64::from(HOT_LIMIT),
             _ => return Pace::Closed,
@@ -113,6 +118,34 @@ impl Shape {
         pace: Pace,
         duration: Duration,
     ) -> Result<LoadReport> {
+        let traffic = Traffic {
+            template: format!("{}={{}}", self.entry()),
+            keys: self.keys(),
+            distribution,
+            pace,
+            depth: self.depth(),
+        };
+        traffic.run(sockets, duration)
+    }
+}
+
+/// What is asked.
+pub(super) struct Traffic {
+    /// A key, with its number for `{}`.
+    pub(super) template: String,
+    pub(super) keys: u64,
+    pub(super) distribution: Distribution,
+    pub(super) pace: Pace,
+    pub(super) depth: usize,
+}
+
+impl Traffic {
+    /// Asks all nodes for so long.
+    pub(super) fn run(
+        &self,
+        sockets: &[impl AsRef<Path>],
+        duration: Duration,
+    ) -> Result<LoadReport> {
         let at = |socket: &dyn AsRef<Path>| ServerAddress::Unix(socket.as_ref().to_owned());
         let mut servers = sockets.iter().map(|socket| at(socket));
         let plan = LoadPlan {
@@ -120,13 +153,13 @@ impl Shape {
             others: servers.collect(),
             call: Call::TollgateCheck,
             keys: Keys {
-                count: self.keys(),
-                distribution,
-                template: KeyTemplate::new(format!("{}={{}}", self.entry()))?,
+                count: self.keys,
+                distribution: self.distribution,
+                template: KeyTemplate::new(self.template.clone())?,
             },
-            pace,
+            pace: self.pace,
             connections: CONNECTIONS,
-            depth: self.depth(),
+            depth: self.depth,
             threads: 1,
             warm_up: WARM_UP,
             duration,
@@ -140,15 +173,16 @@ impl Shape {
 
 /// The contracts of all shapes, under one coordination.
 pub(super) fn contracts(coordination: &str) -> String {
-    let contract = |entry: &str, limit: u32| {
+    let contract = |entry: &str, limit: u32, per: &str| {
         format!(
-            "  - {{ id: {entry}, key: [{entry}], {coordination}, policies: [{{ name: p, limit: {limit}, per: 1s }}] }}\n"
+            "  - {{ id: {entry}, key: [{entry}], {coordination}, policies: [{{ name: p, limit: {limit}, per: {per} }}] }}\n"
         )
     };
     let each = [
-        contract("calm", CALM_LIMIT),
-        contract("busy", BUSY_LIMIT),
-        contract("hot", HOT_LIMIT),
+        contract("calm", CALM_LIMIT, "1s"),
+        contract("busy", BUSY_LIMIT, "1s"),
+        contract("hot", HOT_LIMIT, "1s"),
+        contract("slow", SLOW_LIMIT, "1h"),
     ];
     format!("contracts:\n{}", each.concat())
 }
@@ -157,6 +191,8 @@ pub(super) fn contracts(coordination: &str) -> String {
 const CALM_LIMIT: u32 = 10_000_000;
 const BUSY_LIMIT: u32 = 10;
 const HOT_LIMIT: u32 = 5_000;
+/// What a key has that a flood meets, enough for every node to have some.
+const SLOW_LIMIT: u32 = 30;
 /// A multiple of the nodes, so that each is asked alike.
 const CONNECTIONS: usize = 24;
 /// What is asked before anything is recorded.

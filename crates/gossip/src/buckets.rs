@@ -24,8 +24,8 @@ impl Law for Buckets {
         self.nodes = nodes.max(1);
     }
 
-    fn set_wait(&mut self, wait_max: Span) {
-        self.wait_max = wait_max;
+    fn set_terms(&mut self, wait_max: Span, repays_all: bool) {
+        (self.wait_max, self.repays_all) = (wait_max, repays_all);
     }
 
     fn probe(&self, cell: &BucketCell, cost: u64, now: Instant) -> ModeProbe {

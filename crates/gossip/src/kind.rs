@@ -79,6 +79,7 @@ impl ModeKind for Gossip {
                 let law = Buckets {
                     bucket,
                     wait_max: wait_max(config),
+                    repays_all: build.policy.repays_all(),
                     leaks: config.algorithm == Algorithm::LeakyBucket,
                     sigma: knobs.beta,
                     fade: knobs.fade,

@@ -80,8 +80,8 @@ pub(super) trait Law: fmt::Debug + Send {
     /// So many nodes share every key.
     fn set_nodes(&mut self, nodes: u64);
 
-    /// Requests may be made to wait so long.
-    fn set_wait(&mut self, wait_max: Span);
+    /// Requests may be made to wait so long, and all that was too much is repaid or one bucket of it.
+    fn set_terms(&mut self, wait_max: Span, repays_all: bool);
 
     /// What a request would be answered.
     fn probe(&self, cell: &Self::Cell, cost: u64, now: Instant) -> ModeProbe;

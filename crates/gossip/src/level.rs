@@ -19,6 +19,8 @@ use super::law::{Age, Seg};
 pub(super) struct Buckets {
     pub(super) bucket: Bucket,
     pub(super) wait_max: Span,
+    /// Whether what others report counts however much it is.
+    pub(super) repays_all: bool,
     /// Whether admitted requests wait for those before them.
     pub(super) leaks: bool,
     /// How much of the room a node keeps to itself, in shares.
@@ -116,8 +118,8 @@ impl Buckets {
 
     /// Grains that fade in so many grains of time, among so many nodes.
     fn fades(&self, drained: u128, nodes: u64) -> u128 {
-        let nodes = planted!("links-fade-as-one", nodes, 1);
-        self.fade.of(drained) / u128::from(nodes.max(1))
+        let nodes = planted!("links-fade-as-one", nodes.max(1), 1);
+        self.fade.of(drained) / u128::from(nodes)
     }
 
     /// How many nodes a calm key takes note of.
@@ -146,6 +148,9 @@ impl Buckets {
 
     /// The latest end that a report may bring a bucket to.
     pub(super) fn cap(&self, age: Age, now: Instant) -> Mark {
+        if self.repays_all {
+            return Mark(u128::MAX);
+        }
         let full = self.bucket.capacity();
         let waiting = u64::try_from(self.wait_max.as_nanos()).unwrap_or(u64::MAX);
         let more = match age {

@@ -24,7 +24,8 @@ impl<L: Law> Mode for Machine<L> {
     }
 
     fn change(&mut self, policy: &NamedPolicy, _: Instant) {
-        self.law.set_wait(wait_max(policy.policy.config()));
+        let wait_max = wait_max(policy.policy.config());
+        self.law.set_terms(wait_max, policy.repays_all());
     }
 
     fn probe(&mut self, key: ModeKey, cost: u64, now: Instant) -> ModeProbe {

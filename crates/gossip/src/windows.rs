@@ -15,7 +15,7 @@ impl Law for Windows {
         self.nodes = nodes.max(1);
     }
 
-    fn set_wait(&mut self, _: Span) {}
+    fn set_terms(&mut self, _: Span, _: bool) {}
 
     fn probe(&self, cell: &SliceCell, cost: u64, now: Instant) -> ModeProbe {
         let (asked, limit) = (cost.max(1), self.window.limit());

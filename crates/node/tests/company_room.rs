@@ -11,8 +11,8 @@
 #[path = "company_world/mod.rs"]
 mod world;
 
-use tollgate_node::RefusedBy;
-use world::{NodeWorld, SECOND};
+use tollgate_node::{Key, RefusedBy, Scope, shared_key};
+use world::{NodeWorld, SECOND, contracts};
 
 #[test]
 fn machines_keep_to_their_part_of_the_bytes() {
@@ -122,4 +122,126 @@ fn a_flood_of_used_up_keys_brings_no_durable_key_a_second_bucket() {
         assert_eq!(passing.count(), 0, "{policy}");
         assert!(!world.nodes[0].forgot_keys(tag));
     }
+}
+
+/// Users whose keys are in one shard, or in any other.
+fn users(world: &NodeWorld, is_first: bool) -> impl Iterator<Item = String> {
+    let node = world.nodes[0].node.clone();
+    (0..).map(|user| format!("u{user}")).filter(move |user| {
+        let entries = [("user", user.as_str())];
+        let within = node.within(Scope::All).unwrap();
+        let spot = within.spots(Key::Entries(&entries))[0];
+        shared_key(spot.print).0.is_multiple_of(8) == is_first
+    })
+}
+
+fn use_up(world: &mut NodeWorld, users: &[String]) {
+    for user in users {
+        assert!(world.check(0, user, 3).is_allowed());
+    }
+    world.run(SECOND);
+}
+
+/// Of users whose buckets were used up, those that are refused.
+fn refused(world: &mut NodeWorld, node: usize, users: &[String]) -> usize {
+    let all = users.iter();
+    all.filter(|user| !world.check(node, user, 1).is_allowed())
+        .count()
+}
+
+const HOURLY: &str = "contracts: [{ id: a, key: [user], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }]";
+
+#[test]
+fn keys_made_to_collide_in_a_shard_take_no_room_of_the_others() {
+    let mut world = world::small(2, HOURLY, 1 << 20);
+    let others: Vec<String> = users(&world, false).take(100).collect();
+    use_up(&mut world, &others);
+    let flood: Vec<String> = users(&world, true).take(20_000).collect();
+    for (number, user) in flood.iter().enumerate() {
+        let _ = world.check(0, user, 1);
+        if number % 100 == 0 {
+            world.run(SECOND / 20);
+        }
+    }
+    world.run(SECOND);
+    assert_eq!(refused(&mut world, 0, &others), 100);
+    let status = world.nodes[0].company_status();
+    assert!(status.bytes <= status.bytes_max + (64 << 10), "{status:?}");
+    let new = users(&world, true).nth(30_000).unwrap();
+    assert!(world.check(0, &new, 3).is_allowed());
+    assert!(!world.check(0, &new, 1).is_allowed());
+}
+
+#[test]
+fn a_tenant_with_half_of_all_keys_takes_no_room_of_another() {
+    let text = "contracts: [{ id: a, key: [tenant], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }, \
+                { id: b, key: [user], coordination: gossip, policies: [{ name: p, limit: 3, per: 1h }] }]";
+    let mut world = world::small(2, text, 1 << 20);
+    let quiet: Vec<String> = (0..300).map(|user| format!("quiet{user}")).collect();
+    use_up(&mut world, &quiet);
+    for key in 0..20_000 {
+        let name = format!("t{key}");
+        let entries = [("tenant", name.as_str())];
+        let _ = world.ask(0, Key::Entries(&entries), tollgate_limit::Cost::ONE);
+        if key % 100 == 0 {
+            world.run(SECOND / 20);
+        }
+    }
+    assert_eq!(refused(&mut world, 0, &quiet), 300);
+    let status = world.nodes[0].gossip_status();
+    assert!(status[0].evicted_refused.0 > 1_000);
+    assert_eq!(status[1].evicted_refused.0, 0);
+}
+
+#[test]
+fn a_node_with_a_tenth_of_the_memory_costs_the_others_nothing() {
+    let mut world = world::small(2, HOURLY, 10 << 20);
+    world.set_bytes(1 << 20);
+    let small = world.join("small");
+    world.run(3 * SECOND);
+    let used: Vec<String> = (0..100).map(|user| format!("used{user}")).collect();
+    use_up(&mut world, &used);
+    for key in 0..20_000 {
+        let _ = world.check(key % 3, &format!("k{key}"), 1);
+        if key % 100 == 0 {
+            world.run(SECOND / 20);
+        }
+    }
+    world.run(SECOND);
+    for node in [0, 1] {
+        assert_eq!(refused(&mut world, node, &used), 100);
+        assert_eq!(world.nodes[node].gossip_status()[0].evicted_refused, (0, 0));
+    }
+    let status = world.nodes[small].company_status();
+    assert!(status.bytes <= status.bytes_max + (64 << 10), "{status:?}");
+    assert!(world.check(small, "new", 3).is_allowed());
+    assert!(!world.check(small, "new", 1).is_allowed());
+}
+
+#[test]
+fn contracts_that_are_loaded_during_a_flood_give_no_key_a_second_bucket() {
+    let mut world = world::small(2, HOURLY, 1 << 20);
+    let used: Vec<String> = (0..50).map(|user| format!("used{user}")).collect();
+    use_up(&mut world, &used);
+    for key in 0..10_000 {
+        let _ = world.check(0, &format!("k{key}"), 1);
+        if key % 100 == 0 {
+            world.run(SECOND / 20);
+        }
+        if key % 500 == 0 {
+            let mode = if key % 1_000 == 0 {
+                "enforce"
+            } else {
+                "shadow"
+            };
+            let text = HOURLY.replace("per: 1h", &format!("per: 1h, mode: {mode}"));
+            world.reload(contracts(&text));
+        }
+    }
+    world.reload(contracts(HOURLY));
+    assert!(refused(&mut world, 0, &used) >= 45);
+    let new: Vec<bool> = (0..4)
+        .map(|_| world.check(0, "new", 1).is_allowed())
+        .collect();
+    assert_eq!(new, [true, true, true, false]);
 }

@@ -1,8 +1,10 @@
-//! The row of `gossip`, and what it counts.
+//! The row of `gossip`: what it counts, and what is repaid after a partition.
 
 use tollgate_limit::{Algorithm, PolicyConfig};
 
 use super::{Coordination, Decider, ModeFields, ModeRow};
+use crate::contract::NamedPolicy;
+use crate::fields::{FieldShape, PolicyField};
 
 pub(super) const ROW: ModeRow = ModeRow {
     algorithms: &[
@@ -14,13 +16,30 @@ pub(super) const ROW: ModeRow = ModeRow {
     ],
     instead: (&[Coordination::Lease], Algorithm::SlidingCounters),
     how: "nodes gossip",
+    fields: &[PolicyField::new(
+        "repay",
+        FieldShape::Choice(&["bucket", "all"]),
+        "How much of what was admitted too much in a partition a key repays once nodes hear of each other again: at most \
+         one `bucket`, so that it is refused for no longer than one takes to fill; or `all` of it, so that the limit holds \
+         in the long run.",
+        "Repays",
+    )
+    .words(&["one bucket", "everything"])],
     check,
     ..ModeRow::new("gossip", Decider::Each)
 };
 
 /// Refuses numbers that gossip has no room for.
-fn check(config: &PolicyConfig, _: &ModeFields) -> Vec<(&'static str, String)> {
+fn check(config: &PolicyConfig, fields: &ModeFields) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
+    let is_bucket = matches!(
+        config.algorithm,
+        Algorithm::TokenBucket | Algorithm::LeakyBucket
+    );
+    if fields.choice("repay") == 1 && !is_bucket {
+        let what = "nothing is owed beyond the end of a window; leave `repay` out";
+        wrong.push(("repay", what.to_owned()));
+    }
     for (field, tokens) in [
         ("limit", config.limit),
         ("burst", config.burst.unwrap_or(0)),
@@ -34,6 +53,13 @@ fn check(config: &PolicyConfig, _: &ModeFields) -> Vec<(&'static str, String)> {
         wrong.push(("per", "gossip has periods of up to 36 years".into()));
     }
     wrong
+}
+
+impl NamedPolicy {
+    /// Whether keys under gossip repay all that was admitted too much in a partition.
+    pub fn repays_all(&self) -> bool {
+        self.coordination == Coordination::Gossip && self.fields.choice("repay") == 1
+    }
 }
 
 /// The most tokens that gossip counts, as its buckets and windows say.

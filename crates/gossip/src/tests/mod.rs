@@ -46,6 +46,7 @@ impl JudgedLimit {
         Buckets {
             bucket: self.bucket(),
             wait_max: Span::ZERO,
+            repays_all: false,
             leaks: false,
             sigma: Ratio::new(1, 1),
             fade: Ratio::new(1, 4),

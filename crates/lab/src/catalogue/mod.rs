@@ -177,6 +177,8 @@ const GROUPS: &[ExperimentGroup] = &[
             10, "20 s", Gossip(faults::all)),
         one(membership::NAME, "how fast nodes find, miss and find each other again, and what it costs",
             5, "2 min", Other(membership::run)),
+        one("nodes-faults", "10,000 keys under gossip, supply, split and sync: what each promises, whatever fails",
+            20, "5 min", Other(crate::nodes::faults)),
     ] },
     ExperimentGroup { name: "Other traffic", experiments: &[
         one("drip", "a user a little above the refill, for hours", 5, "5 s", Gossip(others::drip)),

@@ -10,6 +10,7 @@ pub mod control;
 mod judge;
 mod net;
 pub(crate) mod site;
+mod storm;
 mod whole;
 mod world;
 
@@ -17,6 +18,8 @@ pub use crate::dice::LabDice;
 pub use judge::{Decision, Observer, OneBucket};
 pub(crate) use net::{Happened, address};
 pub use net::{Member, Net, SentCounts};
+pub(crate) use storm::faults;
+pub use storm::{Storm, StormOutcome};
 pub use tollgate_sim::{Conditions, SimClock};
 pub use whole::{NodeFrame, Whole};
 pub use world::{NodeWorld, Prepare, START, contracts};

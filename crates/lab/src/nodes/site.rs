@@ -270,7 +270,7 @@ impl Site {
     pub(crate) fn pool(&self, key: u64, now: Instant) -> Option<Pool> {
         let (node, spot) = self.spot(key)?;
         let (of, mut pool) = (shared_key(spot.print), None);
-        node.extensions(now, |lender: &tollgate_lease::Lender, now| {
+        node.extensions(of, now, |lender: &tollgate_lease::Lender, now| {
             pool = Some(lender.shown(of, now));
         });
         pool

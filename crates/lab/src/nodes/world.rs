@@ -83,6 +83,11 @@ impl<O: Observer> NodeWorld<O> {
         self.roster = (0..count).map(|number| (format!("n{number}"), 1)).collect();
     }
 
+    /// How many bytes nodes have that start from now on.
+    pub fn set_bytes(&mut self, bytes_max: u64) {
+        self.config.bytes_max = bytes_max;
+    }
+
     /// The world's time.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.sim.now())

@@ -2,7 +2,7 @@
 //!
 //! Not here: the protocol.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use tollgate_contract::Contracts;
 use tollgate_gossip::{ModeKey, NodeId, Writer};
 use tollgate_limit::{Cost, Instant, Span};
 use tollgate_node::{
-    Answer, Key, Membership, ModeRecord, Node, NodeConfig, RateDivision, Roster, RosterPeer,
+    Answer, Key, Membership, ModeRecord, Node, NodeConfig, RateDivision, Roster, RosterPeer, Scope,
+    shared_key,
 };
 use tollgate_sim::SimClock;
 use tollgate_supply::{
@@ -42,7 +43,6 @@ pub(crate) struct Loans {
     /// What each node is called where rates are divided, by address.
     pub(super) numbers: Vec<NodeId>,
     pub(super) disks: Disks,
-    key: Rc<Cell<Option<ModeKey>>>,
 }
 
 /// What each node must not forget, by address.
@@ -77,7 +77,6 @@ impl Loans {
             nodes,
             founders: nodes,
             disks: Disks::default(),
-            key: Rc::default(),
         })
     }
 
@@ -136,7 +135,6 @@ impl Loans {
             service: self.nodes,
             is_leased: self.config.lease.is_some(),
             disks: Rc::clone(&self.disks),
-            key: Rc::clone(&self.key),
         };
         node.meet(&seat.members, now);
         Part::Node(Box::new(node))
@@ -314,8 +312,6 @@ pub(crate) struct LoansNode {
     /// Without a lease, homes follow membership.
     is_leased: bool,
     disks: Disks,
-    /// The only key that there is, once a machine has seen it.
-    key: Rc<Cell<Option<ModeKey>>>,
 }
 
 /// The authority, and what is known of those that it speaks to.
@@ -328,15 +324,16 @@ pub(crate) struct Register {
 }
 
 impl LoansNode {
-    /// Shows its machine, the only key that there is, and what its clock shows. Where no machine has seen the key, one
-    /// that nobody knows stands as it would.
+    /// Shows its machine, the only key that there is, and what its clock shows.
     pub(super) fn see(&self, now: Instant, mut see: impl FnMut(&Machine, ModeKey, Instant)) {
-        self.whole.extensions(now, |machine: &Machine, now| {
-            if self.key.get().is_none() {
-                self.key.set(machine.keys().first().copied());
-            }
-            see(machine, self.key.get().unwrap_or_default(), now);
-        });
+        let within = self.whole.within(Scope::All);
+        let spot = within
+            .ok()
+            .and_then(|within| within.spots(KEY).first().copied());
+        if let Some(key) = spot.map(|spot| shared_key(spot.print)) {
+            let see = |machine: &Machine, now| see(machine, key, now);
+            self.whole.extensions(key, now, see);
+        }
     }
 
     pub(super) fn check(&self, cost: Cost, now: Instant) -> Answer {

@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{ClockKind, ModeEvent, ModeKey, ModeProbe, ModeVerdict, NodeId};
 
-use super::Company;
 use super::outbox::nanos;
 use super::roster::{Roster, RosterPeer};
 use super::seat::MachineGuard;
 use super::union::{DividedAdmission, ModeRecord, RosterUpdate, Union};
+use super::{Company, ToBuild};
 use crate::node::Node;
 
 impl Company {
@@ -86,7 +86,8 @@ impl Node {
                     .filter(|_| heard.is_moved || is_over)
                     .and_then(|named| {
                         let kind = company.kind(contract, named)?;
-                        Some(company.build_as(kind, named, shard.tag, None, now))
+                        let tag = shard.tag;
+                        Some(company.build_as(ToBuild { kind, named, tag }, None, now))
                     });
                 // As `countable` with this roster, it can be built.
                 if let Some(Ok(machine)) = begun {

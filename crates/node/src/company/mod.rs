@@ -7,6 +7,7 @@
 //! them reach the newest of the nodes that follow on each other. Decisions take no longer for any of it. Not here:
 //! membership, transport, and the designs themselves.
 
+mod build;
 mod divide;
 mod ledger;
 mod lend;
@@ -33,11 +34,10 @@ use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_gossip::Knobs;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{
-    Build, ClockKind, Mode, ModeEvent, ModeKind, NodeId, NodeNumbers, Tag, Writer,
-};
+use tollgate_mode::{ClockKind, ModeEvent, ModeKind, NodeId, NodeNumbers, Writer};
 use tollgate_table::{Budget, WhenFull};
 
+use self::build::ToBuild;
 use self::outbox::{Outbox, nanos};
 use self::roster::NodePlaces;
 use self::union::Union;
@@ -50,10 +50,8 @@ pub(crate) use self::parts::{Charged, CoordinatedPolicies, Foreseen, enter_compa
 pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Roster, RosterPeer};
 pub(crate) use self::seat::LockedMachine;
-use self::seat::PolicyShards;
 pub use self::status::{CompanyGossip, FrameCounts, PolicyGossip, PolicyStatus};
 pub use self::tag::key as shared_key;
-use self::tag::shard_tag;
 pub use self::uncounted::{Uncountable, countable};
 pub use self::union::{DividedAdmission, DivisionJournal, ModeRecord, RateDivision, Steady};
 
@@ -213,85 +211,6 @@ impl Company {
             seed: membership.seed,
             delay: membership.knobs.delay,
         }
-    }
-
-    /// A machine of a policy's first shard that begins now, by the roster in force or another; `None` where no mode of
-    /// this node counts the policy.
-    fn build(
-        &self,
-        contract: &Contract,
-        named: &NamedPolicy,
-        roster: Option<&Roster>,
-        now: Instant,
-    ) -> Option<Result<Box<dyn Mode>, Uncountable>> {
-        let kind = self.kind(contract, named)?;
-        let tag = tag_of(kind, contract, named);
-        let part = self.build_as(kind, named, tag, roster, now);
-        Some(part.map_err(|why| Uncountable::of(contract, named, why)))
-    }
-
-    /// A machine of the shard of a policy that other nodes know by a tag.
-    fn build_as(
-        &self,
-        kind: &dyn ModeKind,
-        named: &NamedPolicy,
-        tag: u64,
-        roster: Option<&Roster>,
-        now: Instant,
-    ) -> Result<Box<dyn Mode>, String> {
-        let union = self.union.as_ref().filter(|_| kind.is_by_roster());
-        let roster = union.map(|union| union.part(tag, roster, now));
-        let build = Build {
-            policy: named,
-            tag,
-            numbers: &self.numbers(),
-            start: match kind.clock() {
-                ClockKind::Wall => now,
-                ClockKind::Steady => self.steady(now),
-            },
-            roster: roster.as_ref(),
-        };
-        kind.build(&build)
-    }
-
-    /// The machines of a policy, one for each shard: those there were, by the numbers of today, or new ones. `None`
-    /// where no mode of this node counts it, or a mode cannot: whoever loads contracts asks [`Node::countable`] first.
-    pub(crate) fn shards(
-        &self,
-        contract: &Contract,
-        named: &NamedPolicy,
-        before: &Seats,
-        now: Instant,
-    ) -> Option<Box<[Arc<LockedMachine>]>> {
-        let kind = self.kind(contract, named)?;
-        let tag = tag_of(kind, contract, named);
-        let known = before.get(&tag).map(|first| Arc::clone(&first.policy));
-        let policy = known.unwrap_or_else(|| Arc::new(PolicyShards::new(kind.shards())));
-        let mut shards = Vec::with_capacity(policy.count);
-        for shard in 0..policy.count {
-            let tag = shard_tag(tag, shard);
-            let known = before.get(&tag).cloned();
-            let is_new = known.is_none();
-            let seat = match known {
-                Some(seat) => seat,
-                None => Arc::new(LockedMachine::new(
-                    self.made.fetch_add(1, Relaxed),
-                    tag,
-                    Arc::clone(&policy),
-                    kind,
-                    self.build_as(kind, named, tag, None, now).ok()?,
-                )),
-            };
-            let mut held = seat.hold(self);
-            if !is_new {
-                held.change(named, now);
-            }
-            if held.release() {
-                self.outbox.wake();
-            }
-            shards.push(seat);
-        }
-        Some(shards.into())
     }
 
     /// Machines that no policy has any more.
@@ -495,10 +414,3 @@ impl Node {
 const DELAY: Span = Span::from_nanos(1_000_000);
 /// How long nobody must have come before everybody is asked.
 const SETTLE: Span = Span::from_nanos(250_000_000);
-
-/// The name of a policy's part on the wire.
-fn tag_of(kind: &dyn ModeKind, contract: &Contract, named: &NamedPolicy) -> u64 {
-    let mut tag = Tag::of(contract, named);
-    kind.tag(&mut tag, named);
-    tag.finish()
-}

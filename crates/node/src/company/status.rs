@@ -178,14 +178,15 @@ impl Node {
         all
     }
 
-    /// Shows what modes are asked besides, where it is a `T`, to who judges them: each with the time by its clock.
-    pub fn extensions<T: Any>(&self, now: Instant, mut see: impl FnMut(&T, Instant)) {
+    /// Shows what modes are asked besides of a key, where it is a `T`, to who judges them: each with the time by its
+    /// clock.
+    pub fn extensions<T: Any>(&self, key: ModeKey, now: Instant, mut see: impl FnMut(&T, Instant)) {
         let node = self.newest();
         let Some(company) = node.company() else {
             return;
         };
-        for seat in node.seats().values() {
-            let mut held = seat.hold(company);
+        for part in node.parts().flat_map(|(_, parts)| parts.each()) {
+            let mut held = part.shard(key).hold(company);
             let now = held.at(Some(now));
             let extension = held.machine().extension();
             if let Some(it) = extension.and_then(|it| it.downcast_ref()) {

@@ -139,7 +139,7 @@ impl Machine {
             let party = look.offers.iter().find(|offer| offer.from == *from);
             party.is_some_and(|offer| !self.is_trifle(*amount, me, offer.party))
         });
-        let wants: Vec<_> = wants.collect();
+        let wants = no_more_than(wanted(me, cell.asking.has_refused), wants.collect());
         // Taking from those who are short themselves helps nobody.
         let spare = |(from, amount): &(NodeId, u64)| {
             let offer = look.offers.iter().find(|offer| offer.from == *from);
@@ -181,5 +181,33 @@ impl Machine {
     }
 }
 
+/// What a key asks for at most: until it has enough, or twice as much where that was too little. What nobody is asked
+/// for is best where it is, as who asks next may be anybody.
+fn wanted(me: Party, has_refused: bool) -> u64 {
+    let enough = u128::from(me.weight) * u128::from(ENOUGH_MILLI) / 1_000;
+    let enough = u64::try_from(enough).unwrap_or(u64::MAX);
+    let more = enough.saturating_sub(me.supply);
+    if has_refused {
+        more.max(me.supply)
+    } else {
+        more
+    }
+}
+
+/// The same wants, in proportion, that are no more than so much together.
+fn no_more_than(most: u64, mut wants: Vec<(NodeId, u64)>) -> Vec<(NodeId, u64)> {
+    let sum: u128 = wants.iter().map(|(_, amount)| u128::from(*amount)).sum();
+    if sum > u128::from(most) {
+        for (_, amount) in &mut wants {
+            let part = u128::from(*amount) * u128::from(most) / sum;
+            *amount = u64::try_from(part).unwrap_or(u64::MAX);
+        }
+        wants.retain(|(_, amount)| *amount > 0);
+    }
+    wants
+}
+
+/// A key has enough that may use so many thousandths of what is asked of it.
+pub(super) const ENOUGH_MILLI: u64 = 2_000;
 /// A look that finds less than one part in so many of what is missing has not helped.
 const GAIN_PART: u128 = 20;

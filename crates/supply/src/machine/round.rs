@@ -7,6 +7,7 @@ use tollgate_limit::{Instant, Span};
 use tollgate_mode::SHARDS;
 
 use super::Machine;
+use super::look::ENOUGH_MILLI;
 use crate::cell::SupplyCell;
 use crate::loans::Borrowed;
 
@@ -81,7 +82,9 @@ impl Machine {
             self.busy.remove(&key);
             return;
         }
-        if !is_idle && may_look {
+        // A calm key that has enough would take from others what they may want next.
+        let has_enough = is_calm && self.party(cell, now).fill_milli() >= ENOUGH_MILLI;
+        if !is_idle && may_look && !has_enough {
             self.look(key, false, now);
         }
         if is_calm {
