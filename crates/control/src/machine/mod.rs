@@ -157,9 +157,15 @@ impl Control {
         it
     }
 
-    /// Takes a frame of another node.
-    pub fn handle_frame(&mut self, bytes: &[u8], now: ControlTime) -> Result<(), Malformed> {
+    /// Takes a frame of the node of a name.
+    pub fn handle_frame(
+        &mut self,
+        from: &str,
+        bytes: &[u8],
+        now: ControlTime,
+    ) -> Result<(), Malformed> {
         let frame = ControlFrame::decode(bytes)?;
+        self.meet.note_name(frame.from, from);
         if self.disk.is_failed() {
             self.renew_without_disk(frame, now);
         } else if !self.disk.is_waiting() && self.is_for_me(&frame, now) {
@@ -316,15 +322,8 @@ impl Control {
     fn name_of(&self, id: u64) -> Option<String> {
         let known = self.state.by_id(id).map(|(_, node)| &node.info);
         let founder = || self.meta.founders.iter().find(|founder| founder.id == id);
-        let met = || {
-            self.meet
-                .met
-                .values()
-                .map(|met| &met.info)
-                .find(|info| info.id == id)
-        };
-        let info = known.or_else(founder).or_else(met)?;
-        Some(info.name.clone())
+        let info = known.or_else(founder).map(|info| &info.name);
+        info.or_else(|| self.meet.names.get(&id)).cloned()
     }
 
     /// Forgets everything and joins again under another number: the disk is an old one or a copy.
