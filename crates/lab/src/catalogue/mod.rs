@@ -4,6 +4,7 @@
 
 mod bars;
 mod cells;
+mod control;
 mod faults;
 mod figures;
 mod leases;
@@ -470,6 +471,7 @@ const EXPERIMENTS: &[Experiment] = &[
     splits::BORROW,
     splits::ADAPTOR,
     splits::PROFILE,
+    control::FAULTS,
     leases::FAULTS,
     leases::UTILISATION,
     leases::COST,

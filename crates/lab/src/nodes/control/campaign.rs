@@ -183,7 +183,8 @@ fn is_settled(world: &ControlWorld) -> bool {
         let node = leader.state().by_id(*id);
         ids.contains(id) && node.is_some_and(|(_, node)| node.state == NodeState::Present)
     };
-    leader.voters.iter().all(is_present) && leader.voters.len() >= 3
+    let present = ids.iter().filter(|id| is_present(id)).count();
+    leader.voters.iter().all(is_present) && leader.voters.len() >= 3 && present >= 3
 }
 
 /// Everything is well from here on.
