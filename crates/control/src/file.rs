@@ -182,7 +182,8 @@ impl ControlDisk {
         loop {
             let at = bytes.len() - rest.len();
             let damaged = DiskError::Damaged { at };
-            let Some((body, after)) = record(rest, &mut chain).map_err(|()| damaged)? else {
+            let Some(Record { body, after }) = record(rest, &mut chain).map_err(|()| damaged)?
+            else {
                 break;
             };
             it.take(body).ok_or(damaged)?;
@@ -243,8 +244,14 @@ impl ControlDisk {
     }
 }
 
-/// The next record and what is behind it; none at the end, or where the end is missing.
-fn record<'a>(rest: &'a [u8], chain: &mut u64) -> Result<Option<(&'a [u8], &'a [u8])>, ()> {
+/// A record and what is behind it.
+struct Record<'a> {
+    body: &'a [u8],
+    after: &'a [u8],
+}
+
+/// The next record; none at the end, or where the end is missing.
+fn record<'a>(rest: &'a [u8], chain: &mut u64) -> Result<Option<Record<'a>>, ()> {
     // A file system may have made the file longer before the bytes came.
     if rest.iter().all(|byte| *byte == 0) {
         return Ok(None);
@@ -264,7 +271,8 @@ fn record<'a>(rest: &'a [u8], chain: &mut u64) -> Result<Option<(&'a [u8], &'a [
     if *chain != expected {
         return Err(());
     }
-    Ok(rest.get(HEAD_LEN + length..).map(|after| (body, after)))
+    let after = rest.get(HEAD_LEN + length..);
+    Ok(after.map(|after| Record { body, after }))
 }
 
 fn read_meta(reader: &mut Reader<'_>) -> Option<Meta> {

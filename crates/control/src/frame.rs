@@ -209,7 +209,9 @@ impl Body {
             Self::Found(nodes) => {
                 to.push(3);
                 put_varint(to, nodes.len() as u64);
-                nodes.iter().for_each(|node| node.put(to));
+                for node in nodes {
+                    node.put(to);
+                }
             }
             Self::Raft(frame) => frame.put(to),
             Self::Reply(reply) => reply.put(to),
@@ -517,33 +519,61 @@ mod tests {
         LogPosition::new(Term::new(term), LogIndex::new(index))
     }
 
+    fn config() -> ClusterConfig {
+        let mut config = ClusterConfig::new();
+        config.voters.extend([7, 9, 11].map(NodeId::new));
+        config.non_voters.insert(NodeId::new(13));
+        config
+    }
+
+    fn raft() -> Body {
+        let entries = [
+            LogEntry::Term(Term::new(3)),
+            LogEntry::ClusterConfig(config()),
+            LogEntry::Command,
+        ];
+        Body::Raft(RaftFrame {
+            round: 5,
+            word: Some(Word {
+                seq: 900,
+                boot: 77,
+                span: 1_200_000_000,
+                need: 6,
+            }),
+            message: Message::AppendEntriesCall {
+                from: NodeId::new(7),
+                term: Term::new(4),
+                commit_index: LogIndex::new(6),
+                entries: LogEntries::from_iter(position(2, 5), entries),
+            },
+            commands: Commands::from([(8, Arc::from(&b"abc"[..]))]),
+        })
+    }
+
+    fn reply() -> Body {
+        let (slot, hand, zone) = (4_095, 77, String::from("west"));
+        Body::Reply(Reply {
+            round: 5,
+            seq: 12,
+            is_leaving: true,
+            stops: vec![SlotStop { slot, hand }],
+            uses: vec![SlotUse { slot, zone }],
+            message: Some(Message::AppendEntriesReply {
+                from: NodeId::new(7),
+                term: Term::new(4),
+                last_position: position(3, 8),
+            }),
+        })
+    }
+
     /// One frame of each kind.
-    pub(crate) fn frames() -> Vec<ControlFrame> {
+    fn frames() -> Vec<ControlFrame> {
         let seen = Seen {
             boot: 9,
             term: 3,
             last: position(2, 5),
         };
-        let mut config = ClusterConfig::new();
-        config.voters.extend([7, 9, 11].map(NodeId::new));
-        config.non_voters.insert(NodeId::new(13));
-        let entries = [
-            LogEntry::Term(Term::new(3)),
-            LogEntry::ClusterConfig(config.clone()),
-            LogEntry::Command,
-        ];
-        let message = Message::AppendEntriesCall {
-            from: NodeId::new(7),
-            term: Term::new(4),
-            commit_index: LogIndex::new(6),
-            entries: LogEntries::from_iter(position(2, 5), entries),
-        };
-        let word = Word {
-            seq: 900,
-            boot: 77,
-            span: 1_200_000_000,
-            need: 6,
-        };
+        let error = Some(ControlError::StillThere);
         let bodies = vec![
             Body::Hello(Hello { info: info(), seen }),
             Body::Welcome(Welcome {
@@ -552,36 +582,14 @@ mod tests {
                 seen: Some(seen),
             }),
             Body::Found(vec![info(), info()]),
-            Body::Raft(RaftFrame {
-                round: 5,
-                word: Some(word),
-                message,
-                commands: Commands::from([(8, Arc::from(&b"abc"[..]))]),
-            }),
-            Body::Reply(Reply {
-                round: 5,
-                seq: 12,
-                is_leaving: true,
-                stops: vec![SlotStop {
-                    slot: 4_095,
-                    hand: 77,
-                }],
-                uses: vec![SlotUse {
-                    slot: 5,
-                    zone: String::from("west"),
-                }],
-                message: Some(Message::AppendEntriesReply {
-                    from: NodeId::new(7),
-                    term: Term::new(4),
-                    last_position: position(3, 8),
-                }),
-            }),
+            raft(),
+            reply(),
             Body::PreVote(position(3, 8)),
             Body::PreVoteReply(true),
             Body::Snapshot(SnapshotPart {
                 term: 4,
                 position: position(3, 8),
-                config,
+                config: config(),
                 total: 10,
                 offset: 3,
                 bytes: Arc::from(&b"seven b"[..]),
@@ -591,10 +599,7 @@ mod tests {
                 ticket: 6,
                 command: vec![14, 3],
             },
-            Body::Outcome {
-                ticket: 6,
-                error: Some(ControlError::StillThere),
-            },
+            Body::Outcome { ticket: 6, error },
             Body::Refused(ControlError::NameTaken),
         ];
         bodies.into_iter().map(frame).collect()
@@ -618,7 +623,7 @@ mod tests {
         other[0] = 9;
         assert_eq!(ControlFrame::decode(&other), Err(Malformed::Version(9)));
         assert_eq!(
-            ControlFrame::decode(&[0; CONTROL_FRAME_MAX + 1]),
+            ControlFrame::decode(&vec![0; CONTROL_FRAME_MAX + 1]),
             Err(Malformed::TooLong)
         );
         let mut longer = bytes.clone();

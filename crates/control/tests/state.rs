@@ -33,9 +33,9 @@ impl Agreed {
             next: 1,
         };
         let founders = (0..nodes.min(3)).map(|number| info(number, "a")).collect();
-        it.apply(&ControlCommand::Found(founders)).unwrap();
+        it.must(&ControlCommand::Found(founders));
         for number in 3..nodes {
-            it.apply(&ControlCommand::Join(info(number, "a"))).unwrap();
+            it.must(&ControlCommand::Join(info(number, "a")));
         }
         it.level();
         it
@@ -44,6 +44,10 @@ impl Agreed {
     fn apply(&mut self, command: &ControlCommand) -> Result<(), ControlError> {
         self.next += 1;
         self.state.apply(self.next, command)
+    }
+
+    fn must(&mut self, command: &ControlCommand) {
+        assert_eq!(self.apply(command), Ok(()));
     }
 
     /// Hands over all that should move; how many slots that are.
@@ -56,14 +60,14 @@ impl Agreed {
             }
             count += moves.len();
             assert!(count <= 2 * SLOTS, "slots move for ever");
-            self.apply(&ControlCommand::Hand(moves.clone())).unwrap();
+            self.must(&ControlCommand::Hand(moves.clone()));
             let hand = self.next;
             let stop = |one: SlotMove| SlotStop {
                 slot: one.slot,
                 hand,
             };
             let stops = moves.into_iter().map(stop).collect();
-            self.apply(&ControlCommand::Change(stops)).unwrap();
+            self.must(&ControlCommand::Change(stops));
         }
     }
 

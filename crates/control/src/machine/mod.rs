@@ -275,12 +275,12 @@ impl Control {
                 if self.meta.cluster == 0 {
                     self.bind(frame.cluster, Vec::new());
                 }
-                self.handle_raft(from, raft, now);
+                self.handle_raft(from, &raft, now);
             }
             Body::Reply(reply) => self.handle_reply(from, reply, now),
             Body::PreVote(last) => self.handle_pre_vote(from, last, now),
             Body::PreVoteReply(is_granted) => self.handle_pre_vote_reply(from, is_granted, now),
-            Body::Snapshot(part) => self.handle_part(from, part, now),
+            Body::Snapshot(part) => self.handle_part(from, &part, now),
             Body::SnapshotReply { index, next } => self.handle_part_reply(from, index, next),
             Body::Request { ticket, command } => {
                 self.handle_request((from, ticket).into(), &command, now);
