@@ -27,7 +27,14 @@ struct Bed {
     builds: &'static [&'static [&'static str]],
 }
 
-const BEDS: [Bed; 4] = [
+const BEDS: [Bed; 5] = [
+    Bed {
+        sources: "crates/control/src",
+        builds: &[
+            &["--package", "tollgate-control", "--lib", "--tests"],
+            &["--package", "tollgate-lab", "--test", "control"],
+        ],
+    },
     Bed {
         sources: "crates/gossip/src",
         builds: &[

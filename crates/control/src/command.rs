@@ -168,7 +168,9 @@ impl ControlCommand {
             Self::Found(nodes) => {
                 to.push(1);
                 put_varint(&mut to, nodes.len() as u64);
-                nodes.iter().for_each(|node| node.put(&mut to));
+                for node in nodes {
+                    node.put(&mut to);
+                }
             }
             Self::Join(info) => put_info(&mut to, 2, info),
             Self::Return(info) => put_info(&mut to, 3, info),

@@ -182,7 +182,8 @@ impl ControlDisk {
         loop {
             let at = bytes.len() - rest.len();
             let damaged = DiskError::Damaged { at };
-            let Some((body, after)) = record(rest, &mut chain).map_err(|()| damaged)? else {
+            let Some(Record { body, after }) = record(rest, &mut chain).map_err(|()| damaged)?
+            else {
                 break;
             };
             it.take(body).ok_or(damaged)?;
@@ -243,8 +244,14 @@ impl ControlDisk {
     }
 }
 
-/// The next record and what is behind it; none at the end, or where the end is missing.
-fn record<'a>(rest: &'a [u8], chain: &mut u64) -> Result<Option<(&'a [u8], &'a [u8])>, ()> {
+/// A record and what is behind it.
+struct Record<'a> {
+    body: &'a [u8],
+    after: &'a [u8],
+}
+
+/// The next record; none at the end, or where the end is missing.
+fn record<'a>(rest: &'a [u8], chain: &mut u64) -> Result<Option<Record<'a>>, ()> {
     // A file system may have made the file longer before the bytes came.
     if rest.iter().all(|byte| *byte == 0) {
         return Ok(None);
@@ -264,7 +271,8 @@ fn record<'a>(rest: &'a [u8], chain: &mut u64) -> Result<Option<(&'a [u8], &'a [
     if *chain != expected {
         return Err(());
     }
-    Ok(rest.get(HEAD_LEN + length..).map(|after| (body, after)))
+    let after = rest.get(HEAD_LEN + length..);
+    Ok(after.map(|after| Record { body, after }))
 }
 
 fn read_meta(reader: &mut Reader<'_>) -> Option<Meta> {
@@ -279,4 +287,96 @@ fn read_meta(reader: &mut Reader<'_>) -> Option<Meta> {
         name,
         founders: founders.collect::<Option<_>>()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use noraft::{LogEntry, LogIndex};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A file with a record of each kind, and where its records end.
+    fn file() -> (Vec<u8>, Vec<usize>) {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        let mut recorder = Recorder::start(&mut bytes);
+        ends.push(bytes.len());
+        let meta = Meta {
+            cluster: 5,
+            id: 7,
+            boot: 2 << 16,
+            name: String::from("n1"),
+            founders: Vec::new(),
+        };
+        recorder.meta(&mut bytes, &meta);
+        ends.push(bytes.len());
+        let mut config = noraft::ClusterConfig::new();
+        config.voters.insert(NodeId::new(7));
+        let start = LogPosition::new(Term::new(1), LogIndex::new(3));
+        let snapshot = Snapshot {
+            position: start,
+            config,
+            bytes: ControlState::default().encode().into(),
+        };
+        recorder.snapshot(&mut bytes, &snapshot);
+        ends.push(bytes.len());
+        recorder.vote(&mut bytes, 2, Some(7));
+        ends.push(bytes.len());
+        let entries =
+            LogEntries::from_iter(start, [LogEntry::Term(Term::new(2)), LogEntry::Command]);
+        let commands = Commands::from([(5, Arc::from(&b"abc"[..]))]);
+        recorder.entries(&mut bytes, &entries, &commands);
+        ends.push(bytes.len());
+        (bytes, ends)
+    }
+
+    #[test]
+    fn what_was_written_comes_back() {
+        let disk = ControlDisk::recover(&file().0, "n1").unwrap().unwrap();
+        let log = disk.log();
+        assert_eq!((disk.meta.cluster, disk.term, disk.voted), (5, 2, Some(7)));
+        assert_eq!(log.last(), LogPosition::new(Term::new(2), LogIndex::new(5)));
+        assert_eq!(log.commands[&5][..], *b"abc");
+        assert!(ControlDisk::recover(&[], "n1").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_copied_folder_and_a_foreign_file_are_refused() {
+        let (bytes, _) = file();
+        let refused = |bytes: &[u8], name| ControlDisk::recover(bytes, name).unwrap_err();
+        assert_eq!(refused(&bytes, "n2"), DiskError::OtherName);
+        assert_eq!(refused(b"SQLite format 3", "n1"), DiskError::Foreign);
+    }
+
+    #[test]
+    fn a_torn_end_loses_the_record_that_was_being_written() {
+        let (bytes, ends) = file();
+        for length in 0..=bytes.len() {
+            let disk = ControlDisk::recover(&bytes[..length], "n1").unwrap();
+            assert_eq!(disk.is_some(), length >= ends[1], "{length}");
+            let term = disk.map_or(0, |disk| disk.term);
+            assert_eq!(term, if length >= ends[3] { 2 } else { 0 });
+        }
+        let mut longer = bytes;
+        longer.extend([0; 4_096]);
+        assert!(ControlDisk::recover(&longer, "n1").unwrap().is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn a_flipped_bit_is_found(at in 0..100_000_usize, bit in 0..8_u8) {
+            let (mut bytes, _) = file();
+            let at = at % bytes.len();
+            bytes[at] ^= 1_u8 << bit;
+            prop_assert!(ControlDisk::recover(&bytes, "n1").is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = ControlDisk::recover(&bytes, "n1");
+            let whole = [&MAGIC[..], &bytes].concat();
+            let _ = ControlDisk::recover(&whole, "n1");
+        }
+    }
 }

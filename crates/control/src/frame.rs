@@ -139,7 +139,7 @@ pub(crate) struct SnapshotPart {
 
 impl ControlFrame {
     /// As bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub fn encode(&self) -> Vec<u8> {
         let mut to = vec![VERSION];
         for number in [self.cluster, self.from, self.to] {
             to.extend(number.to_le_bytes());
@@ -209,7 +209,9 @@ impl Body {
             Self::Found(nodes) => {
                 to.push(3);
                 put_varint(to, nodes.len() as u64);
-                nodes.iter().for_each(|node| node.put(to));
+                for node in nodes {
+                    node.put(to);
+                }
             }
             Self::Raft(frame) => frame.put(to),
             Self::Reply(reply) => reply.put(to),
@@ -484,4 +486,187 @@ fn message(from: u64, reader: &mut Reader<'_>, commands: &mut Commands) -> Optio
         },
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use noraft::LogEntry;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frame(body: Body) -> ControlFrame {
+        ControlFrame {
+            cluster: 1,
+            from: 7,
+            to: 9,
+            boot: 3 << 16,
+            body,
+        }
+    }
+
+    fn info() -> NodeInfo {
+        NodeInfo {
+            name: String::from("n1"),
+            id: 7,
+            boot: 1 << 16,
+            address: String::from("10.0.0.1:7380"),
+            zone: String::from("east"),
+        }
+    }
+
+    fn position(term: u64, index: u64) -> LogPosition {
+        LogPosition::new(Term::new(term), LogIndex::new(index))
+    }
+
+    fn config() -> ClusterConfig {
+        let mut config = ClusterConfig::new();
+        config.voters.extend([7, 9, 11].map(NodeId::new));
+        config.non_voters.insert(NodeId::new(13));
+        config
+    }
+
+    fn raft() -> Body {
+        let entries = [
+            LogEntry::Term(Term::new(3)),
+            LogEntry::ClusterConfig(config()),
+            LogEntry::Command,
+        ];
+        Body::Raft(RaftFrame {
+            round: 5,
+            word: Some(Word {
+                seq: 900,
+                boot: 77,
+                span: 1_200_000_000,
+                need: 6,
+            }),
+            message: Message::AppendEntriesCall {
+                from: NodeId::new(7),
+                term: Term::new(4),
+                commit_index: LogIndex::new(6),
+                entries: LogEntries::from_iter(position(2, 5), entries),
+            },
+            commands: Commands::from([(8, Arc::from(&b"abc"[..]))]),
+        })
+    }
+
+    fn reply() -> Body {
+        let (slot, hand, zone) = (4_095, 77, String::from("west"));
+        Body::Reply(Reply {
+            round: 5,
+            seq: 12,
+            is_leaving: true,
+            stops: vec![SlotStop { slot, hand }],
+            uses: vec![SlotUse { slot, zone }],
+            message: Some(Message::AppendEntriesReply {
+                from: NodeId::new(7),
+                term: Term::new(4),
+                last_position: position(3, 8),
+            }),
+        })
+    }
+
+    /// One frame of each kind.
+    fn frames() -> Vec<ControlFrame> {
+        let seen = Seen {
+            boot: 9,
+            term: 3,
+            last: position(2, 5),
+        };
+        let error = Some(ControlError::StillThere);
+        let bodies = vec![
+            Body::Hello(Hello { info: info(), seen }),
+            Body::Welcome(Welcome {
+                info: info(),
+                leader: String::from("n2"),
+                seen: Some(seen),
+            }),
+            Body::Found(vec![info(), info()]),
+            raft(),
+            reply(),
+            Body::PreVote(position(3, 8)),
+            Body::PreVoteReply(true),
+            Body::Snapshot(SnapshotPart {
+                term: 4,
+                position: position(3, 8),
+                config: config(),
+                total: 10,
+                offset: 3,
+                bytes: Arc::from(&b"seven b"[..]),
+            }),
+            Body::SnapshotReply { index: 8, next: 10 },
+            Body::Request {
+                ticket: 6,
+                command: vec![14, 3],
+            },
+            Body::Outcome { ticket: 6, error },
+            Body::Refused(ControlError::NameTaken),
+        ];
+        bodies.into_iter().map(frame).collect()
+    }
+
+    #[test]
+    fn every_frame_comes_back_whole_and_none_of_its_beginnings() {
+        for frame in frames() {
+            let bytes = frame.encode();
+            assert_eq!(ControlFrame::decode(&bytes), Ok(frame));
+            for length in 0..bytes.len() {
+                assert!(ControlFrame::decode(&bytes[..length]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_a_reason() {
+        let bytes = frames()[5].encode();
+        let mut other = bytes.clone();
+        other[0] = 9;
+        assert_eq!(ControlFrame::decode(&other), Err(Malformed::Version(9)));
+        assert_eq!(
+            ControlFrame::decode(&vec![0; CONTROL_FRAME_MAX + 1]),
+            Err(Malformed::TooLong)
+        );
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert_eq!(ControlFrame::decode(&longer), Err(Malformed::Trailing));
+        assert_eq!(ControlFrame::decode(&bytes[..5]), Err(Malformed::Truncated));
+        let mut kind = bytes;
+        kind[28] = 99;
+        assert_eq!(ControlFrame::decode(&kind), Err(Malformed::Kind(99)));
+    }
+
+    #[test]
+    fn a_beat_and_its_answer_are_small() {
+        let beat = Message::AppendEntriesCall {
+            from: NodeId::new(7),
+            term: Term::new(40),
+            commit_index: LogIndex::new(100_000),
+            entries: LogEntries::new(position(40, 100_000)),
+        };
+        let raft = RaftFrame {
+            round: 1 << 20,
+            word: Some(Word {
+                seq: 1 << 20,
+                boot: 77,
+                span: 1_200_000_000,
+                need: 100_000,
+            }),
+            message: beat,
+            commands: Commands::new(),
+        };
+        let length = frame(Body::Raft(raft)).encode().len();
+        assert!(length < 72, "{length}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_frame_is_a_frame_or_refused(which in 0..12_usize, at in 0..400_usize, byte in any::<u8>()) {
+            let mut bytes = frames()[which].encode();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            if let Ok(frame) = ControlFrame::decode(&bytes) {
+                prop_assert_eq!(ControlFrame::decode(&frame.encode()), Ok(frame));
+            }
+        }
+    }
 }

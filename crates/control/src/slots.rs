@@ -5,6 +5,8 @@
 
 use tollgate_kit::{FNV, Reader, fnv, put_varint, scramble};
 
+use tollgate_mode::planted;
+
 use crate::bytes::place;
 
 /// How many slots the key space has.
@@ -66,7 +68,7 @@ impl Slot {
     /// Gives it to another node.
     pub(crate) fn give(&mut self, to: u16) {
         self.in_charge = to;
-        self.epoch += 1;
+        self.epoch += planted!("control-epoch-stays", 1, 0);
         self.handing = None;
     }
 

@@ -318,7 +318,7 @@ impl ControlState {
             let place = oldest.map(|(place, _)| *place);
             self.strike_off(place.ok_or(ControlError::RosterFull)?);
         }
-        let free = (0..).find(|place| !self.nodes.contains_key(place));
+        let free = (0..=u16::MAX).find(|place| !self.nodes.contains_key(place));
         free.ok_or(ControlError::RosterFull)
     }
 

@@ -29,8 +29,8 @@ pub(super) struct DiskQueue {
     /// When writing is tried again, after it failed.
     retry_at: Option<u64>,
     has_failed: bool,
-    /// Whether the disk has this start at least: else the next one could not tell itself from it.
-    has_written: bool,
+    /// How often this start has written: until it has, the next one could not tell itself from it.
+    written: u64,
 }
 
 /// How long a disk that failed is left alone.
@@ -47,7 +47,7 @@ impl DiskQueue {
             is_out: false,
             retry_at: None,
             has_failed: false,
-            has_written: false,
+            written: 0,
         }
     }
 
@@ -61,7 +61,7 @@ impl DiskQueue {
     }
 
     pub(super) fn has_written(&self) -> bool {
-        self.has_written
+        self.written > 0
     }
 
     pub(super) fn retry_at(&self) -> Option<u64> {
@@ -115,7 +115,7 @@ impl Control {
     pub fn handle_written(&mut self, is_written: bool, now: ControlTime) {
         self.disk.is_out = false;
         if is_written {
-            self.disk.has_written = true;
+            self.disk.written += 1;
             if std::mem::take(&mut self.disk.has_failed) {
                 self.event(ControlEvent::DiskWorks);
                 self.election.guard(&self.config, now);
@@ -146,7 +146,7 @@ impl Control {
         if self.snapshot.position.index.get() > 0 {
             recorder.snapshot(&mut bytes, &self.snapshot);
         }
-        let voted = self.log.raft.voted_for().map(|id| id.get());
+        let voted = self.log.raft.voted_for().map(noraft::NodeId::get);
         recorder.vote(&mut bytes, self.log.term(), voted);
         let mut rest = self.log.raft.log().entries().clone();
         while !rest.is_empty() {

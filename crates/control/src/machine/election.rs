@@ -116,7 +116,7 @@ impl Control {
             return;
         }
         let last = self.log.last();
-        let peers: Vec<u64> = self.log.raft.peers().map(|id| id.get()).collect();
+        let peers: Vec<u64> = self.log.raft.peers().map(noraft::NodeId::get).collect();
         for peer in peers {
             if self.log.is_voter(peer) {
                 self.send_founding(peer);

@@ -220,7 +220,10 @@ impl Control {
         let (_, node) = self.state.by_id(to)?;
         let lead = self.lead.as_mut()?;
         let until = lead.until;
-        let peer = lead.peers.get_mut(&to).filter(|peer| peer.seq > 0)?;
+        // A node that is silent gets no more words, or it would never be dead.
+        let silence = self.config.silence;
+        let is_heard = |peer: &&mut Peer| peer.seq > 0 && now.steady < peer.answered + silence;
+        let peer = lead.peers.get_mut(&to).filter(is_heard)?;
         if node.info.boot != boot || !node.state.is_there() {
             return None;
         }

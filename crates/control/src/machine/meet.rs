@@ -22,12 +22,14 @@ pub(super) struct Meet {
     /// The names of nodes that are said to live.
     peers: Vec<String>,
     /// Who answered or introduced itself lately, by name.
-    pub(super) met: BTreeMap<String, Met>,
+    met: BTreeMap<String, Met>,
     pub(super) hello_at: u64,
     /// Since when this node could found a cluster.
     since: Option<u64>,
     /// The name of the leader, as others say.
     leader: Option<String>,
+    /// What nodes are called whose frames came: the roster may not know them yet.
+    pub(super) names: BTreeMap<u64, String>,
     /// The furthest that nodes were seen.
     seen: BTreeMap<u64, Seen>,
     /// The furthest that this node has been.
@@ -37,7 +39,7 @@ pub(super) struct Meet {
 /// A node that was met.
 #[derive(Clone, Debug)]
 pub(super) struct Met {
-    pub(super) info: NodeInfo,
+    info: NodeInfo,
     cluster: u64,
     at: u64,
 }
@@ -58,6 +60,7 @@ impl Meet {
             hello_at: now.steady,
             since: None,
             leader: None,
+            names: BTreeMap::new(),
             seen: BTreeMap::new(),
             best,
         }
@@ -68,6 +71,16 @@ impl Meet {
         let peers = std::mem::take(&mut self.peers);
         *self = Self::new(best, now);
         self.peers = peers;
+    }
+
+    /// Who sends frames under a number; some other is forgotten when there are too many.
+    pub(super) fn note_name(&mut self, id: u64, name: &str) {
+        if self.names.get(&id).is_none_or(|known| known != name) {
+            self.names.insert(id, name.to_owned());
+            if self.names.len() > 2 * NODES_MAX {
+                self.names.pop_first();
+            }
+        }
     }
 
     /// The latest start of a node.

@@ -157,9 +157,15 @@ impl Control {
         it
     }
 
-    /// Takes a frame of another node.
-    pub fn handle_frame(&mut self, bytes: &[u8], now: ControlTime) -> Result<(), Malformed> {
+    /// Takes a frame of the node of a name.
+    pub fn handle_frame(
+        &mut self,
+        from: &str,
+        bytes: &[u8],
+        now: ControlTime,
+    ) -> Result<(), Malformed> {
         let frame = ControlFrame::decode(bytes)?;
+        self.meet.note_name(frame.from, from);
         if self.disk.is_failed() {
             self.renew_without_disk(frame, now);
         } else if !self.disk.is_waiting() && self.is_for_me(&frame, now) {
@@ -269,12 +275,12 @@ impl Control {
                 if self.meta.cluster == 0 {
                     self.bind(frame.cluster, Vec::new());
                 }
-                self.handle_raft(from, raft, now);
+                self.handle_raft(from, &raft, now);
             }
             Body::Reply(reply) => self.handle_reply(from, reply, now),
             Body::PreVote(last) => self.handle_pre_vote(from, last, now),
             Body::PreVoteReply(is_granted) => self.handle_pre_vote_reply(from, is_granted, now),
-            Body::Snapshot(part) => self.handle_part(from, part, now),
+            Body::Snapshot(part) => self.handle_part(from, &part, now),
             Body::SnapshotReply { index, next } => self.handle_part_reply(from, index, next),
             Body::Request { ticket, command } => {
                 self.handle_request((from, ticket).into(), &command, now);
@@ -316,15 +322,8 @@ impl Control {
     fn name_of(&self, id: u64) -> Option<String> {
         let known = self.state.by_id(id).map(|(_, node)| &node.info);
         let founder = || self.meta.founders.iter().find(|founder| founder.id == id);
-        let met = || {
-            self.meet
-                .met
-                .values()
-                .map(|met| &met.info)
-                .find(|info| info.id == id)
-        };
-        let info = known.or_else(founder).or_else(met)?;
-        Some(info.name.clone())
+        let info = known.or_else(founder).map(|info| &info.name);
+        info.or_else(|| self.meet.names.get(&id)).cloned()
     }
 
     /// Forgets everything and joins again under another number: the disk is an old one or a copy.

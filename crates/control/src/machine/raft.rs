@@ -17,7 +17,7 @@ use crate::log::Commands;
 
 impl Control {
     /// Takes a message of Raft that is none of a node to its leader.
-    pub(super) fn handle_raft(&mut self, from: u64, frame: RaftFrame, now: ControlTime) {
+    pub(super) fn handle_raft(&mut self, from: u64, frame: &RaftFrame, now: ControlTime) {
         if matches!(frame.message, Message::RequestVoteCall { .. }) && !self.votes(now) {
             return;
         }
@@ -54,12 +54,12 @@ impl Control {
             match action {
                 Action::SetElectionTimeout => self.reset_deadline(now),
                 Action::SaveCurrentTerm | Action::SaveVotedFor => {
-                    let voted = self.log.raft.voted_for().map(|id| id.get());
+                    let voted = self.log.raft.voted_for().map(noraft::NodeId::get);
                     self.disk.vote(self.log.term(), voted);
                 }
                 Action::AppendLogEntries(entries) => self.append(&entries, carried),
                 Action::BroadcastMessage(message) => {
-                    let peers: Vec<u64> = self.log.raft.peers().map(|id| id.get()).collect();
+                    let peers: Vec<u64> = self.log.raft.peers().map(noraft::NodeId::get).collect();
                     for peer in peers {
                         self.send_raft(peer, message.clone(), now);
                     }

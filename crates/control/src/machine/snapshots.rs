@@ -98,7 +98,7 @@ impl Control {
         }
     }
 
-    pub(super) fn handle_part(&mut self, from: u64, part: SnapshotPart, now: ControlTime) {
+    pub(super) fn handle_part(&mut self, from: u64, part: &SnapshotPart, now: ControlTime) {
         let is_current = part.term == self.log.term() && self.election.leader == Some(from);
         let fits = usize::try_from(part.total).is_ok_and(|total| total <= STATE_BYTES_MAX);
         let index = part.position.index.get();
@@ -118,7 +118,7 @@ impl Control {
         let next = incoming.bytes.len() as u64;
         self.send(from, Body::SnapshotReply { index, next });
         if next == part.total {
-            self.install(&part, now);
+            self.install(part, now);
         }
     }
 

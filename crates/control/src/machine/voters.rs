@@ -66,6 +66,15 @@ pub(super) fn choose(
         among.push(next);
         voters = among;
     }
+    // Those that are there must be a majority of them, or nothing could be agreed on any more.
+    let is_there = |id: &u64| node(*id).is_some_and(|node| node.state.is_there());
+    let is_stuck =
+        |voters: &[u64]| 2 * voters.iter().filter(|id| is_there(id)).count() <= voters.len();
+    while is_stuck(&voters)
+        && let Some(dead) = voters.iter().position(|id| !is_there(id))
+    {
+        voters.remove(dead);
+    }
     if voters.is_empty() {
         voters.extend(old);
     }

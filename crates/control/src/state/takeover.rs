@@ -143,8 +143,10 @@ impl ControlState {
             most,
         };
         self.send_home(&staying, &mut plan);
-        for one in &staying {
-            self.level(one, SLOTS / staying.len(), &mut plan);
+        for part in [SLOTS / staying.len(), SLOTS.div_ceil(staying.len())] {
+            for one in &staying {
+                self.level(one, part, &mut plan);
+            }
         }
         let moves = plan.moves.into_iter();
         let moves = moves.filter_map(|(slot, to)| u16::try_from(slot).ok().map(|slot| (slot, to)));

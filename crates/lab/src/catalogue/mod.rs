@@ -4,6 +4,7 @@
 
 mod bars;
 mod cells;
+mod control;
 mod faults;
 mod figures;
 mod others;
@@ -179,6 +180,8 @@ const GROUPS: &[ExperimentGroup] = &[
             5, "2 min", Other(membership::run)),
         one("nodes-faults", "10,000 keys under gossip, supply, split and sync: what each promises, whatever fails",
             20, "5 min", Other(crate::nodes::faults)),
+        one("control-faults", "the control plane: no two nodes are sure of one slot, and all is well soon after",
+            2000, "10 min", Other(control::faults)),
     ] },
     ExperimentGroup { name: "Other traffic", experiments: &[
         one("drip", "a user a little above the refill, for hours", 5, "5 s", Gossip(others::drip)),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use tollgate_control::{Control, ControlCommand, ControlState, ControlView, NodeState, SLOTS};
+use tollgate_control::{ControlCommand, ControlState, NodeState, SLOTS};
 use tollgate_kit::Dice;
 use tollgate_sim::{Conditions, SimClock};
 
@@ -172,18 +172,19 @@ fn lose_disk(world: &mut ControlWorld, place: usize) {
 
 /// Whether a sure leader knows every voter, and every voter runs with the disk that is known.
 fn is_settled(world: &ControlWorld) -> bool {
-    let Some(leader) = world.leader().and_then(|place| view(world, place)) else {
+    let Some(leader) = world.leader().and_then(|place| world.view(place)) else {
         return false;
     };
     let ids: Vec<u64> = (0..world.nodes.len())
-        .filter_map(|place| view(world, place))
+        .filter_map(|place| world.view(place))
         .map(|view| view.me)
         .collect();
     let is_present = |id: &u64| {
         let node = leader.state().by_id(*id);
         ids.contains(id) && node.is_some_and(|(_, node)| node.state == NodeState::Present)
     };
-    leader.voters.iter().all(is_present) && leader.voters.len() >= 3
+    let present = ids.iter().filter(|id| is_present(id)).count();
+    leader.voters.iter().all(is_present) && leader.voters.len() >= 3 && present >= 3
 }
 
 /// Everything is well from here on.
@@ -200,27 +201,25 @@ fn mend(world: &mut ControlWorld) {
     }
 }
 
-fn view(world: &ControlWorld, place: usize) -> Option<ControlView> {
-    world.nodes[place].machine.as_ref().map(Control::view)
-}
-
 /// Whether every node is there and knows the same, one leads, and every slot has a node that is sure of it.
 fn is_whole(world: &ControlWorld) -> bool {
     why_not_whole(world).is_empty()
 }
 
 fn why_not_whole(world: &ControlWorld) -> String {
-    let Some(leader) = world.leader().and_then(|place| view(world, place)) else {
+    let Some(leader) = world.leader().and_then(|place| world.view(place)) else {
         return String::from("no leader");
     };
     let state: &Arc<ControlState> = leader.state();
     for place in 0..world.nodes.len() {
-        let Some(view) = view(world, place) else {
+        let Some(view) = world.view(place) else {
             return format!("node {place} does not run");
         };
         let known = state.by_id(view.me).map(|(_, node)| node.state);
         if !known.is_some_and(NodeState::is_there) {
-            return format!("node {place} is {known:?}");
+            let events = &world.nodes[place].events;
+            let last = events.get(events.len().saturating_sub(4)..);
+            return format!("node {place} ({}) is {known:?}, after {last:?}", view.me);
         }
         if view.applied != leader.applied || view.state() != state {
             return format!(
@@ -232,7 +231,7 @@ fn why_not_whole(world: &ControlWorld) -> String {
     let covered = world.judge.covered(world.sim.now());
     if covered < SLOTS {
         let unsure = (0..world.nodes.len()).filter_map(|place| {
-            let (view, load) = (view(world, place)?, state.loads());
+            let (view, load) = (world.view(place)?, state.loads());
             let (at, node) = state.by_id(view.me)?;
             let until = view.sure_until();
             let load = load.get(&at)?;

@@ -30,7 +30,7 @@ pub struct ControlJudge {
     pub checks: u64,
     claims: BTreeMap<usize, Claims>,
     /// The highest epoch that any node was sure of, and which node that was, by slot.
-    epochs: BTreeMap<u16, (u64, usize)>,
+    epochs: Vec<(u64, usize)>,
     /// What was committed, by place.
     commits: BTreeMap<u64, u64>,
 }
@@ -85,6 +85,7 @@ impl ControlJudge {
     }
 
     fn read(&mut self, place: usize, view: &ControlView) -> [u64; WORDS] {
+        self.epochs.resize(SLOTS, (0, place));
         let mut slots = [0; WORDS];
         for slot in (0_u16..).take(SLOTS) {
             let in_charge = view.in_charge(slot);
@@ -92,15 +93,20 @@ impl ControlJudge {
                 continue;
             }
             slots[usize::from(slot) / 64] |= 1 << (slot % 64);
-            let (highest, whose) = *self.epochs.get(&slot).unwrap_or(&(0, place));
+            let (highest, whose) = self
+                .epochs
+                .get(usize::from(slot))
+                .copied()
+                .unwrap_or((0, place));
             if in_charge.epoch < highest || (in_charge.epoch == highest && whose != place) {
                 let epoch = in_charge.epoch;
                 self.find(format!(
                     "slot {slot}: epoch {epoch} of node {place} after {highest} of node {whose}"
                 ));
             }
-            self.epochs
-                .insert(slot, (in_charge.epoch.max(highest), place));
+            if let Some(epoch) = self.epochs.get_mut(usize::from(slot)) {
+                *epoch = (in_charge.epoch.max(highest), place);
+            }
         }
         slots
     }
@@ -132,8 +138,17 @@ impl ControlJudge {
 
     /// Slots of which a node is sure at a time.
     pub fn covered(&self, now: u64) -> usize {
+        self.count(now, |_| true)
+    }
+
+    /// Slots of which one of some nodes is sure at a time.
+    pub(super) fn count(&self, now: u64, of: impl Fn(usize) -> bool) -> usize {
         let mut slots = [0_u64; WORDS];
-        for claims in self.claims.values().filter(|claims| claims.end > now) {
+        let claims = self
+            .claims
+            .iter()
+            .filter(|(place, claims)| of(**place) && claims.end > now);
+        for (_, claims) in claims {
             for (all, some) in slots.iter_mut().zip(claims.slots) {
                 *all |= some;
             }

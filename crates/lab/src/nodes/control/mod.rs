@@ -9,7 +9,9 @@ mod site;
 
 use std::ops::{Deref, DerefMut};
 
-use tollgate_control::{Control, ControlCommand, ControlConfig, ControlDisk, ControlStart};
+use tollgate_control::{
+    Control, ControlCommand, ControlConfig, ControlDisk, ControlStart, ControlView,
+};
 use tollgate_sim::Conditions;
 
 pub use judge::ControlJudge;
@@ -120,6 +122,21 @@ impl ControlWorld {
         self.nodes[place].is_changed = true;
         self.follow_up(place);
         self.look();
+    }
+
+    /// What a node that runs knows.
+    pub fn view(&self, place: usize) -> Option<ControlView> {
+        self.nodes.get(place)?.machine.as_ref().map(Control::view)
+    }
+
+    /// Slots that a node is sure of now.
+    pub fn covered_by(&self, place: usize) -> usize {
+        self.judge.count(self.sim.now(), |other| other == place)
+    }
+
+    /// Slots of which a node other than one is sure now.
+    pub fn covered_without(&self, place: usize) -> usize {
+        self.judge.count(self.sim.now(), |other| other != place)
     }
 
     /// The node that leads and is sure of it.

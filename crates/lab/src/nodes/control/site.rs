@@ -110,11 +110,11 @@ impl Member for ControlSite {
         self.machine.is_some()
     }
 
-    fn handle_message(&mut self, _from: u16, message: &Arc<[u8]>, now: u64) {
+    fn handle_message(&mut self, from: u16, message: &Arc<[u8]>, now: u64) {
         let now = self.time(now);
         if let Some(machine) = &mut self.machine {
             // Every frame here was made by a machine.
-            let read = machine.handle_frame(message, now);
+            let read = machine.handle_frame(&format!("n{from:04}"), message, now);
             debug_assert!(read.is_ok(), "{read:?}");
         }
     }
