@@ -109,16 +109,12 @@ fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
             x_log: true,
             lines: DESIGNS
                 .into_iter()
-                .map(|design| Line {
-                    name: design.name(),
-                    is_reference: false,
-                    points: DISTANCES
-                        .into_iter()
-                        .filter_map(|micros| {
-                            let row = find(rows, &name(micros), &design.name())?;
-                            Some((micros as f64 / 1_000.0, pick(row)?))
-                        })
-                        .collect(),
+                .map(|design| {
+                    let points = DISTANCES.into_iter().filter_map(|micros| {
+                        let row = find(rows, &name(micros), &design.name())?;
+                        Some((micros as f64 / 1_000.0, pick(row)?))
+                    });
+                    Line::ours(design.name(), points)
                 })
                 .collect(),
             ..PlotFigure::default()

@@ -12,7 +12,7 @@ use crate::catalogue::RunRequest;
 use crate::experiment::{bar, commas, parameters};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
-use crate::lease::row::{LeaseRow, LeaseSync};
+use crate::lease::row::{LeaseMore, LeaseRow, LeaseSync};
 use crate::lease::world::{LeaseSetting, MILLI, Plot, SECOND};
 use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::{PER_SECOND, Phase};
@@ -154,27 +154,15 @@ fn judge(rows: &[LeaseRow]) -> Bar {
 }
 
 fn figure(rows: &[LeaseRow]) -> PlotFigure {
-    let line = |clients: u16, is_bound: bool| Line {
-        name: format!(
-            "{clients} clients{}",
-            if is_bound { ", formula" } else { "" }
-        ),
-        is_reference: is_bound,
-        points: told::SYNC
-            .into_iter()
-            .filter(|((own, _), _)| *own == clients)
-            .filter_map(|((_, millis), _)| {
+    let line = |clients: u16, pick: fn(&LeaseMore) -> Option<u64>| {
+        let own = told::SYNC.into_iter().map(|(at, _)| at);
+        own.filter(move |(own, _)| *own == clients)
+            .filter_map(move |(_, millis)| {
                 let name = format!("{clients} clients, every {millis} ms");
                 let kept = |row: &&LeaseRow| row.scenario == name && row.design.ends_with("kept");
                 let row = rows.iter().find(kept)?;
-                let figure = if is_bound {
-                    row.more.bound
-                } else {
-                    row.more.worst
-                };
-                Some((millis as f64, figure? as f64))
+                Some((millis as f64, pick(&row.more)? as f64))
             })
-            .collect(),
     };
     PlotFigure {
         name: "overshoot".to_owned(),
@@ -185,7 +173,14 @@ fn figure(rows: &[LeaseRow]) -> PlotFigure {
         y_log: true,
         lines: [3, 10, 30]
             .into_iter()
-            .flat_map(|clients| [line(clients, false), line(clients, true)])
+            .flat_map(|clients| {
+                let name = format!("{clients} clients");
+                let formula = format!("{name}, formula");
+                [
+                    Line::ours(name, line(clients, |more| more.worst)),
+                    Line::theirs(formula, line(clients, |more| more.bound)),
+                ]
+            })
             .collect(),
     }
 }

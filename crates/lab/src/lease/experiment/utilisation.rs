@@ -282,17 +282,13 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
 fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
     let one = |burst_ms: u64| {
-        let line = |design: Design| Line {
-            name: design.name(),
-            is_reference: false,
-            points: LOADS
-                .into_iter()
-                .filter_map(|load| {
-                    let name = steady_name(1_000, burst_ms, load);
-                    let row = find(rows, &name, &design.name())?;
-                    Some((load as f64 / 100.0, row.admitted?))
-                })
-                .collect(),
+        let line = |design: Design| {
+            let points = LOADS.into_iter().filter_map(|load| {
+                let name = steady_name(1_000, burst_ms, load);
+                let row = find(rows, &name, &design.name())?;
+                Some((load as f64 / 100.0, row.admitted?))
+            });
+            Line::ours(design.name(), points)
         };
         PlotFigure {
             name: format!("admitted-{burst_ms}"),

@@ -101,28 +101,21 @@ impl Drawn<'_> {
                 names.push(&row.series);
             }
         }
-        let line = |name: String,
-                    series: &str,
-                    is_reference,
-                    pick: &dyn Fn(&SplitRow) -> Option<f64>| Line {
-            name,
-            is_reference,
-            points: own
-                .iter()
+        let points = |series: &str, pick: fn(&SplitRow) -> Option<f64>| -> Vec<_> {
+            own.iter()
                 .filter(|row| row.series == series)
                 .filter_map(|row| Some((row.x, pick(row)?)))
                 .filter(|(_, y)| !self.y_log || *y > 0.0)
-                .collect(),
+                .collect()
         };
         let mut lines = Vec::new();
         for series in names {
-            lines.push(line(series.to_owned(), series, false, &pick));
-            lines.push(line(format!("{series}, reference"), series, true, &|row| {
-                row.more.reference
-            }));
-            lines.push(line(format!("{series}, paper"), series, true, &|row| {
-                row.more.paper
-            }));
+            let (reference, paper) = (format!("{series}, reference"), format!("{series}, paper"));
+            lines.extend([
+                Line::ours(series, points(series, pick)),
+                Line::theirs(reference, points(series, |row| row.more.reference)),
+                Line::theirs(paper, points(series, |row| row.more.paper)),
+            ]);
         }
         lines.retain(|line| !line.points.is_empty());
         PlotFigure {

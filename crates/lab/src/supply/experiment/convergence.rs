@@ -124,19 +124,11 @@ fn figure(load: DemandSpread, rows: &[SupplyRow]) -> PlotFigure {
         let own = of(rule.name());
         let points = |pick: fn(&SupplyRow) -> Option<f64>| {
             own.iter()
-                .filter_map(|row| Some((f64::from(row.nodes), pick(row)?)))
-                .collect()
+                .filter_map(move |row| Some((f64::from(row.nodes), pick(row)?)))
         };
-        lines.push(Line {
-            name: rule.name().to_owned(),
-            is_reference: false,
-            points: points(|row| row.rounds),
-        });
-        lines.push(Line {
-            name: format!("{}, reference", rule.name()),
-            is_reference: true,
-            points: points(|row| row.reference),
-        });
+        let reference = format!("{}, reference", rule.name());
+        lines.push(Line::ours(rule.name(), points(|row| row.rounds)));
+        lines.push(Line::theirs(reference, points(|row| row.reference)));
     }
     lines.retain(|line| !line.points.is_empty());
     PlotFigure {
