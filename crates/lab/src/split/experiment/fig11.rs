@@ -6,7 +6,7 @@
 
 use tollgate_split::plan::place::Principles;
 
-use super::{Drawn, WORST, bar, cells, find, finish, ours, parameters, profiled};
+use super::{Drawn, WORST, bar, cells, find, finish, parameters, profiled};
 use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::fitting::Fitted;
@@ -72,7 +72,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "slowest broker, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
             Drawn {
                 figure: COUNTS,
                 title: "Brokers by spread",
@@ -80,7 +80,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "brokers",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!("Spread over 0 to 16 ms, a group of 25 needs {} brokers.", told.join(", ")),
         split: rows,

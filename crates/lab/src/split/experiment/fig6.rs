@@ -7,7 +7,7 @@
 use tollgate_split::plan::place::{Broker, Principles, distribute};
 use tollgate_split::plan::predict::{ArrivalStream, PartRate, access};
 
-use super::{Drawn, P99, all, bar, find, finish, ours, parameters, profiled, two};
+use super::{Drawn, P99, all, bar, find, finish, parameters, profiled, two};
 use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::measure::{Figures, Placed};
@@ -109,7 +109,7 @@ pub(crate) fn run_a(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "end to end, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "One broker takes {} ms at the 99th percentile, six take {} ms (the paper: less than 1, and 14.7).",
@@ -164,7 +164,7 @@ pub(crate) fn run_b(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "end to end, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "The minimum is {} ms at k = {}.",

@@ -100,7 +100,7 @@ fn drawn(panel: &Panel, rows: &[SplitRow]) -> PlotFigure {
         y: "end to end, 99th percentile, ms",
         y_log: true,
     }
-    .draw(rows, ours)
+    .draw(rows)
 }
 
 /// Balanced, and concentrated.

@@ -125,7 +125,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "slowest broker, 99th percentile, ms",
             y_log: true,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
         Drawn {
             figure: "10",
             title: "Figure 10: brokers that are needed",
@@ -133,7 +133,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "brokers",
             y_log: false,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
         Drawn {
             figure: BY_K,
             title: "The slowest broker, by brokers: pieces of groups that are not equal cost more than they save",
@@ -141,7 +141,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "slowest broker, 99th percentile, ms",
             y_log: true,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
         Drawn {
             figure: FRESH,
             title: "Fresh traffic: runs of ten that keep a millisecond",
@@ -149,7 +149,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "runs of ten",
             y_log: false,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
     ]
 }
 

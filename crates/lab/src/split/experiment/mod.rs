@@ -90,7 +90,7 @@ struct Drawn<'a> {
 
 impl Drawn<'_> {
     /// All lines of a figure, those of the reference and of the paper dashed beside them.
-    fn draw(&self, rows: &[SplitRow], pick: fn(&SplitRow) -> Option<f64>) -> PlotFigure {
+    fn draw(&self, rows: &[SplitRow]) -> PlotFigure {
         let own: Vec<&SplitRow> = rows
             .iter()
             .filter(|row| row.figure == self.figure)
@@ -112,7 +112,7 @@ impl Drawn<'_> {
         for series in names {
             let (reference, paper) = (format!("{series}, reference"), format!("{series}, paper"));
             lines.extend([
-                Line::ours(series, points(series, pick)),
+                Line::ours(series, points(series, ours)),
                 Line::theirs(reference, points(series, |row| row.more.reference)),
                 Line::theirs(paper, points(series, |row| row.more.paper)),
             ]);

@@ -6,7 +6,7 @@
 
 use tollgate_split::plan::profile::{BucketTarget, Profile, profile, waits_ppm};
 
-use super::{Drawn, all, bar, finish, ours, parameters};
+use super::{Drawn, all, bar, finish, parameters};
 use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::row::SplitRow;
@@ -100,7 +100,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "burst, messages",
                 y_log: true,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "Ten minutes of groups of five give the burst to {} as they have it and to {told} by the tail from the median on; a minute of larger \
