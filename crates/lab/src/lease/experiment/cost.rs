@@ -76,11 +76,7 @@ fn worth() -> Vec<LeaseScenario> {
                     // Ten clients, two seconds.
                     ..LeaseSetting::usual(uses * 5, 1_000)
                 };
-                let rates = skewed(setting.demand(load), setting.clients, 0);
-                Plot {
-                    phases: vec![Phase { at: 0, rates }],
-                    ..Plot::steady(setting, load, seed)
-                }
+                Plot::skewed(setting, load, 0, seed)
             });
             cells.push(cell.told([None, Some(messages), Some(waited)]));
         }

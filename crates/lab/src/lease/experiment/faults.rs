@@ -35,9 +35,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
 
 fn cells(seeds: u64) -> Vec<LeaseScenario> {
     let few = seeds.div_ceil(5);
-    let one = |scenario: &str, design: Design, kind: ScheduleKind, seeds_max: u64| LeaseScenario {
-        seeds_max,
-        ..LeaseScenario::new(scenario, design, move |seed| plot(kind, seed))
+    let one = |scenario: &str, design: Design, kind: ScheduleKind, seeds_max: u64| {
+        LeaseScenario::new(scenario, design, move |seed| plot(kind, seed)).at_most(seeds_max)
     };
     let with = |recovery| ScheduleKind {
         recovery: Some(recovery),

@@ -8,7 +8,7 @@ use super::faults::{self, TUNING, leased};
 use super::scenarios::LEASED;
 use super::{cell, failure};
 use crate::catalogue::RunRequest;
-use crate::experiment::{BarDirection, bar, commas, parameters, row_bar, verdict};
+use crate::experiment::{BarDirection, bar, bars_met, commas, parameters, row_bar, verdict};
 use crate::report::{Bar, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -42,21 +42,6 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
         &[ExchangeRule::Group],
     ));
     let bars = judge(&rows);
-    let met = bars.iter().filter(|bar| bar.met == Some(true)).count();
-    let missed: Vec<&str> = bars
-        .iter()
-        .filter(|bar| bar.met == Some(false))
-        .map(|bar| &*bar.name)
-        .collect();
-    let conclusion = if missed.is_empty() {
-        format!("{met} of {} bars are met.", bars.len())
-    } else {
-        format!(
-            "{met} of {} bars are met. Missed: {}.",
-            bars.len(),
-            missed.join("; ")
-        )
-    };
     Report {
         title: "What must hold of supply".to_owned(),
         about: "Over-admission and invariants under random faults, rounds until even, what is lost against a central limiter, what a \
@@ -65,8 +50,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
         parameters: parameters(seeds, ask, &[]),
         failure: failure(&rows),
         supply: rows,
+        conclusion: bars_met(&bars),
         bars,
-        conclusion,
         ..Report::default()
     }
 }
