@@ -4,10 +4,10 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_split::plan::place::{Broker, Principles, distribute};
+use tollgate_split::plan::place::{Principles, distribute};
 use tollgate_split::{Borrow, SplitConfig};
 
-use super::{Drawn, P99, bar, cells, find, finish, parameters, profiled, two};
+use super::{Drawn, IDLE, P99, bar, cells, find, finish, parameters, profiled, two};
 use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report};
 use crate::split::measure::{Figures, Placed};
@@ -96,13 +96,7 @@ fn run_cell(cell: &Cell, seed: u64) -> Figures {
         None => profiled(&bursts, 100),
     };
     let publishers = cell.traffic.publishers();
-    let idle = vec![
-        Broker {
-            capacity: u64::MAX / 64,
-            load: 0,
-        };
-        cell.brokers
-    ];
+    let idle = vec![IDLE; cell.brokers];
     let principles = Principles {
         correlation: cell.is_aware,
         ..Principles::NONE

@@ -32,6 +32,7 @@ use super::traffic::{Burst, arrivals};
 use crate::catalogue::RunRequest;
 use crate::experiment::{all, bar, parameters};
 use crate::report::{Line, PlotFigure, Report};
+use tollgate_split::plan::place::{Broker, Principles};
 use tollgate_split::plan::profile::{BucketTarget, profile};
 
 /// The paper, as it is cited.
@@ -139,6 +140,17 @@ fn ours(row: &SplitRow) -> Option<f64> {
 fn two(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"))
 }
+
+/// A broker with nothing to do that can carry any topic.
+const IDLE: Broker = Broker {
+    capacity: u64::MAX / 64,
+    load: 0,
+};
+/// Publishers that send together may share a broker.
+const BLIND: Principles = Principles {
+    correlation: false,
+    ..Principles::ALL
+};
 
 /// Runs are compared by their latency of 99 messages in a hundred.
 const P99: Measure = Measure {

@@ -32,13 +32,9 @@ const CHECKS_MIN: u64 = 5_000_000;
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let mut rows = ran.rows;
-    let quiet = RunRequest {
-        progress: &|_, _| {},
-        ..*ask
-    };
     rows.extend(convergence::rules(
         seeds.min(ROUND_SEEDS),
-        &quiet,
+        &ask.silent(),
         &[ExchangeRule::Group],
     ));
     let bars = judge(&rows);
