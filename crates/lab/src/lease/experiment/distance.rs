@@ -12,16 +12,13 @@ use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
-use crate::lease::world::{LeaseSetting, MILLI, Plot, SECOND};
+use crate::lease::world::{LeaseSetting, Plot, SECOND};
 use crate::report::{Line, PlotFigure, Report};
 
 /// One way, in microseconds.
 const DISTANCES: [u64; 4] = [100, 1_000, 10_000, 50_000];
 
-const SYNC: Design = Design::Sync {
-    interval_ns: 100 * MILLI,
-    keeps: true,
-};
+const SYNC: Design = Design::synced(100, true);
 
 /// In the order of the table.
 const DESIGNS: [Design; 9] = [

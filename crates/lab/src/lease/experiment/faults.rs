@@ -9,7 +9,7 @@ use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
 use crate::lease::schedule::{ScheduleKind, fast, plot};
-use crate::lease::world::{MILLI, Recovery};
+use crate::lease::world::Recovery;
 use crate::report::{Bar, Report};
 
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
@@ -46,10 +46,7 @@ fn cells(seeds: u64) -> Vec<LeaseScenario> {
         has_jumps: true,
         ..ScheduleKind::ANY
     };
-    let sync = |keeps| Design::Sync {
-        interval_ns: 100 * MILLI,
-        keeps,
-    };
+    let sync = |keeps| Design::synced(100, keeps);
     vec![
         one(FAULTS, Design::Lease, ScheduleKind::ANY, seeds),
         one(

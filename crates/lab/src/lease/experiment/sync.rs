@@ -4,7 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_lease::{Limits, Overdraft, SyncConfig};
+use tollgate_lease::Limits;
 use tollgate_sim::Conditions;
 
 use super::told::{self, known};
@@ -34,7 +34,9 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     for ((row, slots), (((clients, millis), told), keeps)) in
         ran.rows.iter_mut().zip(&ran.slots).zip(both)
     {
-        row.more.bound = Some(config(millis, keeps).over_max(clients.into(), TRIP));
+        let sync = |limits| Design::synced(millis, keeps).sync(limits);
+        let config = Limits::new(PER_S, 1_000_000_000, BURST).ok().and_then(sync);
+        row.more.bound = config.map(|config| config.over_max(clients.into(), TRIP));
         row.sync = Some(figures_of(slots, clients, millis, told, keeps));
     }
     Report {
@@ -53,12 +55,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
 }
 
 fn cell(clients: u16, millis: u64, keeps: bool) -> LeaseScenario {
-    let design = Design::Sync {
-        interval_ns: millis * MILLI,
-        keeps,
-    };
     let name = format!("{clients} clients, every {millis} ms");
-    LeaseScenario::new(&name, design, move |seed| Plot {
+    LeaseScenario::new(&name, Design::synced(millis, keeps), move |seed| Plot {
         setting: LeaseSetting {
             burst: BURST,
             clients,
@@ -74,24 +72,6 @@ fn cell(clients: u16, millis: u64, keeps: bool) -> LeaseScenario {
         changes: Vec::new(),
         seed,
     })
-}
-
-fn config(millis: u64, keeps: bool) -> SyncConfig {
-    // A limit and a burst above zero are always a bucket.
-    let limits = Limits::new(PER_S, 1_000_000_000, BURST);
-    let one = Limits::new(1, 1, 1);
-    let limits = limits
-        .or(one)
-        .unwrap_or_else(|_| unreachable!("one is not zero"));
-    SyncConfig {
-        limits,
-        interval_ns: millis * MILLI,
-        keep: if keeps {
-            Overdraft::Debt
-        } else {
-            Overdraft::Nothing
-        },
-    }
 }
 
 /// What the slots of a run, a millisecond each, say.

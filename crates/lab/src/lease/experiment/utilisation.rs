@@ -13,7 +13,7 @@ use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::{Design, LENDERS};
 use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
-use crate::lease::world::{LeaseSetting, MILLI, Plot};
+use crate::lease::world::{LeaseSetting, Plot};
 use crate::report::{Bar, Line, PlotFigure, Report};
 
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
@@ -82,13 +82,9 @@ fn limits() -> Vec<LeaseScenario> {
 
 /// Every other design at 1,000/s.
 fn rivals() -> Vec<LeaseScenario> {
-    let sync = |keeps| Design::Sync {
-        interval_ns: 100 * MILLI,
-        keeps,
-    };
     let mut designs = LENDERS.to_vec();
     designs.retain(|design| *design != Design::Lease);
-    designs.extend([sync(true), sync(false)]);
+    designs.extend([true, false].map(|keeps| Design::synced(100, keeps)));
     let mut cells = Vec::new();
     for burst_ms in [1_000, 100] {
         for load in LOADS {
