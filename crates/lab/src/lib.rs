@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod contender;
 mod dice;
+mod envelope;
 mod experiment;
 mod lease;
 pub mod membership;
