@@ -15,6 +15,7 @@ mod experiment;
 mod lease;
 pub mod membership;
 mod modes;
+mod naive;
 pub mod nodes;
 mod report;
 mod run;

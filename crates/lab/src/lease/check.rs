@@ -3,7 +3,7 @@
 //! In whole numbers and with arithmetic of their own: nothing here is shared with what is judged. Not here: who held
 //! what, and the replay of all admissions.
 
-use super::naive::Naive;
+use crate::naive::Naive;
 
 /// What was seen to be wrong at some instant, each counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 
 use tollgate_lease::{Lend, Limits, ModeKey, Overdraft, Rules, Setup, SyncConfig};
 
-use super::naive::NaiveShape;
 use super::others;
 use super::world::{LeaseOutcome, LeaseSetting, MILLI, Plot, simulate};
 use crate::contender::Contender;
+use crate::naive::NaiveShape;
 use crate::world::LendingMode;
 
 /// A way to share one bucket.

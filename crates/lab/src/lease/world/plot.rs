@@ -4,7 +4,7 @@
 
 use tollgate_sim::Conditions;
 
-use crate::lease::naive::NaiveShape;
+use crate::naive::NaiveShape;
 use crate::supply::stage::{PER_SECOND, Phase, WHOLE, part};
 
 pub(crate) const MILLI: u64 = 1_000_000;

@@ -21,7 +21,7 @@ use crate::dice::{LabDice, Purpose, links, scramble};
 use crate::envelope::Envelope;
 use crate::lease::check::LabReferenceBucket;
 use crate::lease::design::{Design, setup};
-use crate::lease::naive::Naive;
+use crate::naive::Naive;
 use crate::nodes::site::{Fate, LenderBegin, Site, SiteEvent, SiteLog, Wish, lender};
 use crate::nodes::{Happened, Member, Net, OneBucket};
 use crate::supply::stage::DemandArrivals;
