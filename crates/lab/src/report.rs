@@ -281,3 +281,26 @@ pub struct Line {
     /// Where it goes.
     pub points: Vec<(f64, f64)>,
 }
+
+impl Line {
+    pub(crate) fn ours(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            is_reference: false,
+            points: points.into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn theirs(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self {
+            is_reference: true,
+            ..Self::ours(name, points)
+        }
+    }
+}

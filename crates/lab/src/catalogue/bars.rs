@@ -10,7 +10,8 @@ use super::thesis::{intervals, usual};
 use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
-use crate::report::{Bar, Report};
+use crate::experiment::bars_met;
+use crate::report::Report;
 
 mod list;
 mod test;
@@ -36,31 +37,7 @@ pub(super) fn plan() -> ExperimentPlan {
 pub(super) fn judge(report: &mut Report) {
     let judged = |check: &test::BarCheck| check.judge(&report.rows);
     report.bars = list::checks().iter().map(judged).collect();
-    let missed: Vec<&str> = report
-        .bars
-        .iter()
-        .filter(|bar| bar.met == Some(false))
-        .map(|bar| &*bar.name)
-        .collect();
-    let count = |met| {
-        report
-            .bars
-            .iter()
-            .filter(|bar: &&Bar| bar.met == met)
-            .count()
-    };
-    let mut told = vec![format!(
-        "{} of {} bars are met.",
-        count(Some(true)),
-        report.bars.len()
-    )];
-    if !missed.is_empty() {
-        told.push(format!("Missed: {}.", missed.join("; ")));
-    }
-    if count(None) > 0 {
-        told.push(format!("{} were not run.", count(None)));
-    }
-    report.conclusion = told.join(" ");
+    report.conclusion = bars_met(&report.bars);
 }
 
 /// The thesis' sets with instant messages.

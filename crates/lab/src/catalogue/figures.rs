@@ -64,11 +64,8 @@ fn over_time(view: View, rows: &[&Row]) -> Option<PlotFigure> {
     let scale = scale(view, rows);
     let mut lines = backdrop(view, first);
     for row in rows {
-        lines.push(Line {
-            name: row.design.clone(),
-            is_reference: false,
-            points: thin(curve(view, &row.runs, scale)),
-        });
+        let points = thin(curve(view, &row.runs, scale));
+        lines.push(Line::ours(&*row.design, points));
     }
     lines.retain(|line| !line.points.is_empty());
     if matches!(
@@ -162,10 +159,9 @@ fn labels(view: View) -> (&'static str, &'static str, &'static str) {
 
 /// What every design is compared with in the same plot.
 fn backdrop(view: View, row: &Row) -> Vec<Line> {
-    let line = |name: &str, pick: fn(&Curves) -> &[u64]| Line {
-        name: name.to_owned(),
-        is_reference: true,
-        points: thin(mean(&row.runs, 1.0, &|curves, at| level(pick(curves), at))),
+    let line = |name: &str, pick: fn(&Curves) -> &[u64]| {
+        let points = mean(&row.runs, 1.0, &|curves, at| level(pick(curves), at));
+        Line::theirs(name, thin(points))
     };
     match view {
         View::Refusals => vec![line("central", |curves| &curves.central_rejected)],

@@ -76,6 +76,16 @@ pub struct RunRequest<'a> {
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
+impl RunRequest<'_> {
+    /// The same, and nobody hears how far it is.
+    pub(crate) fn silent(&self) -> Self {
+        Self {
+            progress: &|_, _| {},
+            ..*self
+        }
+    }
+}
+
 impl Experiment {
     /// What it runs, for those who run it elsewhere.
     pub fn cells(&self) -> Vec<ExperimentCell> {

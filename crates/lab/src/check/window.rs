@@ -2,11 +2,14 @@
 //!
 //! Not here: calendars, and buckets.
 
+use std::collections::BTreeMap;
+
 use tollgate_gossip::ModeKey;
 use tollgate_limit::Span;
 
 use crate::check::{Finding, TIDY_NS, findings, window_promises};
 use crate::dice::{LabDice, Purpose};
+use crate::naive::{Naive, NaiveShape};
 use crate::truth::Judgement;
 use crate::world::{BadWorld, Cluster, RecordingOptions, Request, simulate_policy};
 
@@ -84,63 +87,32 @@ impl WindowLaw {
         format!("coordination: gossip, limit: {limit}, per: {period_ns}ns, algorithm: {algorithm}")
     }
 
+    fn shape(self) -> NaiveShape {
+        match self.counts {
+            WindowCounting::Current => NaiveShape::Fixed(0),
+            WindowCounting::Slices(slices) => NaiveShape::Counters(slices.into()),
+            WindowCounting::Weighted => NaiveShape::Weighted,
+        }
+    }
+
     /// Compares answers with those of one window that sees everything.
     fn judge(self, answers: &[(Request, bool)]) -> Judgement {
-        let (mut central, mut cluster) = (Ledger::default(), Ledger::default());
+        let naive = Naive::new(self.shape(), self.limit, self.period_ns);
+        let mut users: BTreeMap<ModeKey, [Naive; 2]> = BTreeMap::new();
         let mut found = Judgement::default();
         for (request, did) in answers {
-            let should = central.fits(self, request);
-            central.note(request, should);
-            found.over += if *did && !should { request.cost } else { 0 };
-            found.under += if !did && should { request.cost } else { 0 };
+            let (now, cost) = (request.at.as_nanos(), request.cost);
+            let both = || [naive.clone(), naive.clone()];
+            let [central, cluster] = users.entry(request.key).or_insert_with(both);
+            let should = central.fits(cost, now);
+            central.add(now, if should { cost } else { 0 });
+            found.over += if *did && !should { cost } else { 0 };
+            found.under += if !did && should { cost } else { 0 };
             found.rejected += u64::from(!did);
             found.central_rejected += u64::from(!should);
-            found.false_rejections += u64::from(!did && cluster.fits(self, request));
-            cluster.note(request, *did);
+            found.false_rejections += u64::from(!did && cluster.fits(cost, now));
+            cluster.add(now, if *did { cost } else { 0 });
         }
         found
-    }
-}
-
-/// Everything that was admitted: whose, when, how much.
-#[derive(Debug, Default)]
-struct Ledger {
-    admitted: Vec<(ModeKey, u64, u64)>,
-}
-
-impl Ledger {
-    fn note(&mut self, request: &Request, is_admitted: bool) {
-        if is_admitted {
-            let at = request.at.as_nanos();
-            self.admitted.push((request.key, at, request.cost));
-        }
-    }
-
-    /// By the definition, over the whole list.
-    fn fits(&self, law: WindowLaw, request: &Request) -> bool {
-        let (now, period) = (request.at.as_nanos(), law.period_ns);
-        let (limit, cost) = (u128::from(law.limit), u128::from(request.cost));
-        let sum = |within: &dyn Fn(u64) -> bool| -> u128 {
-            let those = self
-                .admitted
-                .iter()
-                .filter(|(key, at, _)| *key == request.key && within(*at));
-            those.map(|(_, _, cost)| u128::from(*cost)).sum()
-        };
-        match law.counts {
-            WindowCounting::Current => sum(&|at| at / period == now / period) + cost <= limit,
-            WindowCounting::Slices(slices) => {
-                let width = period / u64::from(slices);
-                let counts = |at: u64| at / width + u64::from(slices) > now / width;
-                sum(&counts) + cost <= limit
-            }
-            WindowCounting::Weighted => {
-                let current = sum(&|at| at / period == now / period);
-                let before = sum(&|at| at / period + 1 == now / period);
-                let kept = u128::from(period - now % period);
-                let period = u128::from(period);
-                before * kept + (current + cost) * period <= limit * period
-            }
-        }
     }
 }

@@ -3,8 +3,8 @@
 use tollgate_sim::Conditions;
 
 use super::design::Design;
-use super::naive::NaiveShape;
 use super::world::{LeaseOutcome, LeaseSetting, MILLI, Plot, SECOND, WindowOf};
+use crate::naive::NaiveShape;
 use crate::supply::stage::{PER_SECOND, Phase};
 
 const SHAPES: [NaiveShape; 4] = [

@@ -6,9 +6,9 @@
 use tollgate_sim::Conditions;
 
 use super::design::Design;
-use super::naive::NaiveShape;
 use super::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND, WindowOf};
 use crate::dice::{LabDice, Purpose};
+use crate::naive::NaiveShape;
 use crate::supply::stage::{PER_SECOND, Phase};
 
 /// How long a schedule is.

@@ -39,6 +39,11 @@ impl LeaseScenario {
         }
     }
 
+    /// For so many seeds at most.
+    pub(super) fn at_most(self, seeds_max: u64) -> Self {
+        Self { seeds_max, ..self }
+    }
+
     /// With what the specification's simulator found: admitted, messages, waited.
     pub(super) fn told(self, figures: [Option<f64>; 3]) -> Self {
         let [admitted, messages, waited] = figures;

@@ -1,9 +1,9 @@
-//! The judges of leases: a bucket that is charged at every admission, one that admits by itself, and a replay.
+//! The judges of leases: a bucket that is charged at every admission, and one that admits by itself.
 //!
 //! In whole numbers and with arithmetic of their own: nothing here is shared with what is judged. Not here: who held
-//! what.
+//! what, and the replay of all admissions.
 
-use super::naive::Naive;
+use crate::naive::Naive;
 
 /// What was seen to be wrong at some instant, each counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,86 +145,22 @@ impl LabReferenceBucket {
     }
 }
 
-/// A replay of all admissions that knows no levels: it keeps the time at which the bucket would be full again. Time is
-/// in nanoseconds times the limit, so that a token is a period and nothing is rounded.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Replay {
-    per_second: i128,
-    burst: i128,
-    full_at: i128,
-    pub(crate) excess: Excess,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Excess {
-    /// Requests admitted while it had no token for them.
-    pub(crate) over: u64,
-    /// The most that it was ever short of, in requests, rounded up.
-    pub(crate) worst: u64,
-}
-
-impl Replay {
-    pub(crate) fn new(per_second: u64, burst: u64) -> Self {
-        Self {
-            per_second: i128::from(per_second),
-            burst: i128::from(burst),
-            full_at: 0,
-            excess: Excess::default(),
-        }
-    }
-
-    /// Takes note of admissions; times never fall.
-    pub(crate) fn admit(&mut self, count: u64, now: u64) {
-        let now = i128::from(now) * self.per_second;
-        for _ in 0..count {
-            self.full_at = self.full_at.max(now) + SECOND;
-            let missing = self.full_at - now - self.burst * SECOND;
-            if missing > 0 {
-                let short = u64::try_from((missing + SECOND - 1) / SECOND).unwrap_or(u64::MAX);
-                self.excess.over += 1;
-                self.excess.worst = self.excess.worst.max(short);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const S: u64 = 1_000_000_000;
-
-    fn replay(log: &[u64]) -> Excess {
-        let mut replay = Replay::new(1, 3);
-        for &at in log {
-            replay.admit(1, at);
-        }
-        replay.excess
-    }
-
-    #[test]
-    fn one_too_many_or_a_nanosecond_early_is_seen() {
-        assert_eq!(replay(&[0, 0, 0, S, 2 * S]), Excess::default());
-        assert_eq!(
-            replay(&[0, 0, 9 * S, 9 * S, 9 * S, 10 * S]),
-            Excess::default()
-        );
-        assert_eq!(replay(&[0, 0, 0, S - 1]), Excess { over: 1, worst: 1 });
-        // The debt is carried on.
-        assert_eq!(replay(&[0, 0, 0, 0, 0, S]).over, 3);
-        assert_eq!(replay(&[0; 9]), Excess { over: 6, worst: 6 });
-    }
+    use crate::envelope::Envelope;
+    use crate::nodes::OneBucket;
 
     #[test]
     fn what_the_central_bucket_admits_is_within_by_both() {
         let (mut central, mut ghost) =
             (LabReferenceBucket::new(7, 3), LabReferenceBucket::new(7, 3));
-        let mut replay = Replay::new(7, 3);
+        let mut replay = Envelope::of(OneBucket::full(7, 3, 0));
         for step in 0..5_000 {
             let now = step * 33_333_333;
             if central.take(now) {
                 ghost.charge(1, now);
-                replay.admit(1, now);
+                replay.admit(now);
             }
             let sight = Sight {
                 potential: ghost.level / SECOND,
@@ -232,7 +168,7 @@ mod tests {
             };
             ghost.look(&sight, now);
         }
-        assert_eq!((replay.excess, ghost.broken.sum()), Default::default());
+        assert_eq!((replay.found(), ghost.broken.sum()), Default::default());
     }
 
     #[test]

@@ -4,10 +4,10 @@
 
 use tollgate_lease::{Lend, Limits, ModeKey, Overdraft, Rules, Setup, SyncConfig};
 
-use super::naive::NaiveShape;
 use super::others;
 use super::world::{LeaseOutcome, LeaseSetting, MILLI, Plot, simulate};
 use crate::contender::Contender;
+use crate::naive::NaiveShape;
 use crate::world::LendingMode;
 
 /// A way to share one bucket.
@@ -58,6 +58,14 @@ pub(crate) const LENDERS: [Design; 5] = [
 const WHOLE: u64 = 1 << 16;
 
 impl Design {
+    /// Every so many milliseconds.
+    pub(crate) const fn synced(millis: u64, keeps: bool) -> Self {
+        Self::Sync {
+            interval_ns: millis * MILLI,
+            keeps,
+        }
+    }
+
     pub(crate) fn name(self) -> String {
         match self {
             Self::Lease => "lease".to_owned(),

@@ -9,7 +9,6 @@ mod cells;
 mod check;
 mod design;
 mod experiment;
-mod naive;
 mod others;
 mod row;
 mod scenario;

@@ -5,9 +5,11 @@
 use tollgate_gossip::{Bucket, ModeKey};
 use tollgate_limit::{Instant, Span};
 
-use super::check::{LabReferenceBucket, Replay};
+use super::check::LabReferenceBucket;
 use super::world::{LeaseOutcome, Plot};
 use crate::contender::Contender;
+use crate::envelope::Envelope;
+use crate::nodes::OneBucket;
 use crate::supply::stage::DemandArrivals;
 use crate::world::{Cluster, Request, WorldFault, answered};
 
@@ -58,7 +60,7 @@ fn trace(plot: &Plot) -> Vec<Request> {
 fn judge(plot: &Plot, answers: &[(Request, bool)]) -> LeaseOutcome {
     let setting = &plot.setting;
     let mut central = LabReferenceBucket::new(setting.per_second, setting.burst);
-    let mut replay = Replay::new(setting.per_second, setting.burst);
+    let mut replay = Envelope::of(OneBucket::full(setting.per_second, setting.burst, 0));
     let mut outcome = LeaseOutcome {
         clients: vec![(0, 0); usize::from(setting.clients)],
         ..LeaseOutcome::default()
@@ -67,7 +69,7 @@ fn judge(plot: &Plot, answers: &[(Request, bool)]) -> LeaseOutcome {
         let now = request.at.as_nanos();
         let should = central.take(now);
         if *is_allowed {
-            replay.admit(1, now);
+            replay.admit(now);
         }
         outcome.tally.arrived += 1;
         outcome.tally.admitted += u64::from(*is_allowed);
@@ -78,6 +80,6 @@ fn judge(plot: &Plot, answers: &[(Request, bool)]) -> LeaseOutcome {
             client.1 += u64::from(should);
         }
     }
-    outcome.excess = replay.excess;
+    outcome.excess = replay.found();
     outcome
 }

@@ -6,7 +6,6 @@
 #[cfg(test)]
 mod campaign;
 mod cells;
-mod check;
 mod design;
 mod experiment;
 mod loans;
@@ -17,6 +16,7 @@ mod row;
 mod scenario;
 mod schedule;
 pub(crate) mod stage;
+mod sums;
 #[cfg(test)]
 mod tests;
 

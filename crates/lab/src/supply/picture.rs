@@ -21,13 +21,9 @@ pub(super) fn ratios(
     let count = samples.first().map_or(0, |sample| sample.usable.len());
     let every = count.div_ceil(LINES_MAX).max(1);
     let least = setting.rate as f64 / f64::from(setting.founders.max(1)) / 100.0;
-    let line = |node: usize| Line {
-        name: format!("node {node}"),
-        is_reference: false,
-        points: samples
-            .iter()
-            .map(|sample| (seconds(sample.at), ratio(sample, node, least)))
-            .collect(),
+    let line = |node: usize| {
+        let at = |sample: &HoldingSample| (seconds(sample.at), ratio(sample, node, least));
+        Line::ours(format!("node {node}"), samples.iter().map(at))
     };
     PlotFigure {
         name: name.to_owned(),
@@ -52,16 +48,9 @@ pub(super) fn sum(name: &str, samples: &[HoldingSample], setting: &SupplySetting
     let whole = setting.rate as f64 * 1_000.0;
     let of = |sample: &HoldingSample| {
         let usable = sample.usable.iter().flatten().map(|one| (*one).max(0));
-        usable.sum::<i128>() as f64 / whole
+        (seconds(sample.at), usable.sum::<i128>() as f64 / whole)
     };
-    Line {
-        name: name.to_owned(),
-        is_reference: false,
-        points: samples
-            .iter()
-            .map(|sample| (seconds(sample.at), of(sample)))
-            .collect(),
-    }
+    Line::ours(name, samples.iter().map(of))
 }
 
 fn seconds(micros: u64) -> f64 {

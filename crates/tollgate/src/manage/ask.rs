@@ -32,7 +32,7 @@ impl<'a> ServerAccess<'a> {
 
     /// Asks for something below `/admin/v1`.
     pub(super) fn get(&self, path: &str) -> Result<Value, Failure> {
-        self.ask("GET", path, None, None)
+        self.send("GET", path, None, None)
     }
 
     /// Sends something; `seen` is what a change says it saw.
@@ -43,7 +43,8 @@ impl<'a> ServerAccess<'a> {
         body: Option<&Value>,
         seen: Option<u64>,
     ) -> Result<Value, Failure> {
-        self.ask(method, path, body, seen)
+        let (status, value) = self.exchange(method, path, body, seen)?;
+        done(status, value)
     }
 
     /// The version of something, where it is there.
@@ -58,17 +59,6 @@ impl<'a> ServerAccess<'a> {
     pub(super) fn send_lines(&self, path: &str, lines: &[u8]) -> Result<Value, Failure> {
         let line = Some(("content-type", "application/x-ndjson"));
         let (status, value) = self.reply("POST", path, line, Some(lines))?;
-        done(status, value)
-    }
-
-    fn ask(
-        &self,
-        method: &str,
-        path: &str,
-        body: Option<&Value>,
-        seen: Option<u64>,
-    ) -> Result<Value, Failure> {
-        let (status, value) = self.exchange(method, path, body, seen)?;
         done(status, value)
     }
 

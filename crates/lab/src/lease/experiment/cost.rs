@@ -76,11 +76,7 @@ fn worth() -> Vec<LeaseScenario> {
                     // Ten clients, two seconds.
                     ..LeaseSetting::usual(uses * 5, 1_000)
                 };
-                let rates = skewed(setting.demand(load), setting.clients, 0);
-                Plot {
-                    phases: vec![Phase { at: 0, rates }],
-                    ..Plot::steady(setting, load, seed)
-                }
+                Plot::skewed(setting, load, 0, seed)
             });
             cells.push(cell.told([None, Some(messages), Some(waited)]));
         }
@@ -174,34 +170,20 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
 /// Messages by clients, one line per limit; and by depth per client.
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
 fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
-    let line = |per_second: u64, told: bool| Line {
-        name: format!("{per_second}/s{}", if told { ", expected" } else { "" }),
-        is_reference: told,
-        points: CLIENTS
-            .into_iter()
-            .filter_map(|clients| {
-                let row = find(rows, &name(clients, per_second, 1_000, 200), "lease")?;
-                let figure = if told {
-                    row.expected.messages
-                } else {
-                    row.messages
-                };
-                Some((f64::from(clients), figure?))
-            })
-            .collect(),
+    let line = |per_second: u64, pick: fn(&LeaseRow) -> Option<f64>| {
+        CLIENTS.into_iter().filter_map(move |clients| {
+            let row = find(rows, &name(clients, per_second, 1_000, 200), "lease")?;
+            Some((f64::from(clients), pick(row)?))
+        })
     };
-    let limits = [10, 100, 1_000, 10_000];
-    let depth = |uses: u64| Line {
-        name: format!("{uses} tokens each"),
-        is_reference: false,
-        points: told::WORTH
-            .into_iter()
-            .filter(|(own, _, _)| *own == uses)
-            .filter_map(|(_, depth, _)| {
-                let name = format!("{uses} tokens, depth {depth} each, 2x");
-                Some((depth as f64, find(rows, &name, "lease")?.messages?))
-            })
-            .collect(),
+    let limits = [10, 100, 1_000, 10_000].into_iter();
+    let depth = |uses: u64| {
+        let own = told::WORTH.into_iter().filter(|(own, ..)| *own == uses);
+        let points = own.filter_map(|(_, depth, _)| {
+            let name = format!("{uses} tokens, depth {depth} each, 2x");
+            Some((depth as f64, find(rows, &name, "lease")?.messages?))
+        });
+        Line::ours(format!("{uses} tokens each"), points)
     };
     vec![
         PlotFigure {
@@ -212,8 +194,13 @@ fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
             x_log: true,
             y_log: true,
             lines: limits
-                .into_iter()
-                .flat_map(|limit| [line(limit, false), line(limit, true)])
+                .flat_map(|limit| {
+                    let (ours, theirs) = (format!("{limit}/s"), format!("{limit}/s, expected"));
+                    [
+                        Line::ours(ours, line(limit, |row| row.messages)),
+                        Line::theirs(theirs, line(limit, |row| row.expected.messages)),
+                    ]
+                })
                 .collect(),
         },
         PlotFigure {

@@ -12,17 +12,13 @@ use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
-use crate::lease::world::{LeaseSetting, MILLI, Plot, SECOND, skewed};
+use crate::lease::world::{LeaseSetting, Plot, SECOND};
 use crate::report::{Line, PlotFigure, Report};
-use crate::supply::stage::Phase;
 
 /// One way, in microseconds.
 const DISTANCES: [u64; 4] = [100, 1_000, 10_000, 50_000];
 
-const SYNC: Design = Design::Sync {
-    interval_ns: 100 * MILLI,
-    keeps: true,
-};
+const SYNC: Design = Design::synced(100, true);
 
 /// In the order of the table.
 const DESIGNS: [Design; 9] = [
@@ -82,20 +78,14 @@ fn cell(micros: u64, design: Design) -> LeaseScenario {
 /// All nodes are asked alike for three times the limit.
 fn herd(micros: u64, design: Design) -> LeaseScenario {
     let name = format!("all at once, {}", name(micros));
-    LeaseScenario {
-        seeds_max: 1,
-        ..LeaseScenario::new(&name, design, move |seed| {
-            let setting = LeaseSetting {
-                until: 10 * SECOND,
-                ..setting(micros)
-            };
-            let rates = skewed(setting.demand(300), setting.clients, 0);
-            Plot {
-                phases: vec![Phase { at: 0, rates }],
-                ..Plot::steady(setting, 300, seed)
-            }
-        })
-    }
+    let cell = LeaseScenario::new(&name, design, move |seed| {
+        let setting = LeaseSetting {
+            until: 10 * SECOND,
+            ..setting(micros)
+        };
+        Plot::skewed(setting, 300, 0, seed)
+    });
+    cell.at_most(1)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
@@ -109,16 +99,12 @@ fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
             x_log: true,
             lines: DESIGNS
                 .into_iter()
-                .map(|design| Line {
-                    name: design.name(),
-                    is_reference: false,
-                    points: DISTANCES
-                        .into_iter()
-                        .filter_map(|micros| {
-                            let row = find(rows, &name(micros), &design.name())?;
-                            Some((micros as f64 / 1_000.0, pick(row)?))
-                        })
-                        .collect(),
+                .map(|design| {
+                    let points = DISTANCES.into_iter().filter_map(|micros| {
+                        let row = find(rows, &name(micros), &design.name())?;
+                        Some((micros as f64 / 1_000.0, pick(row)?))
+                    });
+                    Line::ours(design.name(), points)
                 })
                 .collect(),
             ..PlotFigure::default()

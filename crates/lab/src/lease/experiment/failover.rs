@@ -135,11 +135,7 @@ fn figure(rows: &[LeaseRow], slots: &[Vec<(u32, u32)>]) -> PlotFigure {
             let (own, _) = slots.get(usize::try_from(slot).ok()?)?;
             Some(((slot * SLOT) as f64 / 1e9, f64::from(*own) / whole))
         });
-        Line {
-            name: failure.to_owned(),
-            is_reference: false,
-            points: points.collect(),
-        }
+        Line::ours(failure, points)
     };
     PlotFigure {
         name: "failover".to_owned(),

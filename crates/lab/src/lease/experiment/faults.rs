@@ -9,7 +9,7 @@ use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
 use crate::lease::schedule::{ScheduleKind, fast, plot};
-use crate::lease::world::{MILLI, Recovery};
+use crate::lease::world::Recovery;
 use crate::report::{Bar, Report};
 
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
@@ -35,9 +35,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
 
 fn cells(seeds: u64) -> Vec<LeaseScenario> {
     let few = seeds.div_ceil(5);
-    let one = |scenario: &str, design: Design, kind: ScheduleKind, seeds_max: u64| LeaseScenario {
-        seeds_max,
-        ..LeaseScenario::new(scenario, design, move |seed| plot(kind, seed))
+    let one = |scenario: &str, design: Design, kind: ScheduleKind, seeds_max: u64| {
+        LeaseScenario::new(scenario, design, move |seed| plot(kind, seed)).at_most(seeds_max)
     };
     let with = |recovery| ScheduleKind {
         recovery: Some(recovery),
@@ -47,10 +46,7 @@ fn cells(seeds: u64) -> Vec<LeaseScenario> {
         has_jumps: true,
         ..ScheduleKind::ANY
     };
-    let sync = |keeps| Design::Sync {
-        interval_ns: 100 * MILLI,
-        keeps,
-    };
+    let sync = |keeps| Design::synced(100, keeps);
     vec![
         one(FAULTS, Design::Lease, ScheduleKind::ANY, seeds),
         one(

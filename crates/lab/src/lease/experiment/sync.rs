@@ -4,7 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_lease::{Limits, Overdraft, SyncConfig};
+use tollgate_lease::Limits;
 use tollgate_sim::Conditions;
 
 use super::told::{self, known};
@@ -12,7 +12,7 @@ use crate::catalogue::RunRequest;
 use crate::experiment::{bar, commas, parameters};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
-use crate::lease::row::{LeaseRow, LeaseSync};
+use crate::lease::row::{LeaseMore, LeaseRow, LeaseSync};
 use crate::lease::world::{LeaseSetting, MILLI, Plot, SECOND};
 use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::{PER_SECOND, Phase};
@@ -34,7 +34,9 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     for ((row, slots), (((clients, millis), told), keeps)) in
         ran.rows.iter_mut().zip(&ran.slots).zip(both)
     {
-        row.more.bound = Some(config(millis, keeps).over_max(clients.into(), TRIP));
+        let sync = |limits| Design::synced(millis, keeps).sync(limits);
+        let config = Limits::new(PER_S, 1_000_000_000, BURST).ok().and_then(sync);
+        row.more.bound = config.map(|config| config.over_max(clients.into(), TRIP));
         row.sync = Some(figures_of(slots, clients, millis, told, keeps));
     }
     Report {
@@ -53,12 +55,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
 }
 
 fn cell(clients: u16, millis: u64, keeps: bool) -> LeaseScenario {
-    let design = Design::Sync {
-        interval_ns: millis * MILLI,
-        keeps,
-    };
     let name = format!("{clients} clients, every {millis} ms");
-    LeaseScenario::new(&name, design, move |seed| Plot {
+    LeaseScenario::new(&name, Design::synced(millis, keeps), move |seed| Plot {
         setting: LeaseSetting {
             burst: BURST,
             clients,
@@ -74,24 +72,6 @@ fn cell(clients: u16, millis: u64, keeps: bool) -> LeaseScenario {
         changes: Vec::new(),
         seed,
     })
-}
-
-fn config(millis: u64, keeps: bool) -> SyncConfig {
-    // A limit and a burst above zero are always a bucket.
-    let limits = Limits::new(PER_S, 1_000_000_000, BURST);
-    let one = Limits::new(1, 1, 1);
-    let limits = limits
-        .or(one)
-        .unwrap_or_else(|_| unreachable!("one is not zero"));
-    SyncConfig {
-        limits,
-        interval_ns: millis * MILLI,
-        keep: if keeps {
-            Overdraft::Debt
-        } else {
-            Overdraft::Nothing
-        },
-    }
 }
 
 /// What the slots of a run, a millisecond each, say.
@@ -154,27 +134,15 @@ fn judge(rows: &[LeaseRow]) -> Bar {
 }
 
 fn figure(rows: &[LeaseRow]) -> PlotFigure {
-    let line = |clients: u16, is_bound: bool| Line {
-        name: format!(
-            "{clients} clients{}",
-            if is_bound { ", formula" } else { "" }
-        ),
-        is_reference: is_bound,
-        points: told::SYNC
-            .into_iter()
-            .filter(|((own, _), _)| *own == clients)
-            .filter_map(|((_, millis), _)| {
+    let line = |clients: u16, pick: fn(&LeaseMore) -> Option<u64>| {
+        let own = told::SYNC.into_iter().map(|(at, _)| at);
+        own.filter(move |(own, _)| *own == clients)
+            .filter_map(move |(_, millis)| {
                 let name = format!("{clients} clients, every {millis} ms");
                 let kept = |row: &&LeaseRow| row.scenario == name && row.design.ends_with("kept");
                 let row = rows.iter().find(kept)?;
-                let figure = if is_bound {
-                    row.more.bound
-                } else {
-                    row.more.worst
-                };
-                Some((millis as f64, figure? as f64))
+                Some((millis as f64, pick(&row.more)? as f64))
             })
-            .collect(),
     };
     PlotFigure {
         name: "overshoot".to_owned(),
@@ -185,7 +153,14 @@ fn figure(rows: &[LeaseRow]) -> PlotFigure {
         y_log: true,
         lines: [3, 10, 30]
             .into_iter()
-            .flat_map(|clients| [line(clients, false), line(clients, true)])
+            .flat_map(|clients| {
+                let name = format!("{clients} clients");
+                let formula = format!("{name}, formula");
+                [
+                    Line::ours(name, line(clients, |more| more.worst)),
+                    Line::theirs(formula, line(clients, |more| more.bound)),
+                ]
+            })
             .collect(),
     }
 }

@@ -13,9 +13,8 @@ use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::{Design, LENDERS};
 use crate::lease::row::LeaseRow;
 use crate::lease::scenario::Scenario;
-use crate::lease::world::{LeaseSetting, MILLI, Plot, skewed};
+use crate::lease::world::{LeaseSetting, Plot};
 use crate::report::{Bar, Line, PlotFigure, Report};
-use crate::supply::stage::Phase;
 
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = limits();
@@ -74,10 +73,8 @@ fn limits() -> Vec<LeaseScenario> {
         for (load, told) in LOADS.into_iter().zip(told) {
             let setting = LeaseSetting::usual(per_second, burst_ms);
             let name = steady_name(per_second, burst_ms, load);
-            cells.push(LeaseScenario {
-                seeds_max: if per_second > 1_000 { 4 } else { u64::MAX },
-                ..steady(&name, Design::Lease, &setting, load).told(told.map(known))
-            });
+            let cell = steady(&name, Design::Lease, &setting, load).told(told.map(known));
+            cells.push(cell.at_most(if per_second > 1_000 { 4 } else { u64::MAX }));
         }
     }
     cells
@@ -85,13 +82,9 @@ fn limits() -> Vec<LeaseScenario> {
 
 /// Every other design at 1,000/s.
 fn rivals() -> Vec<LeaseScenario> {
-    let sync = |keeps| Design::Sync {
-        interval_ns: 100 * MILLI,
-        keeps,
-    };
     let mut designs = LENDERS.to_vec();
     designs.retain(|design| *design != Design::Lease);
-    designs.extend([sync(true), sync(false)]);
+    designs.extend([true, false].map(|keeps| Design::synced(100, keeps)));
     let mut cells = Vec::new();
     for burst_ms in [1_000, 100] {
         for load in LOADS {
@@ -103,10 +96,8 @@ fn rivals() -> Vec<LeaseScenario> {
                     .find(|(name, _)| *name == design.name());
                 let at = LOADS.iter().position(|own| *own == load).unwrap_or(0);
                 let figures = told.filter(|_| burst_ms == 1_000).map(|(_, own)| own[at]);
-                cells.push(LeaseScenario {
-                    seeds_max: 3,
-                    ..cell.told(figures.map_or([None; 3], |own| own.map(known)))
-                });
+                let told = figures.map_or([None; 3], |own| own.map(known));
+                cells.push(cell.told(told).at_most(3));
             }
         }
     }
@@ -131,26 +122,17 @@ fn crowds() -> Vec<LeaseScenario> {
                 ..LeaseSetting::usual(1_000, 1_000)
             };
             let name = format!("{clients} clients, {}", times(load));
-            cells.push(LeaseScenario {
-                seeds_max: 2,
-                ..steady(&name, Design::Lease, &setting, load).told(told(clients, load).map(known))
-            });
+            let cell = steady(&name, Design::Lease, &setting, load);
+            cells.push(cell.told(told(clients, load).map(known)).at_most(2));
         }
     }
     for tenths in [0, 7, 15] {
         for load in [120, 200] {
             let name = format!("Zipf {}, {}", f64::from(tenths) / 10.0, times(load));
-            cells.push(LeaseScenario {
-                seeds_max: 3,
-                ..LeaseScenario::new(&name, Design::Lease, move |seed| {
-                    let setting = LeaseSetting::usual(1_000, 1_000);
-                    let rates = skewed(setting.demand(load), setting.clients, tenths);
-                    Plot {
-                        phases: vec![Phase { at: 0, rates }],
-                        ..Plot::steady(setting, load, seed)
-                    }
-                })
+            let cell = LeaseScenario::new(&name, Design::Lease, move |seed| {
+                Plot::skewed(LeaseSetting::usual(1_000, 1_000), load, tenths, seed)
             });
+            cells.push(cell.at_most(3));
         }
     }
     cells
@@ -187,10 +169,8 @@ fn weathers() -> Vec<LeaseScenario> {
         for (load, [admitted, waited]) in [90, 200].into_iter().zip(told) {
             let name = format!("one way {} ms, {}", thousandths(micros), times(load));
             let cell = steady(&name, Design::Lease, &setting, load);
-            cells.push(LeaseScenario {
-                seeds_max: 3,
-                ..cell.told([Some(admitted), None, Some(waited)])
-            });
+            let told = [Some(admitted), None, Some(waited)];
+            cells.push(cell.told(told).at_most(3));
         }
     }
     for (percent, told) in told::LOSSES {
@@ -202,10 +182,8 @@ fn weathers() -> Vec<LeaseScenario> {
             for design in [Design::Lease, Design::Fixed(10), Design::Ask] {
                 let name = format!("{percent} % lost, {}", times(load));
                 let told = (design == Design::Lease).then_some(admitted);
-                cells.push(LeaseScenario {
-                    seeds_max: 3,
-                    ..steady(&name, design, &setting, load).told([told, None, None])
-                });
+                let cell = steady(&name, design, &setting, load);
+                cells.push(cell.told([told, None, None]).at_most(3));
             }
         }
     }
@@ -282,17 +260,13 @@ fn judge(rows: &[LeaseRow]) -> Vec<Bar> {
 #[allow(clippy::cast_precision_loss, reason = "a plot")]
 fn figures(rows: &[LeaseRow]) -> Vec<PlotFigure> {
     let one = |burst_ms: u64| {
-        let line = |design: Design| Line {
-            name: design.name(),
-            is_reference: false,
-            points: LOADS
-                .into_iter()
-                .filter_map(|load| {
-                    let name = steady_name(1_000, burst_ms, load);
-                    let row = find(rows, &name, &design.name())?;
-                    Some((load as f64 / 100.0, row.admitted?))
-                })
-                .collect(),
+        let line = |design: Design| {
+            let points = LOADS.into_iter().filter_map(|load| {
+                let name = steady_name(1_000, burst_ms, load);
+                let row = find(rows, &name, &design.name())?;
+                Some((load as f64 / 100.0, row.admitted?))
+            });
+            Line::ours(design.name(), points)
         };
         PlotFigure {
             name: format!("admitted-{burst_ms}"),

@@ -4,12 +4,13 @@
 
 use super::outcome::LeaseTally;
 use super::plot::Plot;
-use crate::lease::check::{LabReferenceBucket, Replay};
+use crate::envelope::Envelope;
+use crate::lease::check::LabReferenceBucket;
 
 pub(super) struct Bench {
     pub(super) ghost: LabReferenceBucket,
     pub(super) central: LabReferenceBucket,
-    pub(super) replay: Replay,
+    pub(super) replay: Envelope,
     /// The central bucket of the window, from its beginning on.
     pub(super) fair: Option<LabReferenceBucket>,
     pub(super) tally: LeaseTally,
@@ -25,7 +26,9 @@ impl Bench {
     pub(super) fn charge(&mut self, cost: u64, time: u64) {
         self.tally.charged += cost;
         self.ghost.charge(cost, time);
-        self.replay.admit(cost, time);
+        for _ in 0..cost {
+            self.replay.admit(time);
+        }
     }
 
     pub(super) fn count(&mut self, plot: &Plot, now: u64, is_ours: bool) {

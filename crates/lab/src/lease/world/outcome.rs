@@ -2,7 +2,8 @@
 //!
 //! Not here: what it is compared with.
 
-use crate::lease::check::{Excess, LeaseViolations};
+use crate::envelope::Excess;
+use crate::lease::check::LeaseViolations;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseOutcome {

@@ -4,7 +4,7 @@
 
 use tollgate_sim::Conditions;
 
-use crate::lease::naive::NaiveShape;
+use crate::naive::NaiveShape;
 use crate::supply::stage::{PER_SECOND, Phase, WHOLE, part};
 
 pub(crate) const MILLI: u64 = 1_000_000;
@@ -120,7 +120,12 @@ pub(crate) struct Plot {
 impl Plot {
     /// A steady demand of so many percent of the limit, by Zipf's law.
     pub(crate) fn steady(setting: LeaseSetting, percent: u64, seed: u64) -> Self {
-        let rates = skewed(setting.demand(percent), setting.clients, 10);
+        Self::skewed(setting, percent, 10, seed)
+    }
+
+    /// The same by another power of the rank, in tenths.
+    pub(crate) fn skewed(setting: LeaseSetting, percent: u64, tenths: u32, seed: u64) -> Self {
+        let rates = skewed(setting.demand(percent), setting.clients, tenths);
         Self {
             phases: vec![Phase { at: 0, rates }],
             changes: Vec::new(),

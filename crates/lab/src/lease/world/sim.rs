@@ -18,11 +18,12 @@ use super::party::{GRANTOR, Party};
 use super::plot::{Plot, SECOND};
 use super::promise::{PromiseDue, Reigns};
 use crate::dice::{LabDice, Purpose, links, scramble};
-use crate::lease::check::{LabReferenceBucket, Replay};
+use crate::envelope::Envelope;
+use crate::lease::check::LabReferenceBucket;
 use crate::lease::design::{Design, setup};
-use crate::lease::naive::Naive;
+use crate::naive::Naive;
 use crate::nodes::site::{Fate, LenderBegin, Site, SiteEvent, SiteLog, Wish, lender};
-use crate::nodes::{Happened, Member, Net};
+use crate::nodes::{Happened, Member, Net, OneBucket};
 use crate::supply::stage::DemandArrivals;
 
 /// Who never speaks has not begun long ago either.
@@ -125,7 +126,7 @@ impl<'a> LeaseWorld<'a> {
             bench: Bench {
                 ghost: new(),
                 central: new(),
-                replay: Replay::new(setting.per_second, setting.burst),
+                replay: Envelope::of(OneBucket::full(setting.per_second, setting.burst, 0)),
                 fair: None,
                 tally: LeaseTally::default(),
                 window: (0, 0),
@@ -428,7 +429,7 @@ impl<'a> LeaseWorld<'a> {
         LeaseOutcome {
             checks: bench.ghost.checks,
             broken: bench.ghost.broken,
-            excess: bench.replay.excess,
+            excess: bench.replay.found(),
             clients: clients.map(|own| (own.admitted, own.central)).collect(),
             tally: bench.tally,
             window: bench.window,

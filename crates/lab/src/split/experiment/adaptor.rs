@@ -120,11 +120,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
         let x = f64::from(*percent);
         rows.push(SplitRow::of(FIGURE, policy.name, x, P99, &figures).told(None, *told));
         if *percent == 40 {
-            lines.push(Line {
-                name: policy.name.to_owned(),
-                is_reference: false,
-                points: curves.into_iter().next().unwrap_or_default(),
-            });
+            let curve = curves.into_iter().next().unwrap_or_default();
+            lines.push(Line::ours(policy.name, curve));
         }
     }
     let bars = bars(&rows);

@@ -4,10 +4,10 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_split::plan::place::{Broker, Principles, distribute};
+use tollgate_split::plan::place::{Principles, distribute};
 use tollgate_split::{Borrow, SplitConfig};
 
-use super::{Drawn, P99, bar, cells, find, finish, ours, parameters, profiled, two};
+use super::{Drawn, IDLE, P99, bar, cells, find, finish, parameters, profiled, two};
 use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report};
 use crate::split::measure::{Figures, Placed};
@@ -64,7 +64,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "wait for tokens, 99th percentile, ms",
                 y_log: true,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
             Drawn {
                 figure: DEPTHS,
                 title: "Six parts, 0.2 ms one way: a deeper bucket and borrowing remove the wait",
@@ -72,7 +72,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "wait for tokens, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "Six parts make messages wait {} ms at the 99th percentile; with borrowing at 0.2 ms one way it is {} ms, at 5 ms, which is more than \
@@ -96,13 +96,7 @@ fn run_cell(cell: &Cell, seed: u64) -> Figures {
         None => profiled(&bursts, 100),
     };
     let publishers = cell.traffic.publishers();
-    let idle = vec![
-        Broker {
-            capacity: u64::MAX / 64,
-            load: 0,
-        };
-        cell.brokers
-    ];
+    let idle = vec![IDLE; cell.brokers];
     let principles = Principles {
         correlation: cell.is_aware,
         ..Principles::NONE

@@ -87,7 +87,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "part of the messages that wait",
                 y_log: true,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
             Drawn {
                 figure: RATIO,
                 title: "What is printed is too much, but for a depth of one",
@@ -95,7 +95,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "printed over exact",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "The positive series and the machine agree within {:.1} %; the printed mean is up to {:.0} % too large.",

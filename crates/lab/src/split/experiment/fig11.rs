@@ -6,7 +6,7 @@
 
 use tollgate_split::plan::place::Principles;
 
-use super::{Drawn, WORST, bar, cells, find, finish, ours, parameters, profiled};
+use super::{BLIND, Drawn, WORST, bar, cells, find, finish, parameters, profiled};
 use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::fitting::Fitted;
@@ -72,7 +72,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "slowest broker, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
             Drawn {
                 figure: COUNTS,
                 title: "Brokers by spread",
@@ -80,7 +80,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "brokers",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!("Spread over 0 to 16 ms, a group of 25 needs {} brokers.", told.join(", ")),
         split: rows,
@@ -96,12 +96,8 @@ fn run_spread(spread_ms: u64, seed: u64) -> Vec<Figures> {
     let bursts = traffic.bursts(seed);
     let bucket = profiled(&bursts, 125);
     let fitted = Fitted::new(&traffic, bursts, bucket, seed);
-    let blind = Principles {
-        correlation: false,
-        ..Principles::ALL
-    };
     vec![
         fitted.fewest(Principles::ALL).figures,
-        fitted.fewest(blind).figures,
+        fitted.fewest(BLIND).figures,
     ]
 }

@@ -4,10 +4,10 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_split::plan::place::{Broker, Principles, distribute};
+use tollgate_split::plan::place::{Principles, distribute};
 use tollgate_split::plan::predict::{ArrivalStream, PartRate, access};
 
-use super::{Drawn, P99, all, bar, find, finish, ours, parameters, profiled, two};
+use super::{Drawn, IDLE, P99, bar, cells, find, finish, parameters, profiled, two};
 use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::measure::{Figures, Placed};
@@ -28,20 +28,12 @@ const PAPER_A: f64 = 14.7;
 /// A topic of so many publishers over one to six idle brokers, by seeds: the runs of each number of brokers.
 fn sweep(publishers: u32, seeds: u64, ask: &RunRequest<'_>) -> Vec<Vec<Figures>> {
     let traffic = PublisherTraffic::alone(publishers, 1, Pattern::Poisson, SECONDS);
-    let numbers: Vec<u64> = (0..seeds.max(1)).collect();
-    let by_seed = all(&numbers, ask, |number| {
-        let seed = ask.first.wrapping_add(*number);
+    let by_seed = cells(&[traffic], seeds, ask, |traffic, seed| {
         let bursts = traffic.bursts(seed);
         let bucket = profiled(&bursts, 100);
         let publishers = traffic.publishers();
         BROKERS.map(|count| {
-            let idle = vec![
-                Broker {
-                    capacity: u64::MAX / 64,
-                    load: 0,
-                };
-                count as usize
-            ];
+            let idle = vec![IDLE; count as usize];
             let places = distribute(&publishers, &idle, Principles::NONE, 1, seed);
             let places = places.unwrap_or_default();
             Placed::new(bucket, &publishers, &places).measure(&bursts, seed)
@@ -51,6 +43,7 @@ fn sweep(publishers: u32, seeds: u64, ask: &RunRequest<'_>) -> Vec<Vec<Figures>>
         .map(|at| {
             by_seed
                 .iter()
+                .flatten()
                 .filter_map(|runs| runs.get(at).cloned())
                 .collect()
         })
@@ -109,7 +102,7 @@ pub(crate) fn run_a(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "end to end, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "One broker takes {} ms at the 99th percentile, six take {} ms (the paper: less than 1, and 14.7).",
@@ -164,7 +157,7 @@ pub(crate) fn run_b(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "end to end, 99th percentile, ms",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "The minimum is {} ms at k = {}.",

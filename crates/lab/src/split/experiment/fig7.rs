@@ -4,7 +4,7 @@
 
 use tollgate_split::plan::place::{Broker, Principles, distribute};
 
-use super::{Drawn, P99, bar, cells, find, finish, ours, parameters, profiled};
+use super::{BLIND, Drawn, P99, bar, cells, find, finish, ours, parameters, profiled};
 use crate::catalogue::RunRequest;
 use crate::report::{PlotFigure, Report};
 use crate::split::measure::{Figures, Placed};
@@ -100,7 +100,7 @@ fn drawn(panel: &Panel, rows: &[SplitRow]) -> PlotFigure {
         y: "end to end, 99th percentile, ms",
         y_log: true,
     }
-    .draw(rows, ours)
+    .draw(rows)
 }
 
 /// Balanced, and concentrated.
@@ -117,11 +117,7 @@ fn run_cell(panel: &Panel, count: u32, seed: u64) -> Vec<Figures> {
         },
         load: 0,
     };
-    let few = Principles {
-        correlation: false,
-        ..Principles::ALL
-    };
-    [Principles::NONE, few]
+    [Principles::NONE, BLIND]
         .into_iter()
         .map(|principles| {
             let places = distribute(&publishers, &[broker; 6], principles, 1, seed);

@@ -124,7 +124,7 @@ fn drawn(panel: &Panel, rows: &[SplitRow]) -> PlotFigure {
         y: "slowest broker, 99th percentile, ms",
         y_log: true,
     }
-    .draw(rows, ours)
+    .draw(rows)
 }
 
 const CONCENTRATED: Principles = Principles {

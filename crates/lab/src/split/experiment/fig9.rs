@@ -6,7 +6,7 @@
 
 use tollgate_split::plan::place::Principles;
 
-use super::{Drawn, WORST, all, bar, cells, find, finish, parameters, profiled, two};
+use super::{BLIND, Drawn, WORST, all, bar, cells, find, finish, parameters, profiled, two};
 use crate::catalogue::RunRequest;
 use crate::report::{Bar, Report};
 use crate::split::fitting::{Fitted, is_kept};
@@ -33,11 +33,6 @@ const TOLD_SLACK: [f64; 6] = [0.77, 0.69, 0.88, 0.76, 0.87, 0.97];
 const TOLD_BLIND_SLACK: [f64; 6] = [0.77, 0.80, 1.00, 0.98, 0.90, 0.98];
 /// Pairs of traces: one that is profiled, one that is fresh.
 const PAIRS: u64 = 10;
-
-const BLIND: Principles = Principles {
-    correlation: false,
-    ..Principles::ALL
-};
 
 /// What is found of one group and one seed.
 struct Found {
@@ -125,7 +120,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "slowest broker, 99th percentile, ms",
             y_log: true,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
         Drawn {
             figure: "10",
             title: "Figure 10: brokers that are needed",
@@ -133,7 +128,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "brokers",
             y_log: false,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
         Drawn {
             figure: BY_K,
             title: "The slowest broker, by brokers: pieces of groups that are not equal cost more than they save",
@@ -141,7 +136,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "slowest broker, 99th percentile, ms",
             y_log: true,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
         Drawn {
             figure: FRESH,
             title: "Fresh traffic: runs of ten that keep a millisecond",
@@ -149,7 +144,7 @@ fn figures(rows: &[SplitRow]) -> Vec<crate::report::PlotFigure> {
             y: "runs of ten",
             y_log: false,
         }
-        .draw(rows, super::ours),
+        .draw(rows),
     ]
 }
 
@@ -187,14 +182,10 @@ const PLACED: [(u32, usize, [f64; 4], [f64; 4]); 3] = [
 const SLACKS: [u32; 4] = [100, 125, 150, 200];
 
 fn fresh(ask: &RunRequest<'_>) -> Vec<SplitRow> {
-    let quiet = RunRequest {
-        progress: &|_, _| {},
-        ..*ask
-    };
     let mut rows = Vec::new();
     for (group, count, told_aware, told_blind) in PLACED {
         let pairs: Vec<u64> = (0..PAIRS).collect();
-        let found = all(&pairs, &quiet, |pair| {
+        let found = all(&pairs, &ask.silent(), |pair| {
             fresh_pair(group, count, ask.first.wrapping_add(*pair))
         });
         for (place, (name, told)) in [("aware", told_aware), ("blind", told_blind)]

@@ -32,6 +32,7 @@ use super::traffic::{Burst, arrivals};
 use crate::catalogue::RunRequest;
 use crate::experiment::{all, bar, parameters};
 use crate::report::{Line, PlotFigure, Report};
+use tollgate_split::plan::place::{Broker, Principles};
 use tollgate_split::plan::profile::{BucketTarget, profile};
 
 /// The paper, as it is cited.
@@ -90,7 +91,7 @@ struct Drawn<'a> {
 
 impl Drawn<'_> {
     /// All lines of a figure, those of the reference and of the paper dashed beside them.
-    fn draw(&self, rows: &[SplitRow], pick: fn(&SplitRow) -> Option<f64>) -> PlotFigure {
+    fn draw(&self, rows: &[SplitRow]) -> PlotFigure {
         let own: Vec<&SplitRow> = rows
             .iter()
             .filter(|row| row.figure == self.figure)
@@ -101,28 +102,21 @@ impl Drawn<'_> {
                 names.push(&row.series);
             }
         }
-        let line = |name: String,
-                    series: &str,
-                    is_reference,
-                    pick: &dyn Fn(&SplitRow) -> Option<f64>| Line {
-            name,
-            is_reference,
-            points: own
-                .iter()
+        let points = |series: &str, pick: fn(&SplitRow) -> Option<f64>| -> Vec<_> {
+            own.iter()
                 .filter(|row| row.series == series)
                 .filter_map(|row| Some((row.x, pick(row)?)))
                 .filter(|(_, y)| !self.y_log || *y > 0.0)
-                .collect(),
+                .collect()
         };
         let mut lines = Vec::new();
         for series in names {
-            lines.push(line(series.to_owned(), series, false, &pick));
-            lines.push(line(format!("{series}, reference"), series, true, &|row| {
-                row.more.reference
-            }));
-            lines.push(line(format!("{series}, paper"), series, true, &|row| {
-                row.more.paper
-            }));
+            let (reference, paper) = (format!("{series}, reference"), format!("{series}, paper"));
+            lines.extend([
+                Line::ours(series, points(series, ours)),
+                Line::theirs(reference, points(series, |row| row.more.reference)),
+                Line::theirs(paper, points(series, |row| row.more.paper)),
+            ]);
         }
         lines.retain(|line| !line.points.is_empty());
         PlotFigure {
@@ -146,6 +140,17 @@ fn ours(row: &SplitRow) -> Option<f64> {
 fn two(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"))
 }
+
+/// A broker with nothing to do that can carry any topic.
+const IDLE: Broker = Broker {
+    capacity: u64::MAX / 64,
+    load: 0,
+};
+/// Publishers that send together may share a broker.
+const BLIND: Principles = Principles {
+    correlation: false,
+    ..Principles::ALL
+};
 
 /// Runs are compared by their latency of 99 messages in a hundred.
 const P99: Measure = Measure {

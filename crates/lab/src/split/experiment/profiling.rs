@@ -6,8 +6,9 @@
 
 use tollgate_split::plan::profile::{BucketTarget, Profile, profile, waits_ppm};
 
-use super::{Drawn, all, bar, finish, ours, parameters};
+use super::{Drawn, bar, finish, parameters};
 use crate::catalogue::RunRequest;
+use crate::experiment::cells as run_cells;
 use crate::report::Report;
 use crate::split::row::SplitRow;
 use crate::split::traffic::{Pattern, PublisherTraffic, arrivals};
@@ -64,15 +65,8 @@ const LONG: &str = "groups of 5, 600 s";
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let kinds = kinds();
     let count = |kind: &Kind| (seeds * kind.part.0).div_ceil(kind.part.1).max(1);
-    let tasks: Vec<(&Kind, u64)> = kinds
-        .iter()
-        .flat_map(|kind| (0..count(kind)).map(move |number| (kind, number)))
-        .collect();
-    let found = all(&tasks, ask, |(kind, number)| {
-        (
-            kind.name,
-            run_one(&kind.traffic, ask.first.wrapping_add(*number)),
-        )
+    let found = run_cells(&kinds, count, ask, |kind, seed| {
+        run_one(&kind.traffic, seed)
     });
     let (rows, (exact, spread)) = rows_of(&kinds, &found);
     let percent = |spread: Option<f64>| {
@@ -100,7 +94,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "burst, messages",
                 y_log: true,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "Ten minutes of groups of five give the burst to {} as they have it and to {told} by the tail from the median on; a minute of larger \
@@ -112,23 +106,18 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     })
 }
 
-/// What was found of a trace of a kind: its profile, and the part of fresh traffic that waits, in millionths.
-type Found = (&'static str, Option<(Profile, u64)>);
+/// What was found of a trace: its profile, and the part of fresh traffic that waits, in millionths.
+type Found = Option<(Profile, u64)>;
 
 /// How far bursts of traces are apart: as the traces have them, and by their tails.
 type Spreads = (Option<f64>, Option<f64>);
 
 /// All rows, and the spreads of the kind that is judged.
-fn rows_of(kinds: &[Kind], found: &[Found]) -> (Vec<SplitRow>, Spreads) {
+fn rows_of(kinds: &[Kind], found: &[Vec<Found>]) -> (Vec<SplitRow>, Spreads) {
     let mut rows = Vec::new();
     let mut spreads = (None, None);
-    for (at, kind) in kinds.iter().enumerate() {
-        let own = || {
-            found
-                .iter()
-                .filter(|(name, _)| *name == kind.name)
-                .filter_map(|(_, one)| *one)
-        };
+    for (at, (kind, found)) in kinds.iter().zip(found).enumerate() {
+        let own = || found.iter().copied().flatten();
         let bursts: Vec<f64> = own().map(|(profile, _)| profile.burst as f64).collect();
         let tails: Vec<f64> = own()
             .map(|(profile, _)| profile.burst_tail as f64)
@@ -145,27 +134,17 @@ fn rows_of(kinds: &[Kind], found: &[Found]) -> (Vec<SplitRow>, Spreads) {
         let ends = |pick: fn(&Profile) -> u64| -> Vec<f64> {
             own().map(|(profile, _)| pick(&profile) as f64).collect()
         };
-        rows.push(SplitRow::plain(
-            "interval, lower end",
-            kind.name,
-            x,
-            "b",
-            &ends(|one| one.burst_low),
-        ));
-        rows.push(SplitRow::plain(
-            "interval, upper end",
-            kind.name,
-            x,
-            "b",
-            &ends(|one| one.burst_high),
-        ));
+        let (low, high) = (ends(|one| one.burst_low), ends(|one| one.burst_high));
+        for (end, own) in [("interval, lower end", low), ("interval, upper end", high)] {
+            rows.push(SplitRow::plain(end, kind.name, x, "b", &own));
+        }
     }
     rows.sort_by(|one, two| one.figure.cmp(&two.figure));
     (rows, spreads)
 }
 
 /// The profile of a trace, and what fresh traffic makes of it.
-fn run_one(traffic: &PublisherTraffic, seed: u64) -> Option<(Profile, u64)> {
+fn run_one(traffic: &PublisherTraffic, seed: u64) -> Found {
     let found = profile(&arrivals(&traffic.bursts(seed)), BucketTarget::default())?;
     let fresh = PublisherTraffic {
         seconds: traffic.seconds.max(60),

@@ -5,7 +5,7 @@
 use tollgate_split::plan::place::Principles;
 
 use super::fig9::GROUPS;
-use super::{Drawn, WORST, bar, cells, finish, ours, parameters, profiled};
+use super::{Drawn, WORST, bar, cells, finish, parameters, profiled};
 use crate::catalogue::RunRequest;
 use crate::report::Report;
 use crate::split::fitting::{Fitted, FittingResult};
@@ -61,7 +61,7 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
                 y: "rounds",
                 y_log: false,
             }
-            .draw(&rows, ours),
+            .draw(&rows),
         ],
         conclusion: format!(
             "The search takes {} rounds for groups of 5 to 30 (the paper: 1, 3, 9, 12, 14, 17); the model takes {most} at most.",

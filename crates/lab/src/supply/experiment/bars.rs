@@ -8,7 +8,7 @@ use super::faults::{self, TUNING, leased};
 use super::scenarios::LEASED;
 use super::{cell, failure};
 use crate::catalogue::RunRequest;
-use crate::experiment::{bar, commas, parameters, verdict};
+use crate::experiment::{BarDirection, bar, bars_met, commas, parameters, row_bar, verdict};
 use crate::report::{Bar, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -32,31 +32,12 @@ const CHECKS_MIN: u64 = 5_000_000;
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let mut rows = ran.rows;
-    let quiet = RunRequest {
-        progress: &|_, _| {},
-        ..*ask
-    };
     rows.extend(convergence::rules(
         seeds.min(ROUND_SEEDS),
-        &quiet,
+        &ask.silent(),
         &[ExchangeRule::Group],
     ));
     let bars = judge(&rows);
-    let met = bars.iter().filter(|bar| bar.met == Some(true)).count();
-    let missed: Vec<&str> = bars
-        .iter()
-        .filter(|bar| bar.met == Some(false))
-        .map(|bar| &*bar.name)
-        .collect();
-    let conclusion = if missed.is_empty() {
-        format!("{met} of {} bars are met.", bars.len())
-    } else {
-        format!(
-            "{met} of {} bars are met. Missed: {}.",
-            bars.len(),
-            missed.join("; ")
-        )
-    };
     Report {
         title: "What must hold of supply".to_owned(),
         about: "Over-admission and invariants under random faults, rounds until even, what is lost against a central limiter, what a \
@@ -65,8 +46,8 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
         parameters: parameters(seeds, ask, &[]),
         failure: failure(&rows),
         supply: rows,
+        conclusion: bars_met(&bars),
         bars,
-        conclusion,
         ..Report::default()
     }
 }
@@ -213,33 +194,22 @@ fn rounds(rows: &[SupplyRow]) -> Vec<Bar> {
 }
 
 fn lost(rows: &[SupplyRow]) -> Vec<Bar> {
-    let scenarios = ["steady90", "step", "flash", "idle"];
     let one = |id: &str, nodes: u16, most: [f64; 4]| {
-        let found = scenarios.map(|scenario| {
+        let found = ["steady90", "step", "flash", "idle"].map(|scenario| {
             find(rows, scenario, SupplyDesign::Loans(LEASED), nodes)
                 .and_then(|row| row.lost_percent)
         });
-        let met = found
-            .iter()
-            .zip(most)
-            .map(|(own, most)| own.map(|own| own <= most))
-            .try_fold(true, |all, own| Some(all && own?));
-        let text = |value: Option<f64>| value.map_or("–".to_owned(), |own| format!("{own:.2}"));
-        bar(
-            id,
-            &format!("≤ {} %", most.map(|most| most.to_string()).join(" / ")),
-            format!("{} %", found.map(text).join(" / ")),
-            met,
-        )
+        let figures: Vec<_> = found.into_iter().zip(most).collect();
+        row_bar(id, BarDirection::Most, 2, &figures)
     };
     vec![
         one(
-            "G6 lost, N = 10: steady90 / step / flash / idle",
+            "G6 lost, %, N = 10: steady90 / step / flash / idle",
             10,
             [0.1, 0.5, 0.5, 2.5],
         ),
         one(
-            "G7 lost, N = 30: steady90 / step / flash / idle",
+            "G7 lost, %, N = 30: steady90 / step / flash / idle",
             30,
             [0.3, 1.0, 1.0, 3.5],
         ),
@@ -307,9 +277,6 @@ fn messages(rows: &[SupplyRow]) -> Vec<Bar> {
     let (calm, loaded) = (at("steady90"), at("steady120"));
     let (twice, fourfold) = (at("steady240"), at("steady480"));
     let within = |value: Option<f64>, most: f64| value.map(|value| value <= most);
-    let met = within(calm, 1.5 * 215.0)
-        .zip(within(loaded, 1.5 * 311.0))
-        .map(|(calm, loaded)| calm && loaded);
     // Fifteen times as many refusals may bring a tenth more.
     let grows = loaded.map(|loaded| 1.1 * loaded);
     let bounded = grows.and_then(|most| {
@@ -317,11 +284,11 @@ fn messages(rows: &[SupplyRow]) -> Vec<Bar> {
         Some(twice && within(fourfold, most)?)
     });
     vec![
-        bar(
+        row_bar(
             "G11 messages per node and second, N = 10, demand 0.9 / 1.2",
-            "≤ 322 / 466",
-            format!("{} / {}", text(calm), text(loaded)),
-            met,
+            BarDirection::Most,
+            0,
+            &[(calm, 322.5), (loaded, 466.5)],
         ),
         bar(
             "G11 the same must not grow with refusals, demand 1.2 / 2.4 / 4.8",

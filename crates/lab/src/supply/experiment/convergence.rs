@@ -2,13 +2,10 @@
 //!
 //! Not here: what happens when demand moves or messages are lost.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::told::{SIZES, rounds as told};
 use crate::catalogue::RunRequest;
-use crate::experiment::parameters;
+use crate::experiment::{cells as run_cells, parameters};
 use crate::report::{Line, PlotFigure, Report};
-use crate::run::each;
 use crate::supply::rounds::{DemandSpread, ExchangeRule, RoundsCost};
 use crate::supply::row::SupplyRow;
 
@@ -47,34 +44,16 @@ pub(super) fn rules(seeds: u64, ask: &RunRequest<'_>, rules: &[ExchangeRule]) ->
             cells.extend(SIZES.map(|nodes| (load, rule, nodes)));
         }
     }
-    let of = |rule: ExchangeRule, nodes: u16| {
-        let is_slow = nodes >= 100 && matches!(rule, ExchangeRule::Ring | ExchangeRule::PairRing);
-        if is_slow {
-            seeds.min(SLOW_SEEDS)
-        } else {
-            seeds
-        }
+    let few = |(_, rule, nodes): &(DemandSpread, ExchangeRule, u16)| {
+        let is_slow = *nodes >= 100 && matches!(rule, ExchangeRule::Ring | ExchangeRule::PairRing);
+        seeds.min(if is_slow { SLOW_SEEDS } else { u64::MAX })
     };
-    let tasks: Vec<_> = cells
-        .iter()
-        .flat_map(|&(load, rule, nodes)| {
-            (0..of(rule, nodes)).map(move |seed| (load, rule, nodes, seed))
-        })
-        .collect();
-    let (done, all) = (AtomicU64::new(0), tasks.len() as u64);
-    let tallies = each(&tasks, ask.threads, |&(load, rule, nodes, seed)| {
-        let tally = rule.run(nodes, load, ask.first.wrapping_add(seed));
-        (ask.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, all);
-        tally
+    let tallies = run_cells(&cells, few, ask, |(load, rule, nodes), seed| {
+        rule.run(*nodes, *load, seed)
     });
-    let mut tallies = tallies.into_iter().flatten();
-    let mut rows = Vec::new();
-    for (load, rule, nodes) in cells {
-        let count = usize::try_from(of(rule, nodes)).unwrap_or(usize::MAX);
-        let own: Vec<RoundsCost> = tallies.by_ref().take(count).collect();
-        rows.push(row(load, rule, nodes, own));
-    }
-    rows
+    let both = cells.into_iter().zip(tallies);
+    both.map(|((load, rule, nodes), own)| row(load, rule, nodes, own))
+        .collect()
 }
 
 fn row(load: DemandSpread, rule: ExchangeRule, nodes: u16, mut own: Vec<RoundsCost>) -> SupplyRow {
@@ -124,19 +103,11 @@ fn figure(load: DemandSpread, rows: &[SupplyRow]) -> PlotFigure {
         let own = of(rule.name());
         let points = |pick: fn(&SupplyRow) -> Option<f64>| {
             own.iter()
-                .filter_map(|row| Some((f64::from(row.nodes), pick(row)?)))
-                .collect()
+                .filter_map(move |row| Some((f64::from(row.nodes), pick(row)?)))
         };
-        lines.push(Line {
-            name: rule.name().to_owned(),
-            is_reference: false,
-            points: points(|row| row.rounds),
-        });
-        lines.push(Line {
-            name: format!("{}, reference", rule.name()),
-            is_reference: true,
-            points: points(|row| row.reference),
-        });
+        let reference = format!("{}, reference", rule.name());
+        lines.push(Line::ours(rule.name(), points(|row| row.rounds)));
+        lines.push(Line::theirs(reference, points(|row| row.reference)));
     }
     lines.retain(|line| !line.points.is_empty());
     PlotFigure {

@@ -9,8 +9,8 @@ use super::member::{Audited, Fleet, MemberStart, Passed, Sharer};
 use super::outcome::{HoldingSample, SupplyOutcome};
 use super::plot::{ClusterChange, Plot};
 use crate::dice::{LabDice, Purpose, scramble};
+use crate::envelope::Envelope;
 use crate::nodes::{Happened, Net, address};
-use crate::supply::check::Envelope;
 
 /// A node that was woken is not woken again before that, however often it asks.
 const WAKE_US_MIN: u64 = 50;

@@ -2,7 +2,8 @@
 //!
 //! Not here: what it means.
 
-use crate::supply::check::{Excess, Sums};
+use crate::envelope::Excess;
+use crate::supply::sums::Sums;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SupplyOutcome {

@@ -47,6 +47,12 @@ impl Naive {
         }
     }
 
+    /// Whether so much more is within the limit at `now`.
+    pub(crate) fn fits(&self, cost: u64, now: u64) -> bool {
+        let (all, period) = (i128::from(self.limit), i128::from(self.period));
+        self.used(now) + i128::from(cost) * period <= all * period
+    }
+
     /// What is in use at `now`, in tokens times the period.
     pub(crate) fn used(&self, now: u64) -> i128 {
         let all = self.admitted.iter();

@@ -27,8 +27,12 @@ impl Envelope {
     /// A full bucket of a rate, in millionths of a request per second, and of what that brings in so many microseconds.
     pub(crate) fn new(rate: u64, depth_us: u64) -> Self {
         let depth = i128::from(rate) * i128::from(depth_us);
+        Self::of(OneBucket::of(rate, ONE, depth))
+    }
+
+    pub(crate) fn of(bucket: OneBucket) -> Self {
         Self {
-            bucket: OneBucket::of(rate, ONE, depth),
+            bucket,
             at: 0,
             found: Excess::default(),
         }
