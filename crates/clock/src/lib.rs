@@ -4,6 +4,8 @@
 //! machine's start and is what terms of leases are counted on; a [`FakeClock`] stands still. Deliberately not here:
 //! what is done about a step.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
+
 mod course;
 mod steady;
 mod system;

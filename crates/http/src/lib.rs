@@ -5,6 +5,8 @@
 //! [`ClientAddress`] finds the client of a request by headers of proxies that are trusted. Deliberately not here:
 //! requests and responses, deciding, and clocks.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
+
 mod address;
 mod headers;
 mod label;

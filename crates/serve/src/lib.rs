@@ -4,6 +4,8 @@
 //! what its protocol says. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and
 //! the command line (`tollgate`).
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
+
 pub mod access;
 pub mod annex;
 pub mod auth;

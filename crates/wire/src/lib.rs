@@ -14,6 +14,8 @@
 //! Protobuf messages and descriptors are made from the files in `proto/`, which say what each field means; those that
 //! also have a JSON form carry it as serde attributes.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
+
 pub mod authz;
 pub mod envoy;
 #[allow(
