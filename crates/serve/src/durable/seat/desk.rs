@@ -214,7 +214,6 @@ impl WriterState {
 }
 
 enum Sat {
-    /// Held by this process; `has_lost` if the database knew an older fence.
     Held { fence: i64, has_lost: bool },
     /// The database has no such lease.
     Missing,
