@@ -214,11 +214,13 @@ impl WriterState {
 }
 
 enum Sat {
+    /// Held by this process; `has_lost` if the database knew an older fence.
     Held { fence: i64, has_lost: bool },
     /// The database has no such lease.
     Missing,
     /// Others took it as abandoned.
     Vacated,
+    /// Another process holds it.
     Taken,
 }
 
