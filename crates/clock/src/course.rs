@@ -1,16 +1,16 @@
-//! The time of day, followed by a clock that never jumps: small differences at once or slowly, steps only when told.
+//! The time of day, followed by a clock that never jumps: small differences at once or slowly, steps only on request.
 //!
-//! A wall clock that is steered (by NTP) changes a little at a time. One that is set *steps*: between two looks it goes
-//! further than steering takes it. What a step says may be wrong, and may be taken back, so time goes on by the steady
-//! clock until [`Course::follow`]. Not here: reading clocks, and how long a step must stand.
+//! A wall clock that is steered (by NTP) changes a little at a time. One that is set *steps*: between two readings it
+//! moves further than steering could. A step may be wrong, and may be undone, so time goes on by the steady clock until
+//! [`Course::follow`]. Not here: reading clocks, and how long a step must stand.
 
 use std::time::Duration;
 
-/// By how much more or less than the time that passed the wall clock may go on without having stepped: half a second,
+/// The wall clock has stepped if it gained or lost more than half a second
 const STEER_NANOS: u64 = 500_000_000;
-/// and an eighth of the time between two looks; NTP daemons steer by up to a tenth.
+/// plus an eighth of the time between two readings; NTP daemons steer by up to a tenth.
 const STEER_PART: u64 = 8;
-/// A clock that is ahead gives way by no more than that part of the time that passes.
+/// A clock that is ahead slows down by at most this part of the time that passes.
 const GIVE_WAY_PART: u64 = 1_000;
 
 /// A step of the wall clock that is not followed.
@@ -22,20 +22,18 @@ pub struct ClockStep {
     pub stood: Duration,
 }
 
-/// How a clock stands to the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockStanding {
     /// How far the wall clock is ahead, in nanoseconds.
     pub offset_ns: i64,
     /// The step in it that is not followed.
     pub step: Option<ClockStep>,
-    /// Steps that were seen since the start, back and forth.
     pub steps: u64,
     /// Steps that were followed.
     pub followed: u64,
 }
 
-/// One look at the wall clock, between two readings of the steady one, in nanoseconds.
+/// One reading of the wall clock, between two of the steady one, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClockReading {
     pub(crate) before: u64,
@@ -43,14 +41,13 @@ pub(crate) struct ClockReading {
     pub(crate) after: u64,
 }
 
-/// How the time of day follows the wall clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Course {
     /// Time of day less steady time, wrapping.
     lead: u64,
-    /// What is left to follow of what was steered, in nanoseconds; below zero while time gives way.
+    /// What is left to follow of the steering, in nanoseconds; below zero while time slows down.
     left: i64,
-    /// When the wall clock was looked at last.
+    /// When the wall clock was last read.
     looked: u64,
     /// By how much it stepped, and when it last did.
     step: Option<(i64, u64)>,
@@ -76,7 +73,7 @@ impl Course {
         self.lead
     }
 
-    /// Takes one look. What fits between the two readings of the steady clock is no change.
+    /// Takes one reading. A difference within the two readings of the steady clock is no change.
     pub(crate) fn look(&mut self, look: ClockReading) {
         let passed = look.before.saturating_sub(self.looked);
         self.looked = look.before;
@@ -109,7 +106,7 @@ impl Course {
         }
     }
 
-    /// Goes where the wall clock stepped to. By how many nanoseconds that is ahead, or below zero back.
+    /// Follows the step. Returns by how many nanoseconds, below zero for back.
     pub(crate) fn follow(&mut self) -> i64 {
         let by = self.step_by();
         self.lead = self.lead.wrapping_add_signed(by);
@@ -143,7 +140,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
     const DAYS_40: i64 = 40 * 86_400 * SECOND.cast_signed();
-    /// When the wall clock is set right: 1,000,000 s after the epoch, 100 s after the machine started.
+    /// A correct wall clock: 1,000,000 s after the epoch, 100 s after the machine started.
     const EPOCH: u64 = 1_000_000 * SECOND;
 
     fn look(steady: u64, off: i64) -> ClockReading {

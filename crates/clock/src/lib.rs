@@ -1,8 +1,10 @@
-//! Where limiters get the time from: the machine, in two ways, or a test.
+//! Sources of time for limiters: the machine, in two ways, or a test.
 //!
-//! [`SystemClock`] is the time of day, which takes no step with the wall clock; [`SteadyClock`] counts from the
-//! machine's start and is what terms of leases are counted on; a [`FakeClock`] stands still. Deliberately not here:
-//! what is done about a step.
+//! [`SystemClock`] is the time of day, which does not step with the wall clock; [`SteadyClock`] counts from the
+//! machine's start and measures terms of leases; a [`FakeClock`] stands still. Deliberately not here: the reaction to a
+//! step.
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 mod course;
 mod steady;

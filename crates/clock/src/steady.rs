@@ -1,5 +1,4 @@
-//! The clock that terms are counted on: it only ever goes on, also while the machine sleeps, and is common to all
-//! processes of a machine.
+//! The clock of lease terms: monotonic, also while the machine sleeps, and common to all processes of a machine.
 
 use tollgate_limit::Instant;
 
@@ -11,12 +10,11 @@ use crate::system::{Ticker, since_boot};
 pub struct SteadyClock(Ticker);
 
 impl SteadyClock {
-    /// A clock that agrees with the system's now.
+    /// Agrees with the system's clock now.
     pub fn new() -> Self {
         Self(Ticker::new(since_boot, COMPARE_EVERY))
     }
 
-    /// The time now.
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_nanos(self.0.nanos())
@@ -29,5 +27,5 @@ impl Default for SteadyClock {
     }
 }
 
-/// How long the counter is believed without looking.
+/// Nanoseconds for which the counter is used without comparing it.
 const COMPARE_EVERY: u64 = 5_000_000;

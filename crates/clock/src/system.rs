@@ -1,4 +1,4 @@
-//! Where a limiter gets the time from: the machine, or a test.
+//! The time of day for limiters: the machine's, or a test's.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,10 +11,8 @@ use crate::course::{ClockReading, ClockStanding, Course};
 
 /// A source of time, in nanoseconds since the UNIX epoch.
 ///
-/// It should not run backwards. Where it does, keys charged at a later time stay at that time: nothing is refilled
-/// twice.
+/// It should not run backwards. If it does, keys charged at a later time stay at that time: nothing is refilled twice.
 pub trait Clock: Send + Sync {
-    /// The time now.
     fn now(&self) -> Instant;
 
     /// Lets `span` pass for a thread that may block.
@@ -29,20 +27,20 @@ pub trait Clock: Send + Sync {
 ///
 /// A wall clock that is steered forward is followed at once, one that is steered back by at most a thousandth, so that
 /// a correction never stops refills. One that is *set* takes a step, which is not followed: it may be wrong, and a
-/// clock that goes forty days ahead and back would fill every bucket. Time then goes on as it did, until the wall clock
-/// comes back or [`Self::follow`] is called. A machine that slept has taken no step.
+/// clock that goes forty days ahead and back would fill every bucket. Time then goes on as before, until the wall clock
+/// comes back or [`Self::follow`] is called. A machine that slept has not stepped.
 #[derive(Debug)]
 pub struct SystemClock {
     steady: Ticker,
     /// What is added to steady time, wrapping.
     lead: AtomicU64,
-    /// Steady time of the next look at the wall clock.
+    /// Steady time of the next reading of the wall clock.
     look_at: AtomicU64,
     course: Mutex<Course>,
 }
 
 impl SystemClock {
-    /// A clock that agrees with the wall clock now.
+    /// Agrees with the wall clock now.
     pub fn new() -> Self {
         let steady = Ticker::new(since_boot, LOOK_EVERY);
         let course = Course::new(look(&steady));
@@ -54,7 +52,7 @@ impl SystemClock {
         }
     }
 
-    /// How it stands to the wall clock, which is looked at where that is due.
+    /// How it differs from the wall clock, which is read if that is due.
     pub fn standing(&self) -> ClockStanding {
         let steady = self.steady.nanos();
         if steady >= self.look_at.load(Relaxed) {
@@ -63,10 +61,10 @@ impl SystemClock {
         self.course.lock().standing(steady)
     }
 
-    /// Goes where the wall clock stepped to: at once, and back too. Says by how many nanoseconds.
+    /// Follows the step at once, forward or back. Returns by how many nanoseconds.
     ///
-    /// What was charged before keeps its time, so whoever calls this moves that as well, or accepts that buckets fill
-    /// by a step ahead, and do not fill for as long as a step back. `Node::move_time` moves a node's.
+    /// What was charged before keeps its time, so the caller moves that as well, or accepts that buckets fill by a step
+    /// ahead, and do not fill for as long as a step back. `Node::move_time` moves a node's.
     pub fn follow(&self) -> i64 {
         let mut course = self.course.lock();
         let by = course.follow();
@@ -74,7 +72,7 @@ impl SystemClock {
         by
     }
 
-    /// Looks at the wall clock, where nobody else is doing so.
+    /// Reads the wall clock, unless another thread is doing so.
     #[cold]
     fn look(&self) {
         let Some(mut course) = self.course.try_lock() else {
@@ -88,7 +86,7 @@ impl SystemClock {
     }
 }
 
-/// Looks at the wall clock. A thread may lose the processor meanwhile.
+/// Reads the wall clock. The thread may lose the processor meanwhile.
 fn look(steady: &Ticker) -> ClockReading {
     ClockReading {
         before: steady.nanos(),
@@ -97,7 +95,7 @@ fn look(steady: &Ticker) -> ClockReading {
     }
 }
 
-/// The processor's counter, set by another clock now and then.
+/// The processor's counter, set by another clock periodically.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     ticks: quanta::Clock,
@@ -114,7 +112,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// A counter that agrees with the other clock now.
+    /// Agrees with the other clock now.
     pub(crate) fn new(other: fn() -> u64, every: u64) -> Self {
         let ticks = quanta::Clock::new();
         let clock = Self {
@@ -151,7 +149,7 @@ impl Ticker {
         ((u128::from(self.ticks.raw()) * u128::from(self.rate)) >> RATE_BITS) as u64
     }
 
-    /// Looks at the other clock, where nobody else is doing so.
+    /// Reads the other clock, unless another thread is doing so.
     #[cold]
     fn compare(&self, due: u64) {
         let before = self.counter();
@@ -170,10 +168,10 @@ impl Ticker {
         }
     }
 
-    /// Corrects the offset by one look at the other clock: ahead at once, back by a thousandth.
+    /// Corrects the offset by one reading of the other clock: ahead at once, back by a thousandth.
     ///
-    /// A thread may lose the processor while it looks, so the other clock is only known to have been read between the
-    /// two readings of the counter; what fits in between is no error.
+    /// The thread may lose the processor meanwhile, so the other clock is only known to have been read between the two
+    /// readings of the counter; a difference within them is no error.
     fn correct(&self, look: ClockReading) {
         let offset = self.offset.load(Relaxed);
         let behind = look.wall.saturating_sub(look.after.wrapping_add(offset));
@@ -210,12 +208,11 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move. Sleeping moves it.
+/// A clock that stands still until it is moved. Sleeping moves it.
 #[derive(Debug, Default)]
 pub struct FakeClock(AtomicU64);
 
 impl FakeClock {
-    /// A clock that stands at `now`.
     pub const fn at(now: Instant) -> Self {
         Self(AtomicU64::new(now.as_nanos()))
     }
@@ -271,7 +268,7 @@ impl<C: Clock> Clock for std::sync::Arc<C> {
     }
 }
 
-/// Wall time in nanoseconds since the epoch; the epoch itself for clocks set before it.
+/// The epoch itself for clocks set before it.
 fn wall_nanos() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -292,7 +289,7 @@ pub(crate) fn since_boot() -> u64 {
 
 /// Ticks of which the clock knows the nanoseconds, as a power of two: exact for counters above 4 MHz.
 const RATE_BITS: u32 = 56;
-/// Nanoseconds between two looks at the wall clock, and at the clock that never jumps.
+/// Nanoseconds between two readings of the wall clock, and of the clock that never jumps.
 const LOOK_EVERY: u64 = 1_000_000_000;
 
 #[cfg(test)]

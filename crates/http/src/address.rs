@@ -1,8 +1,8 @@
 //! The address of the client behind trusted proxies.
 //!
-//! Every proxy appends the address it was called from, so a forwarding header is read from its right end and only as
-//! far as its writers are trusted; what stands further left was written by whoever called them, and is never looked
-//! at. Not here: the address of the peer itself, which only the server knows (see `by_address`).
+//! Every proxy appends the address of its caller, so a forwarding header is read from its right end and only as far as
+//! its writers are trusted; the part further left was written by untrusted callers, and is never read. Not here: the
+//! address of the peer itself, which only the server knows (see `by_address`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,7 @@ use http::header::HeaderMap;
 
 use crate::network::{Network, masked};
 
-/// How a client's address is told.
+/// How to find a client's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
     /// Who is trusted to write the header.
@@ -22,7 +22,7 @@ pub struct ClientAddress {
 }
 
 impl Default for ClientAddress {
-    /// Nobody is trusted, and a /64 of IPv6 is one client, as that is what one customer gets at least.
+    /// No proxy is trusted, and a /64 of IPv6 is one client, as one customer gets at least that.
     fn default() -> Self {
         let header = ForwardingHeader::XForwardedFor;
         Self {
@@ -33,22 +33,21 @@ impl Default for ClientAddress {
     }
 }
 
-/// Whose word is taken for the address that called them.
+/// Proxies whose header is believed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Nobody's: the client is the peer, whatever a header says.
+    /// None: the client is the peer, regardless of headers.
     Nobody,
-    /// That many proxies in a row, the nearest of which is the peer. Only for servers that nobody can reach past
-    /// these proxies: a caller that skips one of them writes an entry that is trusted.
+    /// This many proxies in a row, the nearest of which is the peer. Only for servers that cannot be reached past these
+    /// proxies: a caller that skips one of them writes an entry that is trusted.
     Hops(usize),
     /// Proxies in these networks. Safe also for servers that others can reach.
     Networks(Vec<Network>),
 }
 
-/// The header that proxies append to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardingHeader {
-    /// `X-Forwarded-For`, a list of addresses.
+    /// A list of addresses.
     XForwardedFor,
     /// `Forwarded` of RFC 7239, whose `for` is taken.
     Forwarded,
@@ -106,7 +105,7 @@ impl ClientAddress {
 }
 
 impl Trust {
-    /// Whether the word of the proxy at `address` is taken, which is that many hops from the peer.
+    /// Whether the proxy at `address` is trusted, which is `hop` hops from the peer.
     fn covers(&self, hop: usize, address: IpAddr) -> bool {
         match self {
             Self::Nobody => false,
@@ -117,7 +116,7 @@ impl Trust {
 }
 
 impl ForwardingHeader {
-    /// The name of the header, in small letters.
+    /// In lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",
@@ -127,7 +126,7 @@ impl ForwardingHeader {
 
     /// The addresses from the nearest to the farthest, all header lines together; `None` for what is no address.
     ///
-    /// Each is told by what stands to its right alone, so nobody further left can change it.
+    /// Each depends only on what is to its right, so proxies further left cannot change it.
     fn entries_from_the_right<'h>(
         self,
         lines: impl DoubleEndedIterator<Item = &'h [u8]>,
@@ -187,12 +186,12 @@ fn address_of(text: &str) -> Option<IpAddr> {
     address.map(|address| address.to_canonical())
 }
 
-/// The address in the `for` of one element of `Forwarded`; names and `unknown` are none.
+/// The address in the `for` of one element of `Forwarded`; `None` for names and `unknown`.
 fn forwarded_for(element: &str) -> Option<IpAddr> {
     let pairs = element.split(';').filter_map(|pair| pair.split_once('='));
     let mut values = pairs.filter(|(name, _)| name.trim().eq_ignore_ascii_case("for"));
     let (_, value) = values.next()?;
-    // Two of them are against the rules, and nobody knows which one was meant.
+    // Two are invalid, and it is unknown which was meant.
     if values.next().is_some() {
         return None;
     }

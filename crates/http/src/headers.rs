@@ -1,7 +1,7 @@
 //! Rate-limit header fields, in the dialects clients know.
 //!
 //! Not here: parsing them. `RateLimit` and `RateLimit-Policy` follow the IETF draft (structured fields); the older
-//! names have no standard. A period that is not whole seconds cannot be said: its policy is listed without `w`.
+//! names have no standard. A period that is not whole seconds cannot be written: its policy is listed without `w`.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tollgate_contract::{Dialect, Reset};
@@ -10,7 +10,7 @@ use crate::report::{LimitReport, PolicyReport, RefusalReason};
 use crate::value::FieldValue;
 
 impl LimitReport<'_> {
-    /// Hands over the header fields of a response, one by one: names in small letters, values of printable ASCII.
+    /// Passes the header fields of a response one by one: names in lower case, values of printable ASCII.
     ///
     /// `dialect` is for contracts that do not name one themselves. Nothing is allocated unless names or many policies
     /// make a value long.
@@ -35,11 +35,11 @@ impl LimitReport<'_> {
         }
     }
 
-    /// The header fields of a response; `dialect` is for contracts that do not name one themselves.
+    /// `dialect` is for contracts that do not name one themselves.
     pub fn headers(&self, dialect: Dialect) -> HeaderMap {
         let mut headers = HeaderMap::new();
         self.each_field(dialect, |name, value| {
-            // Labels are printable, so that every list is a header value.
+            // Labels are printable, so every list is a valid header value.
             if let Ok(value) = HeaderValue::from_bytes(value) {
                 headers.insert(HeaderName::from_static(name), value);
             }
@@ -165,7 +165,7 @@ fn parameter(value: &mut FieldValue, name: &[u8], is: Option<u64>) {
 }
 
 const RETRY_AFTER: &str = "retry-after";
-/// Says that no contract binds the request.
+/// Reports that no contract matches the request.
 const MATCHED: &str = "tollgate-matched";
 const RATELIMIT: &str = "ratelimit";
 const RATELIMIT_POLICY: &str = "ratelimit-policy";

@@ -2,7 +2,7 @@
 
 use crate::value::FieldValue;
 
-/// A policy's name, with the contract's where two share it.
+/// A policy's name, with the contract's if two share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label<'c> {
     contract: Option<&'c str>,
@@ -35,7 +35,7 @@ impl<'c> Label<'c> {
         out.put(b"\"");
     }
 
-    /// The name, printable, without quotes.
+    /// Without quotes.
     pub(crate) fn printable(self) -> String {
         let name = printable(self.name);
         match self.contract {
@@ -55,7 +55,7 @@ fn printable(name: &str) -> String {
 }
 
 fn escape(name: &str, out: &mut FieldValue) {
-    // Nearly every name is plain, and copied in one go.
+    // Nearly every name is plain, and copied at once.
     let is_plain = |byte: &u8| matches!(byte, b' ' | b'!' | b'#'..=b'[' | b']'..=b'~');
     if name.as_bytes().iter().all(is_plain) {
         return out.put(name.as_bytes());

@@ -14,7 +14,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of the first `prefix` bits of `address`; `None` where the address has fewer.
+    /// The network of the first `prefix` bits of `address`; `None` if the address has fewer.
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
         (prefix <= bits(address)).then(|| Self {
             address: masked(address, prefix),
@@ -22,7 +22,7 @@ impl Network {
         })
     }
 
-    /// Whether an address is in the network. An IPv4 address is the same in its IPv6 form.
+    /// An IPv4 address is the same in its IPv6 form.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_ipv4() == self.address.is_ipv4() && masked(address, self.prefix) == self.address
@@ -60,7 +60,6 @@ impl fmt::Display for Network {
     }
 }
 
-/// A text that is no network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkError(pub String);
 
@@ -76,7 +75,7 @@ impl fmt::Display for NetworkError {
 
 impl std::error::Error for NetworkError {}
 
-/// The address with all but its first `prefix` bits cleared.
+/// Clears all but the first `prefix` bits.
 pub(crate) fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     let drop = u32::from(bits(address).saturating_sub(prefix));
     match address {

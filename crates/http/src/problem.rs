@@ -1,14 +1,14 @@
-//! Refusals as HTTP says them: a status, and a body of type `application/problem+json` (RFC 9457).
+//! Refusals in HTTP: a status, and a body of type `application/problem+json` (RFC 9457).
 //!
-//! Not here: other body types. Whoever needs one builds it from the answer.
+//! Not here: other body types, which callers build from the answer.
 
 use http::StatusCode;
 
 use crate::report::{LimitReport, PolicyReport, RefusalReason};
 
 impl LimitReport<'_> {
-    /// The status of the refusal, if it is one: 429, 503 where the limiter has no room for the key, or 403 where the
-    /// key is banned without an end or bound by no contract.
+    /// The status of the refusal, if it is one: 429, 503 if the limiter has no room for the key, or 403 if the key is
+    /// banned without an end or matched by no contract.
     pub const fn status(&self) -> Option<StatusCode> {
         match self.refusal {
             Some(RefusalReason::Later(_) | RefusalReason::Never) => {
@@ -82,7 +82,7 @@ impl LimitReport<'_> {
     }
 }
 
-/// The body for a request that does not say who it is from.
+/// The body for a request without a key.
 pub fn no_key() -> String {
     let problem = Problem {
         kind: "about:blank",
@@ -94,7 +94,7 @@ pub fn no_key() -> String {
     problem.to_json()
 }
 
-/// The body for a request that a node elsewhere refuses, for so many seconds where they are known.
+/// The body for a request that a remote node refuses, for this many seconds if known.
 pub fn elsewhere(seconds: Option<u128>) -> String {
     let again = seconds.map(|after| format!(" Try again in {after} s."));
     let problem = Problem {
@@ -107,7 +107,7 @@ pub fn elsewhere(seconds: Option<u128>) -> String {
     problem.to_json()
 }
 
-/// The body for a request about which nobody can say anything.
+/// The body for a request whose node cannot be reached.
 pub fn away() -> String {
     let problem = Problem {
         kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",

@@ -1,7 +1,7 @@
-//! What a client is told about its quota: how each policy stands, and whether the request was refused.
+//! The client's quota: how each policy stands, and whether the request was refused.
 //!
-//! Most requests are bound by one contract with one policy, and then the answer itself says everything: no cell is
-//! looked up again and nothing is allocated. Not here: the header fields (`headers`) and the body of a refusal
+//! Most requests are matched by one contract with one policy, and then the answer itself contains everything: no cell
+//! is looked up again and nothing is allocated. Not here: the header fields (`headers`) and the body of a refusal
 //! (`problem`).
 
 use std::cmp::Reverse;
@@ -16,10 +16,8 @@ use crate::label::Label;
 
 /// A node with the time that it decides by.
 pub trait Decider {
-    /// The node.
     fn node(&self) -> &Node;
 
-    /// The time now.
     fn now(&self) -> Instant;
 }
 
@@ -33,28 +31,27 @@ impl<D: Decider> Decider for Arc<D> {
     }
 }
 
-/// How the policies that bind a request stand after its answer.
+/// How the policies of a request stand after its answer.
 ///
-/// Policies in shadow mode are left out: they refuse nobody. Of many policies the 16 with the least left are told.
+/// Shadow policies are left out: they refuse nothing. Of many policies the 16 with the least left are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitReport<'c> {
     pub(crate) lines: SmallVec<[PolicyReport<'c>; 1]>,
     pub(crate) refusal: Option<RefusalReason>,
     pub(crate) now: Instant,
-    /// Whether a contract binds the request.
+    /// Whether a contract matches the request.
     pub(crate) is_matched: bool,
-    /// What the contracts themselves say about header fields.
+    /// The contracts' own setting of header fields.
     pub(crate) dialect: Option<Dialect>,
 }
 
-/// How one policy stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyReport<'c> {
     pub(crate) label: Label<'c>,
     /// As much as can ever be left, in the time in which that comes back.
     pub(crate) quota: u64,
     pub(crate) window_ns: u64,
-    /// As it stands in the contract.
+    /// As in the contract.
     pub(crate) limit: u64,
     pub(crate) period_ns: u64,
     pub(crate) remaining: u64,
@@ -62,22 +59,20 @@ pub(crate) struct PolicyReport<'c> {
     pub(crate) debt: u64,
     /// Seconds until there is more.
     pub(crate) more_after: Option<u64>,
-    /// Whether this policy refused the request.
     pub(crate) refused: bool,
 }
 
-/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalReason {
-    /// Too little is left; there will be enough in that many seconds.
+    /// Too little is left; there will be enough in this many seconds.
     Later(u64),
     /// The request costs more than a policy can ever hold.
     Never,
-    /// The limiter has no room for the key; there may be some in that many seconds.
+    /// The limiter has no room for the key; there may be some in this many seconds.
     Full(u64),
     /// It is banned without an end.
     Banned,
-    /// No contract binds it, and such requests are told to be refused.
+    /// No contract matches it, and such requests are refused by configuration.
     Unmatched,
 }
 
@@ -98,7 +93,7 @@ impl<'c> LimitReport<'c> {
         report.unwrap_or_else(|| Self::of_answer(node, answer, now))
     }
 
-    /// The report at `now` of an answer by a policy that the request itself described, which is told under this name.
+    /// The report at `now` of an answer by a policy from the request itself, reported under this name.
     pub fn described(name: &'c str, policy: &Policy, answer: &Answer, now: Instant) -> Self {
         let is_refused = !answer.verdict.is_allowed();
         let after = answer.verdict.retry_after();
@@ -111,8 +106,8 @@ impl<'c> LimitReport<'c> {
         Self::with(smallvec::smallvec![line], answer, now, None)
     }
 
-    /// What an answer says itself, where contracts changed since or others decided: how the policies stood that
-    /// refused, or the one with the least left. A ban is no policy.
+    /// By the answer alone, if contracts changed since or another node decided: the policies that refused, or the one
+    /// with the least left. A ban is no policy.
     fn of_answer(node: &'c Node, answer: &'c Answer, now: Instant) -> Self {
         let told = match answer.refused_by {
             Some(RefusedBy::Policy { .. }) | None => {
@@ -148,7 +143,7 @@ impl<'c> LimitReport<'c> {
         Self::with(lines, answer, now, dialect)
     }
 
-    /// The same, by looking every policy up; `None` where contracts changed since.
+    /// The same, by looking every policy up; `None` if contracts changed since.
     pub(crate) fn looked_up(node: &'c Node, answer: &'c Answer, now: Instant) -> Option<Self> {
         let mut entries = entries(node, answer, now)?;
         if entries.len() > LINES_MAX {
@@ -180,7 +175,6 @@ impl<'c> LimitReport<'c> {
         }
     }
 
-    /// Whether the request was refused.
     pub const fn is_refusal(&self) -> bool {
         self.refusal.is_some()
     }
@@ -196,7 +190,7 @@ impl<'c> LimitReport<'c> {
 }
 
 impl<'c> PolicyReport<'c> {
-    /// A policy with so much left, and so much owed.
+    /// A policy with this much left, and this much debt.
     fn of(label: Label<'c>, policy: &Policy, remaining: u64, debt: u64) -> Self {
         let config = policy.config();
         let Quota { tokens, window_ns } = policy.quota();
@@ -224,7 +218,7 @@ impl<'c> PolicyReport<'c> {
     }
 }
 
-/// A policy that binds the request, by name.
+/// A policy of the request, by name.
 struct Entry<'c> {
     place: (usize, usize),
     contract: &'c str,
@@ -239,7 +233,7 @@ struct Standing {
     debt: u64,
     /// Until all of the quota is back.
     reset_after: Span,
-    /// Until there is a token where there is none.
+    /// Until there is a token, if there is none.
     next_token_after: Span,
 }
 
@@ -262,7 +256,7 @@ impl From<KeyStatus> for Standing {
 }
 
 impl Standing {
-    /// What is known of a policy that refused.
+    /// By the refusal alone.
     fn of(violation: &Violation) -> Self {
         Self {
             remaining: violation.said.remaining,
@@ -273,7 +267,7 @@ impl Standing {
     }
 }
 
-/// The one policy that binds the request, where the answer says how it stands.
+/// The only policy of the request, if the answer says how it stands.
 fn lone_entry<'c>(node: &'c Node, answer: &'c Answer) -> Option<(Entry<'c>, Option<Dialect>)> {
     let Receipt::One(booking) = &answer.receipt else {
         return None;
@@ -283,7 +277,7 @@ fn lone_entry<'c>(node: &'c Node, answer: &'c Answer) -> Option<(Entry<'c>, Opti
     let [named] = answer.policies_of(place, contract) else {
         return None;
     };
-    // The answer does not say when there is a token again, nor how a policy stands that some keys are spared from.
+    // The answer lacks the time of the next token, and the standing of a policy that exempts some keys.
     let said = match answer.verdict {
         Verdict::Allow | Verdict::Delay { .. } => answer.remaining > 0,
         Verdict::Deny { .. } | Verdict::Never => answer.refused_by.is_some(),
@@ -294,7 +288,7 @@ fn lone_entry<'c>(node: &'c Node, answer: &'c Answer) -> Option<(Entry<'c>, Opti
     told_entry(node, answer, (booking.contract, 0))
 }
 
-/// A policy, as an answer says that it stands.
+/// A policy as the answer reports it.
 fn told_entry<'c>(
     node: &'c Node,
     answer: &'c Answer,
@@ -350,13 +344,13 @@ impl<'c> Entry<'c> {
         self.violation(answer).is_some()
     }
 
-    /// How this policy refused, if it did.
+    /// This policy's refusal, if it refused.
     fn violation(&self, answer: &Answer) -> Option<Violation> {
         let mut violations = answer.violations().into_iter();
         violations.find(|one| (one.contract, one.said.policy) == self.place)
     }
 
-    /// The policy's name, with the contract's where two share it.
+    /// The policy's name, with the contract's if two share it.
     fn label(&self, all: &[Self]) -> Label<'c> {
         let name = &self.named.name;
         let namesakes = all.iter().filter(|other| other.named.name == *name);
@@ -377,8 +371,8 @@ impl<'c> Entry<'c> {
         }
     }
 
-    /// Until there is more: a token where nothing is left, enough for a request that this policy refused, and
-    /// otherwise the whole quota.
+    /// Until there is more: a token if nothing is left, enough for a request that this policy refused, and otherwise
+    /// the whole quota.
     fn more_after(&self, answer: &Answer) -> Option<u64> {
         let Standing {
             remaining,
@@ -391,7 +385,7 @@ impl<'c> Entry<'c> {
         }
         let after = match answer.verdict {
             _ if remaining == 0 => next_token_after,
-            // A refused request should not hear of a later time than that of its retry.
+            // A refused request should not get a later time than that of its retry.
             Verdict::Deny { .. } | Verdict::Never => return None,
             Verdict::Allow | Verdict::Delay { .. } => reset_after,
         };
@@ -399,7 +393,7 @@ impl<'c> Entry<'c> {
     }
 }
 
-/// The refusal, which points no earlier than any line does.
+/// The refusal, whose time is no earlier than that of any line.
 fn refusal(answer: &Answer, lines: &[PolicyReport<'_>]) -> Option<RefusalReason> {
     let retry_after = match answer.verdict {
         Verdict::Allow | Verdict::Delay { .. } => return None,
@@ -420,7 +414,7 @@ fn refusal(answer: &Answer, lines: &[PolicyReport<'_>]) -> Option<RefusalReason>
     Some(RefusalReason::Later(latest.max(1)))
 }
 
-/// Whole seconds, where it is whole seconds.
+/// `None` if not whole seconds.
 const fn whole_seconds(nanos: u64) -> Option<u64> {
     if nanos.is_multiple_of(SECOND) {
         Some(nanos / SECOND)
@@ -429,7 +423,7 @@ const fn whole_seconds(nanos: u64) -> Option<u64> {
     }
 }
 
-/// Whole seconds, rounded up; `None` where that is beyond what a structured field can say.
+/// Whole seconds, rounded up; `None` if a structured field cannot hold it.
 fn seconds(span: Span) -> Option<u64> {
     // Most spans fit in 64 bits, whose division is many times quicker.
     let seconds = match u64::try_from(span.as_nanos()) {
@@ -442,7 +436,7 @@ fn seconds(span: Span) -> Option<u64> {
 const SECOND: u64 = 1_000_000_000;
 /// The largest integer of a structured field.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
-/// The most policies that are told of.
+/// Limit on the policies reported.
 const LINES_MAX: usize = 16;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! The value of a header field under way.
+//! A header field's value under construction.
 
-/// Bytes that are put together on the stack as long as they are few.
+/// Bytes that stay on the stack while they are few.
 pub(crate) struct FieldValue {
     few: [u8; FEW],
     length: usize,
@@ -52,7 +52,7 @@ impl FieldValue {
     }
 }
 
-/// One policy with a name of ordinary length.
+/// Fits one policy with a name of ordinary length.
 const FEW: usize = 128;
 
 #[cfg(test)]

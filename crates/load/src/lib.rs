@@ -10,6 +10,8 @@
 //! the protocols can be driven. [`run_mqtt`] does the like for brokers of MQTT, where latency counts to the
 //! arrival at a subscriber. Deliberately not here: TLS, starting servers, printing.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
+
 mod address;
 mod call;
 mod codec;

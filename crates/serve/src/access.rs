@@ -1,7 +1,7 @@
-//! Who may ask what: bearer tokens with scopes, and client certificates, compared in a time that tells nothing.
+//! Authorization: bearer tokens with scopes, and client certificates. Tokens are compared in constant time.
 //!
-//! What each operation needs is one table ([`Operation::scope`]) for all doors. Not here: what a door answers to those
-//! who may not, and the limits everybody has.
+//! What each operation needs is one table ([`Operation::scope`]) for all listeners. Not here: how a listener answers
+//! unauthorized callers, and limits.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,47 +19,36 @@ use crate::guard::Guard;
 use crate::settings::{Scopes, Token, TokenScope, Tokens};
 use crate::shared::Peer;
 
-/// What may be asked for, whichever door it is asked at.
+/// What a caller may be authorized for, on any listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A decision, of any protocol.
     Check,
-    /// How a key stands, without taking anything.
     Peek,
-    /// Tokens that are taken now and settled later.
+    /// Tokens are taken now and settled later.
     Reserve,
-    /// What was taken with a receipt, or under an id, at its real cost or not at all.
+    /// Settles a reservation by its receipt or id, at the real cost or at zero.
     Settle,
-    /// A lease of a client.
     Lease,
-    /// Quotas of a data plane.
     Quota,
-    /// Taking without asking.
+    /// Takes tokens without a decision.
     Charge,
-    /// Giving back.
+    /// Returns tokens.
     Refund,
-    /// Forgetting a key.
     Reset,
-    /// Metrics.
     Metrics,
-    /// The keys that come most.
     Top,
-    /// Decisions as they are made.
     Tail,
-    /// Why a request would pass or not.
     Explain,
-    /// How the cluster is, and what nodes lent.
     Cluster,
-    /// Forgetting a node of the cluster that is gone.
+    /// Removes a dead node from the cluster.
     Forget,
-    /// How the gateway is.
     Gateway,
-    /// What every client asks when it connects, and what tells nothing of keys.
+    /// Connection set-up and everything that reveals nothing about keys.
     Greet,
 }
 
 impl Operation {
-    /// What a token must be for; `None` where any token will do.
+    /// The scope a token must have; `None` if any valid token will do.
     pub const fn scope(self) -> Option<TokenScope> {
         match self {
             Self::Check | Self::Peek | Self::Reserve | Self::Settle | Self::Lease | Self::Quota => {
@@ -76,7 +65,6 @@ impl Operation {
         }
     }
 
-    /// Whether tokens of these scopes are enough.
     pub fn is_within(self, scopes: Scopes) -> Result<(), Denied> {
         match self.scope() {
             Some(scope) if !scopes.has(scope) => Err(Denied::Scope(scope)),
@@ -85,16 +73,14 @@ impl Operation {
     }
 }
 
-/// Why a caller may not ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// No token was shown.
     Missing,
-    /// It is none of those that are set, or its time is up.
+    /// The token is unknown or expired.
     Wrong,
-    /// The same, and too many such came from there: in how many seconds there may be another.
+    /// Unknown or expired, and too many such attempts came from this address; the next is allowed in this many seconds.
     Guessing(u64),
-    /// The token is not for that.
+    /// The token lacks this scope.
     Scope(TokenScope),
 }
 
@@ -118,23 +104,22 @@ impl fmt::Display for Denied {
     }
 }
 
-/// What a caller may, as of the tokens that were set then.
+/// What a caller may do, by the tokens that were set when it was granted.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessGrant {
     scopes: Scopes,
     expires_ns: Option<u64>,
     caller: u64,
-    /// The number of the set of tokens.
+    /// Version of the token set; see [`Callers`].
     set: u64,
 }
 
 impl AccessGrant {
-    /// What the caller may.
     pub const fn scopes(&self) -> Scopes {
         self.scopes
     }
 
-    /// Whose reservations and receipts the caller may settle.
+    /// The sender whose reservations and receipts the caller may settle.
     pub const fn sender(&self) -> RequestSender {
         RequestSender {
             caller: self.caller,
@@ -143,7 +128,7 @@ impl AccessGrant {
     }
 }
 
-/// A caller that stays for longer than a request: what it showed, and what it may while that holds.
+/// A long-lived caller: what it presented, and what it may do while that stays valid.
 #[derive(Clone, Debug)]
 pub struct Pass {
     peer: Peer,
@@ -152,7 +137,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// One who has shown nothing but perhaps a certificate.
+    /// A caller that presented no token, at most a certificate.
     pub fn new(callers: &Callers, peer: Peer) -> Self {
         Self {
             peer,
@@ -161,7 +146,7 @@ impl Pass {
         }
     }
 
-    /// Shows a token, as in [`Callers::admit`]; a wrong one changes nothing.
+    /// Presents a token, as in [`Callers::admit`]; a wrong one changes nothing.
     pub fn show(
         &mut self,
         callers: &Callers,
@@ -173,19 +158,19 @@ impl Pass {
         Ok(grant.scopes)
     }
 
-    /// Whose reservations and receipts it may settle, by what it was let in with.
+    /// The sender whose reservations and receipts the caller may settle, by the token it was admitted with.
     pub fn sender(&self) -> RequestSender {
         self.grant
             .as_ref()
             .map_or(RequestSender::NOBODY, AccessGrant::sender)
     }
 
-    /// Whether it was let in, and not found since to be no more.
+    /// Whether the caller was admitted and has not been found invalid since.
     pub const fn is_known(&self) -> bool {
         self.grant.is_some()
     }
 
-    /// What it may now; `None` where nothing, or nothing any more.
+    /// What the caller may do now; `None` if nothing (any more).
     pub fn scopes(&mut self, callers: &Callers) -> Option<Scopes> {
         if !callers.holds(self.grant.as_ref()?) {
             self.grant = callers.grant(&self.peer, self.shown.as_ref());
@@ -194,18 +179,17 @@ impl Pass {
     }
 }
 
-/// The tokens that callers may show, and who guesses them.
+/// The accepted tokens, and the guard against guessing.
 #[derive(Debug)]
 pub struct Callers {
     tokens: ArcSwap<Tokens>,
-    /// How often they were replaced: what was granted before is looked at again.
+    /// Incremented at every replacement; grants of an older set are checked again.
     set: AtomicU64,
-    /// Counts wrong tokens, from the first on.
+    /// Counts wrong tokens; made at the first one.
     guard: OnceLock<Option<Guard>>,
 }
 
 impl Callers {
-    /// Those who show one of these.
     pub fn new(tokens: &Tokens) -> Self {
         Self {
             tokens: ArcSwap::from_pointee(tokens.clone()),
@@ -214,8 +198,8 @@ impl Callers {
         }
     }
 
-    /// Lets in those who show one of these from here on, and nobody else. Whether they are others than before; refused
-    /// where everybody would be let in.
+    /// Accepts exactly these tokens from now on. Returns whether they differ from before; fails if that would admit
+    /// everyone.
     pub(crate) fn adopt(&self, tokens: Tokens) -> Result<bool, String> {
         if **self.tokens.load() == tokens {
             return Ok(false);
@@ -230,32 +214,30 @@ impl Callers {
         Ok(true)
     }
 
-    /// The tokens in force.
     pub(crate) fn tokens(&self) -> Tokens {
         Tokens::clone(&self.tokens.load())
     }
 
-    /// The file of tokens, where there is one.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         self.tokens.load().file().map(PathBuf::from)
     }
 
-    /// The numbers of callers, and that of those who need no token.
+    /// The numbers of the callers, including the one for callers without a token.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         let tokens = self.tokens.load();
         tokens.iter().map(Token::caller).chain([0]).collect()
     }
 
-    /// Whether callers must show one.
+    /// Whether callers must present a token.
     pub fn are_asked(&self) -> bool {
         !self.tokens.load().is_empty()
     }
 
-    /// What a peer may who showed this, or nothing; `None` where that is wrong.
+    /// What a peer may do with this token or without one; `None` if the token is wrong.
     ///
-    /// Where no token is set everybody may everything, as may those who showed a trusted certificate.
+    /// If no token is set, everyone may do everything, and so may peers with a trusted certificate.
     pub fn grant(&self, peer: &Peer, shown: Option<&Token>) -> Option<AccessGrant> {
-        // Before the tokens, so that a grant is never taken for newer than it is.
+        // Loaded before the tokens, so that a grant never claims a newer set than it was made from.
         let set = self.set.load(Ordering::Acquire);
         let tokens = self.tokens.load();
         let grant = |scopes, expires_ns, caller| AccessGrant {
@@ -272,13 +254,13 @@ impl Callers {
         self.holds(&grant).then_some(grant)
     }
 
-    /// Whether a grant is what would be granted now.
+    /// Whether granting again now would give the same.
     pub fn holds(&self, grant: &AccessGrant) -> bool {
         self.set.load(Ordering::Acquire) == grant.set
             && grant.expires_ns.is_none_or(|expires| now_ns() < expires)
     }
 
-    /// What a caller may who showed this, or nothing. Wrong ones are counted by where they come from.
+    /// What a caller may do with this token or without one. Wrong tokens are counted by address.
     pub fn admit(
         &self,
         peer: &Peer,
@@ -306,8 +288,8 @@ impl Callers {
     }
 }
 
-/// The address that a request comes from: that of the client behind proxies whose word is taken, by the lines of their
-/// header, or else that of the peer; `None` for a Unix socket.
+/// The client's address: behind trusted proxies from the lines of their header, otherwise the peer's; `None` for a Unix
+/// socket.
 pub fn client<'h>(
     proxies: &ClientAddress,
     peer: &Peer,
@@ -321,12 +303,12 @@ pub fn client<'h>(
     Some(proxies.of_lines(near, lines))
 }
 
-/// What was shown: the secret itself, or the value of an `Authorization` field with it.
+/// The token in either the bare secret or the value of an `Authorization` field.
 pub fn shown(value: &[u8]) -> Token {
     Token::of(bearer(value))
 }
 
-/// The secret in the value of an `Authorization` field; the value itself where it names no scheme.
+/// The secret in the value of an `Authorization` field; the value itself if it names no scheme.
 fn bearer(value: &[u8]) -> &[u8] {
     match value.split_at_checked(SCHEME.len()) {
         Some((scheme, secret)) if scheme.eq_ignore_ascii_case(SCHEME) => secret.trim_ascii(),
@@ -334,8 +316,8 @@ fn bearer(value: &[u8]) -> &[u8] {
     }
 }
 
-/// The token that was shown. Every token is compared, whichever matches: the time tells neither how many there are
-/// before it nor how much fits.
+/// The configured token that matches. Compares with every token, so that the time reveals neither the match's position
+/// nor how much of a guess fits.
 fn known<'t>(tokens: &'t Tokens, shown: &Token) -> Option<&'t Token> {
     let (mut found, mut number) = (0_u32, 0_u32);
     for token in tokens.iter() {
@@ -346,7 +328,6 @@ fn known<'t>(tokens: &'t Tokens, shown: &Token) -> Option<&'t Token> {
     tokens.iter().nth(place)
 }
 
-/// Nanoseconds since the epoch.
 fn now_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

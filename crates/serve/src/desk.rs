@@ -1,8 +1,8 @@
-//! Whoever answers below `/admin`, `/console` and `/my`: whole requests in, whole responses out.
+//! The handler below `/admin`, `/console` and `/my`: whole requests in, whole responses out.
 //!
-//! The door reads the request and sends the answer; a desk does what takes longer than deciding, on threads of its own.
-//! Not here: any desk. Whoever puts a server together sets one up, as a desk knows the server and not the other way
-//! round.
+//! The listener reads the request and sends the answer; the handler does what takes longer than a decision, on its own
+//! threads. Not here: any handler; the crate that builds a server sets one up, so that the server does not depend on
+//! it.
 
 use std::pin::Pin;
 
@@ -11,52 +11,49 @@ use http::{Request, Response};
 
 use crate::shared::Peer;
 
-/// A request with its body, and who sent it.
 #[derive(Debug)]
 pub struct Visit {
-    /// The request.
     pub request: Request<Bytes>,
-    /// Who sent it.
     pub peer: Peer,
 }
 
-/// An answer, once it is there.
+/// A response to come.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Response<Bytes>> + Send + 'a>>;
 
-/// Whether a request's body is worth waiting for.
+/// Whether to read a request's body.
 #[derive(Debug)]
 pub enum Knock {
-    /// Its head shows somebody who may ask.
+    /// The head authenticates the caller.
     Known,
-    /// Anybody may ask that, as the way in.
+    /// The request needs no authentication, such as signing in.
     Unknown,
-    /// It will be refused, whatever its body says.
+    /// Refused whatever the body is.
     Refused(Response<Bytes>),
 }
 
-/// The outcome of a knock, once it is there.
+/// A [`Knock`] to come.
 pub type Knocking<'a> = Pin<Box<dyn Future<Output = Knock> + Send + 'a>>;
 
-/// Somebody who answers below the paths that no decision is asked at.
+/// The handler of all paths that do not ask for decisions.
 pub trait AdminApi: Send + Sync {
-    /// Whether somebody can sign in; where nobody can, no page leads to the desk.
+    /// Whether anyone can sign in; if not, no page links to the admin API.
     fn lets_in(&self) -> bool {
         true
     }
 
-    /// Looks at a request whose body has not come yet.
+    /// Judges a request by its head, before the body is read.
     fn knock(&self, _visit: Visit) -> Knocking<'_> {
         Box::pin(std::future::ready(Knock::Unknown))
     }
 
-    /// Answers. The threads that poll this decide about requests as well, so that it must not keep them.
+    /// Must not block: the threads that poll this also decide about requests.
     fn answer(&self, visit: Visit) -> Answering<'_>;
 }
 
-/// Whether a path belongs to a desk.
+/// Whether a path belongs to the admin API.
 #[inline]
 pub(crate) fn is_for(path: &str) -> bool {
-    // The paths that are asked most are told apart by one letter.
+    // One letter rules out the most frequent paths.
     matches!(path.as_bytes().get(1), Some(b'a' | b'c' | b'm')) && is_below(path)
 }
 
@@ -67,9 +64,8 @@ fn is_below(path: &str) -> bool {
     })
 }
 
-/// Where desks answer.
 const PLACES: [&str; 3] = ["/admin", "/console", "/my"];
-/// The most bytes of a body that a desk is given.
+/// Limit on a request's body.
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! Limits guesses of credentials, by Tollgate itself: 20 wrong ones from an address, then one every 15 seconds.
+//! Limits guesses of credentials with Tollgate itself: 20 wrong ones from an address, then one every 15 seconds.
 //!
-//! A right credential always passes, so that nobody is locked out by others behind the same address: what keeps
-//! strangers out is that secrets are too long to be guessed, and this bounds the work and the lines of a log that
-//! guesses cost. All addresses together have a limit of their own, which does not bind those on the machine itself. Not
-//! here: what is a guess.
+//! A right credential always passes, so that a client is not locked out by others behind the same address: attackers
+//! are kept out by secrets too long to guess, and this bounds the work and log lines of guesses. All addresses together
+//! have a limit of their own, which excludes those on the machine itself. Not here: what is a guess.
 
 use std::net::IpAddr;
 
@@ -13,7 +12,6 @@ use tollgate_contract::Contracts;
 use tollgate_limit::Verdict;
 use tollgate_node::{Key, Receipt};
 
-/// Counts guesses.
 pub struct Guard(Limiter<SystemClock>);
 
 impl core::fmt::Debug for Guard {
@@ -23,7 +21,6 @@ impl core::fmt::Debug for Guard {
 }
 
 impl Guard {
-    /// Nobody has guessed yet.
     pub fn new() -> Result<Self, String> {
         let contracts = Contracts::parse(CONTRACTS).map_err(|error| error.to_string())?;
         let config = LimiterConfig {
@@ -35,21 +32,20 @@ impl Guard {
         limiter.map(Self).map_err(|error| error.to_string())
     }
 
-    /// Counts a guess from an address, `None` for a Unix socket; in how many seconds there may be another, where there
-    /// were too many.
+    /// Counts a guess from an address, `None` for a Unix socket. The error is the seconds until the next is allowed.
     pub fn begin(&self, address: impl Into<Option<IpAddr>>) -> Result<Receipt, u64> {
         let from = From::of(address.into());
         let answer = self.0.check(Key::Entries(&from.entries()), 1);
         waits(answer.verdict).map(|()| answer.receipt)
     }
 
-    /// It was no guess.
+    /// Uncounts an attempt that was right.
     pub fn forgive(&self, attempt: &Receipt) {
         self.0.settle(attempt, 0);
     }
 }
 
-/// Whom a guess is counted with.
+/// The keys that a guess is counted under.
 struct From {
     address: String,
     is_far: &'static str,
@@ -70,7 +66,7 @@ impl From {
     }
 }
 
-/// In how many seconds it may be tried again, where it may not be now.
+/// The error is the seconds until the next attempt is allowed.
 fn waits(verdict: Verdict) -> Result<(), u64> {
     match verdict {
         Verdict::Allow | Verdict::Delay { .. } => Ok(()),
@@ -82,7 +78,7 @@ fn waits(verdict: Verdict) -> Result<(), u64> {
     }
 }
 
-/// Whom an address is counted with: in IPv6 one customer has a whole network.
+/// The key of an address: for IPv6 its network, as one customer has a whole one.
 fn network(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),

@@ -1,7 +1,7 @@
 //! The answers that clients of gubernator expect.
 //!
-//! A node is a cluster of its own: whatever a request says of batching, of other nodes and of other regions is taken
-//! note of by doing it here, at once. Not here: how it counts (`tollgate_node::Gubernator`).
+//! A node acts as a whole cluster: flags for batching, other nodes and regions are honoured by answering here at once.
+//! Not here: how it counts (`tollgate_node::Gubernator`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::engine::Turn;
 use crate::shared::Shared;
 use crate::value::shorten;
 
-/// The most requests of one call; more are refused as a whole.
+/// A call with more requests is refused as a whole.
 pub const REQUESTS_MAX: usize = tollgate_wire::gubernator::REQUESTS_MAX;
 
 /// Why a call as a whole has no answer.
@@ -31,14 +31,14 @@ impl fmt::Display for TooMany {
 
 impl std::error::Error for TooMany {}
 
-/// Whether a call gives back what was taken, or forgets it.
+/// Whether a call returns tokens or resets a key.
 pub fn writes(request: &GetRateLimitsReq) -> bool {
     let resets = |asked: &RateLimitReq| Behavior::ResetRemaining.is_in(asked.behavior);
     let mut requests = request.requests.iter();
     requests.any(|asked| asked.hits < 0 || resets(asked))
 }
 
-/// Decides each request, in order. One that makes no sense has an error of its own, and a long key is shortened.
+/// Decides each request, in order. An invalid one has an error of its own, and a long key is shortened.
 pub fn get_rate_limits(
     turn: &Turn<'_>,
     request: &GetRateLimitsReq,
@@ -109,7 +109,7 @@ fn ask<'a>(request: &'a RateLimitReq, key: &'a str) -> Result<GubernatorAsk<'a>,
     })
 }
 
-/// Whether this node, which is the only one of its cluster, is well.
+/// The health of this node, which gubernator's clients see as a whole cluster.
 pub fn health_check(shared: &Shared) -> HealthCheckResp {
     let (status, message) = if shared.state.is_ready() {
         ("healthy", "")

@@ -1,8 +1,10 @@
-//! The server: listeners, and the engine they all ask.
+//! The server: listeners, and the engine they share.
 //!
-//! Every listener turns what its protocol says into one of the questions of [`engine::Turn`], and the answer back into
-//! what its protocol says. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and
-//! the command line (`tollgate`).
+//! Every listener turns requests of its protocol into one of the questions of [`engine::Turn`], and the answer back
+//! into its protocol. Deliberately absent: deciding (`tollgate-node`), bytes of protocols (`tollgate-wire`), and the
+//! command line (`tollgate`).
+
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
 
 pub mod access;
 pub mod annex;

@@ -1,6 +1,6 @@
-//! Logs: for people on a terminal, one JSON object a line elsewhere.
+//! Logs: for people on a terminal, otherwise one JSON object a line.
 //!
-//! Secrets are never logged, and keys of clients at `debug` only. What can happen a million times a second is said
+//! Secrets are never logged, and keys of clients at `debug` only. What can happen a million times a second is logged
 //! [`Rarely`]: a limiter must not drown its operator.
 
 use std::fmt;
@@ -12,10 +12,8 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// How the server logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// What a line looks like.
     pub format: LogFormat,
     /// What is logged: a level (`info`), or levels by part (`info,tollgate_serve::resp=debug`).
     pub filter: String,
@@ -30,13 +28,11 @@ impl Default for LogSettings {
     }
 }
 
-/// What a line of the log looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people where errors go to a terminal, JSON elsewhere.
+    /// For people if stderr is a terminal, otherwise JSON.
     #[default]
     Auto,
-    /// For people.
     Text,
     /// One JSON object a line.
     Json,
@@ -45,9 +41,7 @@ pub enum LogFormat {
 /// Why logs cannot be written as asked.
 #[derive(Debug)]
 pub enum LogError {
-    /// The filter makes no sense.
     Filter(String),
-    /// This process logs already.
     Taken,
 }
 
@@ -67,12 +61,11 @@ impl fmt::Display for LogError {
 impl std::error::Error for LogError {}
 
 impl LogSettings {
-    /// Whether the filter makes sense.
     pub fn check(&self) -> Result<(), LogError> {
         self.filter().map(drop)
     }
 
-    /// Begins to log, to the standard error stream.
+    /// Starts logging to stderr.
     pub fn start(&self) -> Result<(), LogError> {
         let filter = self.filter()?;
         let json = match self.format {
@@ -102,24 +95,24 @@ impl LogSettings {
     }
 
     fn filter(&self) -> Result<EnvFilter, LogError> {
-        // A library that says every attempt to connect; the store says itself what became of them.
+        // The library logs every connection attempt; the store logs their outcome itself.
         let filter = EnvFilter::builder().parse(format!("redis=off,{}", self.filter));
         filter.map_err(|error| LogError::Filter(error.to_string()))
     }
 }
 
-/// Something that may happen often and is said rarely.
+/// Limits log lines about frequent events.
 #[derive(Debug)]
 pub struct Rarely {
     every: Duration,
     since: Instant,
-    /// Milliseconds after `since` from which it may be said again.
+    /// Milliseconds after `since` from which the next line is due.
     next: AtomicU64,
     unsaid: AtomicU64,
 }
 
 impl Rarely {
-    /// To be said once in that time at most.
+    /// One line per interval at most.
     pub fn new(every: Duration) -> Self {
         Self {
             every,
@@ -129,7 +122,7 @@ impl Rarely {
         }
     }
 
-    /// It happened. Where it is to be said, how often it happened unsaid before.
+    /// Records an event. If a line is due, returns how many events were not logged before it.
     pub fn now(&self) -> Option<u64> {
         self.at(self.since.elapsed())
     }

@@ -1,10 +1,9 @@
-//! The answers of a rate limit service, as Envoy asks it.
+//! Envoy's rate limit service.
 //!
-//! Every descriptor is judged and charged by itself, as the reference server does it: one that is refused takes nothing
-//! back from the others. Inside one descriptor the policies that bind it stay all or nothing. The descriptor's entries
-//! are the key; contracts of the contract file bind it in every domain, imported rules in theirs. A descriptor that
-//! brings a limit of its own is judged by that alone. A key that is longer than keys may be is shortened and counted
-//! all the same.
+//! Every descriptor is judged and charged alone, as the reference server does: a refused one refunds nothing of the
+//! others. Inside one descriptor its policies stay all or nothing. The descriptor's entries are the key; contracts of
+//! the contract file apply in every domain, imported rules in their own. A descriptor with a limit of its own is judged
+//! by that alone. A key longer than permitted is shortened and still counted.
 //!
 //! Not here: `quota`, which Envoy ignores.
 
@@ -24,23 +23,19 @@ use crate::settings::Settings;
 pub use judge::Counting;
 use judge::{Judged, RlsRequest};
 
-/// The most descriptors of one request, and the most entries of one descriptor.
+/// Limit on descriptors per request, and on entries per descriptor.
 pub const LIST_MAX: usize = tollgate_wire::rls::LIST_MAX;
 
 /// Why a request as a whole has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RlsError {
-    /// The domain is empty.
     NoDomain,
-    /// There is no descriptor.
     NoDescriptors,
     /// There are more descriptors, or more entries in one, than [`LIST_MAX`].
     TooMany,
-    /// A limit that a request brought along is per nothing known.
+    /// A limit in the request has an unknown unit.
     UnknownUnit,
-    /// A cost is beyond 2^63 - 1.
     CostTooLarge,
-    /// The engine could not answer.
     Engine(EngineError),
     /// There is no room for the key.
     Full,
@@ -62,18 +57,18 @@ impl fmt::Display for RlsError {
 
 impl std::error::Error for RlsError {}
 
-/// Whether a request gives back what was taken.
+/// Whether a request refunds tokens.
 pub fn gives_back(request: &RateLimitRequest) -> bool {
     let mut descriptors = request.descriptors.iter();
     descriptors.any(|descriptor| descriptor.is_negative_hits)
 }
 
-/// How requests are answered, as the settings say.
+/// The settings that affect answers.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgeOptions {
-    /// Header fields for the client, where a contract names none.
+    /// Header fields for the client, unless a contract names others.
     pub dialect: Dialect,
-    /// Bytes of one key.
+    /// Limit on the bytes of one key.
     pub key_bytes_max: usize,
     /// Whether no request is refused as a whole.
     pub shadow: bool,
@@ -81,7 +76,7 @@ pub struct JudgeOptions {
     pub quota: bool,
     /// Whether answers have dynamic metadata.
     pub metadata: bool,
-    /// From which share of a limit on hits are counted as near it, in percent.
+    /// The share of a limit from which hits count as near it, in percent.
     pub near_limit: u64,
 }
 
@@ -126,7 +121,7 @@ pub fn answer(
 }
 
 impl RlsRequest<'_> {
-    /// The response by what was started, or else by what is asked now.
+    /// The response by the started steps, or else by deciding now.
     fn respond(&self, started: Option<Steps>) -> Result<RateLimitResponse, RlsError> {
         let judged = self.judge(started)?;
         let is_over = is_over(&judged);
@@ -142,7 +137,7 @@ impl RlsRequest<'_> {
             ..RateLimitResponse::default()
         };
         if is_shadowed {
-            // Clients hear nothing of limits that are not in force yet.
+            // Shadowed limits must not show in header fields.
             self.turn.meter().count(Event::Shadowed);
         } else {
             status::put_fields(self.turn, &judged, self.manner.dialect, &mut response);

@@ -1,4 +1,4 @@
-//! What every connection shares.
+//! What all connections share.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -26,36 +26,31 @@ use crate::xds;
 
 pub use crate::state::{PlaceCounter, PlaceGuard, ServerState};
 
-/// What every connection shares.
 pub struct Shared {
-    /// Decides.
     pub engine: Engine,
-    /// How the server was set up.
     pub settings: Settings,
-    /// Who may ask what.
     pub callers: Callers,
-    /// How the server is.
     pub state: ServerState,
-    /// The cluster, where it takes part in one; set once, before the first connection.
+    /// Set once, before the first connection, if the server is in a cluster.
     pub cluster: OnceLock<Handle>,
-    /// Decides about keys that have owners, where there is a cluster; set once as well.
+    /// Decides about keys with owners, if there is a cluster; set once.
     pub owner: OnceLock<Arc<Owner>>,
     /// What is known of divided rates, besides what the node knows.
     pub supply: Supply,
     /// Clients that hold leases, and how they are reached.
     pub lend: Hub,
-    /// How surely the seat is held under which counts are kept, where there is one; set once.
+    /// How surely the database lease is held, if there is one; set once.
     pub standing: OnceLock<Arc<LeaseStanding>>,
-    /// Whoever answers where nothing is decided, where there is somebody; set once as well.
+    /// The handler of the admin API, if there is one; set once.
     pub desk: OnceLock<Arc<dyn AdminApi>>,
-    /// The door beside those of the server, where there is one; set once as well.
+    /// The listener from outside this crate, if there is one; set once.
     pub annex: OnceLock<Arc<dyn Annex>>,
     pub(crate) live: OnceLock<Arc<Live>>,
-    /// Tells what is known of requests, where they are counted; set once as well.
+    /// Reads request statistics, if they are kept; set once.
     pub statistics: OnceLock<StatisticsReader>,
-    /// What data planes are assigned.
+    /// Assignments to data planes.
     pub quota: Quotas,
-    /// How a management server is followed, where one is.
+    /// State of the stream to a management server, if there is one.
     pub(crate) xds: OnceLock<Arc<xds::XdsFigures>>,
 }
 
@@ -85,20 +80,20 @@ impl Shared {
         }
     }
 
-    /// What somebody should look at though the server serves, one sentence each.
+    /// Problems for an operator although the server serves, one sentence each.
     pub fn troubles(&self) -> Vec<String> {
         let mut troubles = self.state.troubles();
         troubles.extend(crate::cluster::trouble(self));
         troubles
     }
 
-    /// The contracts and plans in force, and the way to change them, where there is one.
+    /// The contracts and plans in force, and the way to change them, if there is one.
     pub fn catalogue(&self) -> &Arc<Live> {
         let of_file = || Arc::new(Live::of_file(self.engine.node().contracts()));
         self.live.get_or_init(of_file)
     }
 
-    /// Whether others may have taken this server's counts of a durable contract, for it heard nothing of its seat for
+    /// Whether others may have taken this server's counts of a durable contract, as its lease was not confirmed for
     /// long. Then they are neither handed over nor added to: they might be counted twice.
     pub(crate) fn is_in_doubt(&self, node: &Node, contract: usize) -> bool {
         let standing = self.standing.get();
@@ -106,41 +101,38 @@ impl Shared {
     }
 }
 
-/// A connection's bytes, whatever carries them.
+/// A connection's bytes over any transport.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for S {}
 
-/// Who is at the other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The address; `None` over a Unix socket.
+    /// `None` over a Unix socket.
     pub address: Option<SocketAddr>,
-    /// Whether a client certificate was shown and is trusted.
     pub certified: bool,
-    /// Whether the connection is sealed by TLS.
     pub is_sealed: bool,
     /// Number of the connection, from 1.
     pub connection: u64,
 }
 
-/// How far a server is on its way to its end.
+/// The phases of a server's shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerPhase {
-    /// It serves.
     Serving,
-    /// It serves on, and sends clients elsewhere where their protocol has a word for that.
+    /// It serves on, and sends clients elsewhere if their protocol supports that.
     Leaving,
     /// Connections finish what they have begun and close.
     Stopping,
 }
 
-/// Tells connections to send clients elsewhere, and to finish what they have begun and close.
+/// Signals connections to send clients elsewhere, and to finish what they have begun and close.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<ServerPhase>);
 
 impl Stop {
-    /// A stop, and what gives the signals.
+    /// A stop, and its sender.
     pub fn new() -> (watch::Sender<ServerPhase>, Self) {
         let (sender, receiver) = watch::channel(ServerPhase::Serving);
         (sender, Self(receiver))
@@ -167,25 +159,22 @@ impl Stop {
     }
 
     async fn at(&mut self, phase: ServerPhase) {
-        // A sender that is gone will never start anything again.
+        // Without a sender there is nothing to wait for.
         let _ = self.0.wait_for(|now| *now >= phase).await;
     }
 }
 
-/// One connection: who is at its other end, and what it may take of what all share.
+/// One connection: its other end, and its part of the shared limits.
 pub struct Caller {
-    /// Who.
     pub peer: Peer,
-    /// What all connections share.
     pub shared: Arc<Shared>,
-    /// Places of requests that wait, as for their bodies.
+    /// Slots of waiting requests, such as for their bodies.
     pub(crate) places: PlaceCounter,
-    /// Answers that it has yet to take.
+    /// Answers that it has yet to read.
     pub(crate) unsent: Arc<ConnectionBytes>,
 }
 
 impl Caller {
-    /// A connection that has taken nothing yet.
     pub fn new(peer: Peer, shared: Arc<Shared>) -> Self {
         let places = shared.settings.limits.requests_max / CONNECTIONS_MIN;
         Self {
@@ -196,7 +185,7 @@ impl Caller {
         }
     }
 
-    /// One of `places` for a request that waits; `None` where this connection has too many of any, or all are taken.
+    /// One of `places` for a waiting request; `None` if this connection has too many of any, or all are taken.
     pub(crate) fn enter<'a>(
         &'a self,
         places: &'a PlaceCounter,
@@ -205,18 +194,17 @@ impl Caller {
         Some((own, places.enter()?))
     }
 
-    /// Counts bytes that wait for the client; `None` where there are too many already.
+    /// Counts bytes that wait for the client; `None` if there are too many already.
     pub(crate) fn hold(&self, bytes: usize) -> Option<HeldBytes> {
         self.shared.state.unsent().hold(&self.unsent, bytes)
     }
 
-    /// Counts something.
     pub(crate) fn count(&self, event: Event) {
         self.shared.engine.meter().count(event);
     }
 }
 
-/// So many connections at least it takes to have all places.
+/// It takes at least this many connections to use all slots.
 const CONNECTIONS_MIN: usize = 100;
-/// Places that a connection may have however few there are.
+/// Slots that a connection may have however few there are.
 const PLACES_MIN: usize = 8;

@@ -1,4 +1,4 @@
-//! Reading contracts from where the settings say they are.
+//! Reads contracts from where the settings say they are.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -8,17 +8,15 @@ use tollgate_contract::{ContractErrors, Contracts, TEXT_BYTES_MAX, decode, envoy
 
 use crate::settings::ContractSource;
 
-/// Why there are no contracts.
 #[derive(Debug)]
 pub enum SourceError {
-    /// The file cannot be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The text is wrong: every mistake with its place, ready to be shown.
+    /// The text is wrong: every error with its place, ready to be shown.
     Wrong(String),
 }
 
@@ -36,7 +34,7 @@ impl fmt::Display for SourceError {
 impl std::error::Error for SourceError {}
 
 impl ContractSource {
-    /// The file that is read, where there is one.
+    /// The file that is read, if there is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::None | Self::Text(_) | Self::Xds(_) => None,
@@ -44,7 +42,6 @@ impl ContractSource {
         }
     }
 
-    /// Reads the contracts as they are there now.
     pub fn read(&self) -> Result<Contracts, SourceError> {
         let (name, parsed) = match self {
             Self::None => return Ok(Contracts::default()),
@@ -93,7 +90,7 @@ fn folder(path: &Path) -> Result<Result<Contracts, ContractErrors>, SourceError>
     Ok(envoy::parse_files(&files).map(Contracts::from))
 }
 
-/// The descriptor files of a folder, by name; those whose names begin with a dot are none.
+/// The descriptor files of a folder, by name; those whose names begin with a dot are ignored.
 pub(crate) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -108,7 +105,7 @@ pub(crate) fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A file's bytes, but no more than one beyond what a contract file may have.
+/// A file's bytes, up to one more than a contract file may have.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, SourceError> {
     let mut bytes = Vec::new();
     let limit = TEXT_BYTES_MAX as u64 + 1;

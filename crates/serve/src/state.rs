@@ -1,4 +1,4 @@
-//! How the server is: whether it is ready, how the last reload went, how many requests and answers wait.
+//! The state of the server: readiness, the last reload, waiting requests and answers.
 //!
 //! Not here: counters for metrics (`meter`).
 
@@ -11,7 +11,6 @@ use crate::owner::Arrival;
 use crate::troubles::{Databases, Lasting};
 use crate::unsent::Unsent;
 
-/// How the server is.
 #[derive(Debug)]
 pub struct ServerState {
     is_ready: AtomicBool,
@@ -19,11 +18,11 @@ pub struct ServerState {
     arrival: Arc<Arrival>,
     /// Whether a management server has not sent contracts yet.
     is_awaiting: AtomicBool,
-    /// Whether the server must stop, and only waits to be stopped.
+    /// Whether a fatal error occurred and the server waits to be stopped.
     is_doomed: AtomicBool,
-    /// Whether the thread of the cluster ended by a mistake of its own, so that this node counts alone.
+    /// Whether the thread of the cluster failed, so that this node counts alone.
     is_cut_off: AtomicBool,
-    /// Whether the server was told to stop, and serves on for a while.
+    /// Whether the server got the stop signal, and serves on for a while.
     is_leaving: AtomicBool,
     room: Room,
     reloads: AtomicU64,
@@ -36,27 +35,27 @@ pub struct ServerState {
     cluster_error: Mutex<Option<String>>,
     /// Why changes of the catalogue do not come into force.
     catalogue_error: Mutex<Option<String>>,
-    /// Why the management server that contracts come from is not followed, or why a contract file is not in force.
+    /// Why the management server of contracts is not followed, or why a contract file is not in force.
     source_error: Mutex<Option<String>>,
-    /// How the system's clock was set, where that is not followed.
+    /// How the system's clock was set, while that is not followed.
     clock_error: Mutex<Option<String>>,
 }
 
-/// How much may wait at once.
+/// Limits on what waits.
 #[derive(Debug)]
 struct Room {
-    /// Places of requests that wait for something.
+    /// Slots of waiting requests.
     places: PlaceCounter,
-    /// Places of those that a desk answers.
+    /// Slots of requests to the admin API.
     desk: PlaceCounter,
-    /// Places of those that a desk answers to anyone, as a sign-in.
+    /// Slots of unauthenticated requests to the admin API, such as signing in.
     visitors: PlaceCounter,
-    /// Answers that clients have yet to take.
+    /// Answers that clients have yet to read.
     unsent: Arc<Unsent>,
 }
 
 impl ServerState {
-    /// Not ready, nothing reloaded, and at most so many requests at once.
+    /// Not ready, nothing reloaded, and with this many slots for requests.
     pub fn new(working_max: usize) -> Self {
         Self {
             is_ready: AtomicBool::new(false),
@@ -90,7 +89,7 @@ impl ServerState {
         read(&self.is_ready) && !self.is_joining() && !hindrances.into_iter().any(read)
     }
 
-    /// Whether this node counts alone though it should not: the thread of the cluster is gone.
+    /// Whether this node counts alone by a fault: the thread of the cluster has ended.
     pub fn is_cut_off(&self) -> bool {
         self.is_cut_off.load(Ordering::Relaxed)
     }
@@ -126,7 +125,7 @@ impl ServerState {
         self.is_ready.store(is_ready, Ordering::Relaxed);
     }
 
-    /// Whether the server was told to stop, and serves on for a while.
+    /// Whether the server got the stop signal, and serves on for a while.
     pub fn is_leaving(&self) -> bool {
         self.is_leaving.load(Ordering::Relaxed)
     }
@@ -136,38 +135,37 @@ impl ServerState {
         self.set_ready(false);
     }
 
-    /// Places of requests that wait for something, as for the rest of a body.
+    /// Slots of waiting requests, such as for the rest of a body.
     pub(crate) const fn places(&self) -> &PlaceCounter {
         &self.room.places
     }
 
-    /// Places of requests that a desk answers, which no others take.
+    /// Slots of requests to the admin API, which no others take.
     pub(crate) const fn desk_places(&self) -> &PlaceCounter {
         &self.room.desk
     }
 
-    /// Places of requests that a desk answers to anyone.
+    /// Slots of unauthenticated requests to the admin API.
     pub(crate) const fn visitor_places(&self) -> &PlaceCounter {
         &self.room.visitors
     }
 
-    /// Answers that clients have yet to take.
+    /// Answers that clients have yet to read.
     pub(crate) const fn unsent(&self) -> &Arc<Unsent> {
         &self.room.unsent
     }
 
-    /// How often contracts were loaded again, and how often that failed.
+    /// Successful and failed reloads of contracts.
     pub fn reloads(&self) -> (u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (read(&self.reloads), read(&self.failed_reloads))
     }
 
-    /// Why the contracts in use are not those of the file, where they are not.
     pub fn reload_error(&self) -> Option<String> {
         self.reload_error.lock().clone()
     }
 
-    /// What of the server itself somebody should look at though it serves, one sentence each.
+    /// Problems of the server itself for an operator although it serves, one sentence each.
     pub fn troubles(&self) -> Vec<String> {
         let reload = self.reload_error();
         let reload = reload.map(|error| format!("reload failed: {}", one_sentence(&error)));
@@ -180,7 +178,7 @@ impl ServerState {
         troubles
     }
 
-    /// Since when and why durable counts are not written, where they are not.
+    /// Since when and why durable counts are not written, if they are not.
     pub fn store_error(&self) -> Option<String> {
         self.databases.durable_error()
     }
@@ -189,13 +187,13 @@ impl ServerState {
         self.databases.durable.set(error);
     }
 
-    /// Where the store says since when and why it does not decide.
+    /// Where the store reports since when and why it does not decide.
     pub(crate) fn set_engine_error(&self, error: Arc<Lasting>) {
-        // There is one store.
+        // Set once: there is one store.
         let _ = self.databases.engine.set(error);
     }
 
-    /// Whether they were not written before.
+    /// Returns whether they were not written before either.
     pub(crate) fn set_statistics_error(&self, error: Option<String>) -> bool {
         self.databases.statistics.set(error)
     }
@@ -204,7 +202,7 @@ impl ServerState {
         *self.catalogue_error.lock() = error;
     }
 
-    /// How the system's clock was set, where that is not followed.
+    /// How the system's clock was set, while that is not followed.
     pub(crate) fn clock_error(&self) -> Option<String> {
         self.clock_error.lock().clone()
     }
@@ -235,7 +233,7 @@ impl ServerState {
     }
 }
 
-/// The first mistake of a file with its place, without the line of the file: whoever asks may not be meant to read
+/// The first error of a file with its place, without the line of the file: the reader may not be authorized to see
 /// that.
 pub(crate) fn one_sentence(error: &str) -> String {
     let mut lines = error.lines().map(str::trim);
@@ -245,7 +243,7 @@ pub(crate) fn one_sentence(error: &str) -> String {
     place.map_or_else(|| what.to_owned(), |place| format!("{place}: {what}"))
 }
 
-/// So many places.
+/// A limited number of slots.
 #[derive(Debug)]
 pub struct PlaceCounter {
     taken: AtomicUsize,
@@ -260,7 +258,7 @@ impl PlaceCounter {
         }
     }
 
-    /// A place; `None` where all are taken.
+    /// `None` if all are taken.
     pub fn enter(&self) -> Option<PlaceGuard<'_>> {
         if self.taken.fetch_add(1, Ordering::Relaxed) >= self.most {
             self.taken.fetch_sub(1, Ordering::Relaxed);
@@ -270,7 +268,7 @@ impl PlaceCounter {
     }
 }
 
-/// A place, given back when it is dropped.
+/// A slot, freed when dropped.
 #[derive(Debug)]
 pub struct PlaceGuard<'p>(&'p PlaceCounter);
 
@@ -280,9 +278,9 @@ impl Drop for PlaceGuard<'_> {
     }
 }
 
-/// Requests that a desk answers at once.
+/// Concurrent requests to the admin API.
 const DESK_PLACES: usize = 256;
-/// Requests without a token that a desk answers at once.
+/// Concurrent unauthenticated requests to the admin API.
 const VISITOR_PLACES: usize = 64;
 
 #[cfg(test)]

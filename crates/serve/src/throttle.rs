@@ -1,6 +1,6 @@
 //! Decisions by policies that requests describe themselves: the throttle commands.
 //!
-//! `CL.THROTTLE` and `THROTTLE` share their keys, through whichever door they come. Not here: how each says its answer
+//! `CL.THROTTLE` and `THROTTLE` share their keys, over all protocols. Not here: how each writes its answer
 //! (`tollgate_wire::resp`).
 
 use std::time::Duration;
@@ -17,15 +17,14 @@ use crate::value::short;
 /// Decides one throttle command.
 ///
 /// The key's bucket holds [`Throttle::limit`] tokens and is refilled continuously. When a key comes with other numbers,
-/// the time at which its bucket is full stays, as both originals have it. A cost of zero takes nothing and is never
-/// limited.
+/// the time at which its bucket is full stays, as in both originals. A cost of zero takes nothing and is never limited.
 #[inline]
 pub fn throttle(turn: &Turn<'_>, ask: &Throttle<'_>) -> Result<ThrottleReply, EngineError> {
     let print = turn.adhoc().print(SPACE, None, Key::Text(ask.key));
     throttle_print(turn, print, ask)
 }
 
-/// Decides up to [`BATCH_MAX`] throttle commands in order, and hands over each reply; faster than one by one.
+/// Decides up to [`BATCH_MAX`] throttle commands in order, and passes each reply on; faster than one by one.
 pub(crate) fn throttle_many(
     turn: &Turn<'_>,
     asks: &[Throttle<'_>],
@@ -46,7 +45,7 @@ pub(crate) fn throttle_many(
     });
 }
 
-/// Decides a command as throttlecrab's own protocols bring it.
+/// Decides a command of throttlecrab's own protocols.
 pub(crate) fn throttlecrab(
     turn: &Turn<'_>,
     request: &HttpRequest,
@@ -81,7 +80,7 @@ pub(crate) fn throttlecrab(
 
 /// Why a command has no answer.
 pub(crate) enum ThrottleError {
-    /// A number is less than it may be; which, and what it may be.
+    /// A number is too small; says which, and its minimum.
     TooSmall(String),
     Engine(EngineError),
 }
@@ -138,7 +137,7 @@ fn full() -> ThrottleReply {
     }
 }
 
-/// Nearly every span fits in 64 bits, and dividing twice as many is a call.
+/// Nearly every span fits in 64 bits, and a 128-bit division is a call.
 #[inline]
 fn duration(span: Span) -> Duration {
     match u64::try_from(span.as_nanos()) {
@@ -147,9 +146,9 @@ fn duration(span: Span) -> Duration {
     }
 }
 
-/// The most commands that are decided together.
+/// Limit on commands that are decided together.
 pub(crate) const BATCH_MAX: usize = 64;
-/// Fewer commands wait less for memory than fetching it ahead costs.
+/// With fewer commands, waiting for memory costs less than prefetching.
 const BATCH_LEAST: usize = 4;
 const SPACE: Space = Space::named("throttle");
 const NANOS_PER_SEC: u64 = 1_000_000_000;

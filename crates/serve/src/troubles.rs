@@ -8,18 +8,17 @@ use tollgate_sqlite::File;
 
 use crate::meter::Exposition;
 
-/// What is wrong with databases.
 #[derive(Debug)]
 pub(crate) struct Databases {
     /// Why durable counts are not written.
     pub(crate) durable: Lasting,
-    /// Why what is written of them does not reach the disk.
+    /// Why written counts do not reach the disk.
     pub(crate) synced: OnceLock<Arc<Lasting>>,
-    /// Why what must be kept of divided rates is not written.
+    /// Why the state of divided rates is not written.
     pub(crate) supply: Lasting,
     /// Why the list of members is not written.
     pub(crate) members: Lasting,
-    /// Why the store that policies name does not decide.
+    /// Why the store of policies does not decide.
     pub(crate) engine: OnceLock<Arc<Lasting>>,
     /// Why request statistics are not written.
     pub(crate) statistics: Lasting,
@@ -28,7 +27,6 @@ pub(crate) struct Databases {
 }
 
 impl Databases {
-    /// Nothing.
     pub(crate) const fn new() -> Self {
         Self {
             durable: Lasting::new(),
@@ -45,7 +43,7 @@ impl Databases {
         self.durable.told("durable counts are not written")
     }
 
-    /// From now on it is told when this file is lost.
+    /// Watches this file for loss.
     pub(crate) fn add(&self, file: Arc<File>) {
         self.files.lock().push(file);
     }
@@ -69,7 +67,7 @@ impl Databases {
         troubles.into_iter().flatten().chain(lost).collect()
     }
 
-    /// How many files were lost, as Prometheus reads it.
+    /// How many files were lost, for Prometheus.
     pub(crate) fn render(&self, text: &mut Exposition) {
         let lost: u64 = self.files.lock().iter().map(|file| file.lost()).sum();
         text.one("tollgate_database_files_lost_total", lost);
@@ -85,7 +83,7 @@ impl Lasting {
         Self(Mutex::new(None))
     }
 
-    /// Whether something was wrong before.
+    /// Returns whether something was wrong before.
     pub(crate) fn set(&self, error: Option<String>) -> bool {
         let mut known = self.0.lock();
         let since = known.as_ref().map(|(since, _)| *since);

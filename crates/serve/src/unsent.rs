@@ -1,7 +1,7 @@
-//! Answers that clients have yet to take: how many bytes of them a connection may keep here, and all together.
+//! Answers that clients have yet to read: limits on their bytes, per connection and in total.
 //!
-//! What a client takes at once is never counted. Not here: for how long an answer waits, and what is told to whoever
-//! keeps too many.
+//! What a client reads at once is never counted. Not here: how long an answer waits, and what happens to connections
+//! over the limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ pub(crate) struct Unsent(AtomicUsize);
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionBytes(AtomicUsize);
 
-/// Bytes that wait, until this is dropped.
+/// Counted bytes, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     all: Arc<Unsent>,
@@ -23,14 +23,13 @@ pub(crate) struct HeldBytes {
 }
 
 impl Unsent {
-    /// Bytes that wait now.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes that wait on a connection; `None` where that would be too many. Then they must not be kept.
+    /// Counts bytes that wait on a connection; `None` if that would be too many. Then they must not be kept.
     ///
-    /// A few are kept for every connection, however many the others have, so that nobody is at the mercy of strangers.
+    /// A few are granted to every connection, however many the others have, so that other clients cannot starve it.
     pub(crate) fn hold(
         self: &Arc<Self>,
         own: &Arc<ConnectionBytes>,
@@ -46,7 +45,7 @@ impl Unsent {
 }
 
 impl HeldBytes {
-    /// Counts so many more; whether that was possible.
+    /// Counts more bytes; returns whether that was possible.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let before = self.own.0.fetch_add(bytes, Ordering::Relaxed);
         let all = self.all.0.fetch_add(bytes, Ordering::Relaxed) + bytes;

@@ -1,7 +1,7 @@
 //! Values of a key as clients of a proxy choose them: any bytes, of any length.
 //!
-//! Whatever a client sends becomes a key. Were it an error instead, proxies that pass requests on when they are told of
-//! an error would let it through. Not here: how long a message may be.
+//! All input becomes a key. If it were an error instead, proxies that pass requests on after errors would let it
+//! through. Not here: how long a message may be.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use ring::digest::{SHA256, digest};
 use tollgate_limit::Span;
 
-/// Bytes as text; those that are no UTF-8 are written as `\xff`.
+/// Bytes as text; those that are not UTF-8 are written as `\xff`.
 pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(raw) {
         Ok(text) => Cow::Borrowed(text),
@@ -22,8 +22,8 @@ pub(crate) fn millis(span: Span) -> u64 {
     u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// Shortens the entries of a key that has more bytes than keys may have: of each long value stay its beginning and its
-/// end, and a digest of all its bytes between them.
+/// Shortens the entries of a key with too many bytes: each long value keeps its beginning and its end, with a digest of
+/// all its bytes between them.
 pub(crate) fn shorten<N: AsRef<str>>(entries: &mut [(N, Cow<'_, str>)], bytes_max: usize) {
     let bytes = entries.iter();
     let bytes: usize = bytes
@@ -39,13 +39,13 @@ pub(crate) fn shorten<N: AsRef<str>>(entries: &mut [(N, Cow<'_, str>)], bytes_ma
     }
 }
 
-/// The same of a key that is one value.
+/// The same for a key that is one value.
 pub(crate) fn short(value: &str, bytes_max: usize) -> Cow<'_, str> {
     let short = (value.len() > bytes_max).then(|| shortened(value));
     short.flatten().map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
-/// `None` where the value is short.
+/// `None` if the value is short.
 fn shortened(value: &str) -> Option<String> {
     if value.len() <= SHORT_BYTES_MAX {
         return None;
@@ -66,7 +66,7 @@ fn shortened(value: &str) -> Option<String> {
 
 /// What stays of each end of a long value.
 const EDGE_BYTES: usize = 31;
-/// The longest value that stays as it is in a key that is too long: a shortened one has as many bytes at most.
+/// The longest value that stays unchanged in a key that is too long: a shortened one has at most as many bytes.
 const SHORT_BYTES_MAX: usize = 2 * EDGE_BYTES + 2 + 64;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Days and dates of the Gregorian calendar in UTC, as far as access logs and reports need them.
+//! Days and dates of the Gregorian calendar in UTC, for access logs and reports.
 //!
-//! No time zones and no clock: both sides are plain numbers. jiff knows the calendar.
+//! No time zones and no clock: both sides are plain numbers. The calendar is jiff's.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) const DAY_MS: u64 = 86_400_000;
 pub(crate) struct Civil(DateTime);
 
 impl Civil {
-    /// The calendar's name for a unix time; for one beyond the year 9999, the last moment of that.
+    /// Times beyond the year 9999 become its last moment.
     pub(crate) fn from_unix_ms(time_ms: u64) -> Self {
         let time = i64::try_from(time_ms).ok();
         let time = time.and_then(|time| Timestamp::from_millisecond(time).ok());
@@ -54,7 +54,7 @@ impl fmt::Display for Civil {
     }
 }
 
-/// Days from 1970-01-01 to a date, negative before; `None` when the calendar has no such day.
+/// Days from 1970-01-01 to a date, negative before; `None` if the calendar has no such day.
 pub(crate) fn days(year: u64, month: u64, day: u64) -> Option<i64> {
     let (year, month, day) = (year.try_into(), month.try_into(), day.try_into());
     let day = Date::new(year.ok()?, month.ok()?, day.ok()?).ok()?;

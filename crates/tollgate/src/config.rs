@@ -17,7 +17,6 @@ use tollgate_serve::supply::nodes_max;
 use crate::cli::{CheckOptions, Format, SealCommand};
 use crate::failure::Failure;
 
-/// Reads a contract file, a descriptor file of envoyproxy/ratelimit, or a folder of such.
 pub(crate) fn read(path: &Path) -> Result<Contracts, Failure> {
     if path.is_dir() {
         let folder = ContractSource::File(path.to_owned());
@@ -28,7 +27,7 @@ pub(crate) fn read(path: &Path) -> Result<Contracts, Failure> {
     Contracts::parse_any_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
 }
 
-/// A file's bytes, but no more than one beyond what a contract file may have.
+/// A file's bytes, up to one more than a contract file may have.
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -59,7 +58,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<(), Failure> {
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-/// Writes the key of sessions and links, a fresh one or another.
+/// Writes the key of sessions and links, new or rotated.
 pub(crate) fn key(command: &SealCommand) -> Result<(), Failure> {
     let failed = |file: &Path, error: &KeyError| match error {
         KeyError::File(error) => Failure::file(file, error),
@@ -75,7 +74,7 @@ pub(crate) fn key(command: &SealCommand) -> Result<(), Failure> {
         SealCommand::Rotate(options) => {
             let file = &options.file;
             match SigningKey::read(file) {
-                // One that others may have read is what another is made for.
+                // A key that others may have read is the reason for a rotation.
                 Ok(_) | Err(KeyError::Open(_)) => {}
                 Err(KeyError::File(error)) => return Err(Failure::unreadable(file, &error)),
                 Err(error) => return Err(failed(file, &error)),
@@ -142,7 +141,6 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-/// Prints the JSON Schema of contract files, or of server files.
 pub(crate) fn schema(server: bool) -> Result<(), Failure> {
     let schema = if server {
         tollgate_serve::settings::json_schema()
@@ -178,7 +176,7 @@ fn human(contracts: &Contracts, file: &Path) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is worth a word about a contract file that is right.
+/// Notes about a valid contract file.
 fn notes(contracts: &Contracts, file: &Path) -> Vec<String> {
     let unmatched = contracts
         .unmatched()
@@ -194,8 +192,8 @@ fn notes(contracts: &Contracts, file: &Path) -> Vec<String> {
     notes.chain(unmatched).collect()
 }
 
-/// That a catalogue has the contracts, so that a server reads this file once and never again. Without settings it is
-/// the one that a server makes in its folder.
+/// A note if a catalogue has the contracts, so that a server reads this file once and never again. Without settings it
+/// is the catalogue that a server makes in its folder.
 fn unread(file: &Path, catalogue: Option<&CataloguePlace>) -> Option<String> {
     let beside = || CataloguePlace::File(file.with_file_name("catalogue.db"));
     let place = catalogue.cloned().unwrap_or_else(beside);
@@ -209,7 +207,7 @@ fn unread(file: &Path, catalogue: Option<&CataloguePlace>) -> Option<String> {
     ))
 }
 
-/// Policies that nodes synchronise too seldom to reach their limits.
+/// Policies that nodes synchronise too rarely to reach their limits.
 fn shallow(contracts: &Contracts) -> Vec<String> {
     let mut notes = Vec::new();
     for contract in contracts.as_slice() {
@@ -230,7 +228,7 @@ fn shallow(contracts: &Contracts) -> Vec<String> {
     notes
 }
 
-/// Whom a contract binds, and by what it counts them.
+/// Which keys a contract matches, and by what it counts them.
 fn who(contract: &Contract) -> String {
     let matches: Vec<_> = contract
         .matches

@@ -1,6 +1,6 @@
 //! Errors of the command line, and the one place that maps them to exit codes.
 //!
-//! The codes are those of `sysexits.h`, so that scripts can tell a bad contract file from a bad trace.
+//! The codes are those of `sysexits.h`, so that scripts can distinguish a bad contract file from a bad trace.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use tollgate_serve::source::SourceError;
 
 use crate::trace::{Class, TraceError};
 
-/// A check that was denied, or an experiment that found what must never be.
+/// A check that was denied, or an experiment that found a violation.
 pub(crate) const DENIED: u8 = 1;
 /// Bad usage or a bad contract file.
 pub(crate) const USAGE: u8 = 64;
@@ -23,19 +23,19 @@ pub(crate) const USAGE: u8 = 64;
 pub(crate) const DATA: u8 = 65;
 /// A file that cannot be opened.
 pub(crate) const NO_INPUT: u8 = 66;
-/// An address that is taken.
+/// An address that is in use, or a server that is unreachable.
 pub(crate) const UNAVAILABLE: u8 = 69;
-/// A server that does not speak as it should.
+/// A server that violates the protocol.
 pub(crate) const PROTOCOL: u8 = 76;
-/// A server that lets nobody in without a token.
+/// A server that requires a token.
 pub(crate) const NO_PERMISSION: u8 = 77;
 pub(crate) const SYSTEM: u8 = 71;
 /// Keys or an identity that cannot be used, or are another's.
 pub(crate) const CONFIG: u8 = 78;
-/// Output that cannot be written, or input that breaks off.
+/// Output that cannot be written, or input that ends early.
 pub(crate) const IO: u8 = 74;
 
-/// Why a command stopped, as it is told on standard error.
+/// Why a command stopped, as printed on standard error.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// A key is denied, which the command has already said.
+    /// A key is denied; the command has printed that already.
     pub(crate) const fn denied() -> Self {
         Self {
             code: DENIED,
@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// An experiment found what must never be.
+    /// An experiment found a violation.
     pub(crate) fn found(text: impl Into<String>) -> Self {
         Self {
             code: DENIED,
@@ -67,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// A server is not there, or does not answer.
+    /// A server is unreachable, or does not answer.
     pub(crate) fn unavailable(text: impl Into<String>) -> Self {
         Self {
             code: UNAVAILABLE,
@@ -75,7 +75,6 @@ impl Failure {
         }
     }
 
-    /// A server does not speak as it should.
     pub(crate) fn protocol(text: impl Into<String>) -> Self {
         Self {
             code: PROTOCOL,
@@ -83,7 +82,6 @@ impl Failure {
         }
     }
 
-    /// A server wants a token.
     pub(crate) fn no_permission(text: impl Into<String>) -> Self {
         Self {
             code: NO_PERMISSION,
@@ -99,7 +97,6 @@ impl Failure {
         }
     }
 
-    /// The server's file is wrong, or cannot be read.
     pub(crate) fn settings(error: &SourceError) -> Self {
         match error {
             SourceError::Wrong(text) => Self::config(text.clone()),
@@ -107,7 +104,6 @@ impl Failure {
         }
     }
 
-    /// A server does not start.
     pub(crate) fn start(error: &StartError) -> Self {
         let (code, advice) = match error {
             StartError::Contracts(SourceError::Wrong(_))
@@ -137,7 +133,6 @@ impl Failure {
         }
     }
 
-    /// A running node had to stop.
     pub(crate) fn fatal(fatal: &Fatal) -> Self {
         Self {
             code: CONFIG,
@@ -145,7 +140,7 @@ impl Failure {
         }
     }
 
-    /// The system does not do what a server needs.
+    /// A system resource that a server needs is missing.
     pub(crate) fn system(what: &str, error: &io::Error) -> Self {
         Self {
             code: SYSTEM,
@@ -153,7 +148,6 @@ impl Failure {
         }
     }
 
-    /// A file cannot be opened.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self {
             code: NO_INPUT,
@@ -161,7 +155,6 @@ impl Failure {
         }
     }
 
-    /// A file cannot be written.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Self {
             code: IO,
@@ -169,7 +162,7 @@ impl Failure {
         }
     }
 
-    /// A trace is wrong, or broke off.
+    /// A trace is wrong, or ends early.
     pub(crate) fn trace(name: &str, error: &TraceError) -> Self {
         let code = match error.class {
             Class::Record | Class::File => DATA,
@@ -182,7 +175,7 @@ impl Failure {
         }
     }
 
-    /// Output cannot be written. A reader that has seen enough is not a failure.
+    /// A reader that closes the pipe early is not a failure.
     #[allow(clippy::needless_pass_by_value)] // Made for `map_err`.
     pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
@@ -202,7 +195,7 @@ impl Failure {
     }
 }
 
-/// The exit code of a node that cannot take part in its cluster.
+/// The exit code for a failing catalogue.
 fn catalogue(error: &CatalogueError) -> u8 {
     match error {
         CatalogueError::Database { .. } => UNAVAILABLE,
@@ -222,7 +215,7 @@ fn cluster(error: &ClusterError) -> u8 {
     }
 }
 
-/// What to do about an address that cannot be listened at.
+/// What to do if an address cannot be listened at.
 fn advice(error: &BindError) -> &'static str {
     match error.error.kind() {
         io::ErrorKind::AddrInUse => {

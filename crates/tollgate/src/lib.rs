@@ -2,6 +2,8 @@
 //!
 //! Nothing here is a library for applications; those link the client crate.
 
+#![allow(missing_docs, reason = "internal: comments say why, not what")]
+
 mod bench;
 mod check;
 mod civil;

@@ -11,14 +11,14 @@ pub use crate::generated::pb::gubernator::{
 /// The full name of the service: `GetRateLimits`, `HealthCheck`, `LiveCheck`.
 pub const SERVICE: &str = "pb.gubernator.V1";
 
-/// The most requests of one call; more are refused as a whole.
+/// A call with more requests is refused as a whole.
 ///
-/// The JSON form is refused while it is read. Protobuf is read to its end, so that whoever reads
-/// it limits the bytes: an empty request is two of them, and about a hundred times that in memory.
+/// The JSON form is refused while it is read. Protobuf is read to its end, so the caller must limit the bytes: an empty
+/// request is two of them, and about a hundred times that in memory.
 pub const REQUESTS_MAX: usize = 1_000;
 
 impl Behavior {
-    /// Whether this bit is among those of a request.
+    /// Whether this bit is set in a request's bits.
     pub const fn is_in(self, bits: i32) -> bool {
         bits & (self as i32) != 0
     }

@@ -8,9 +8,7 @@ use serde::ser::Serializer;
 
 /// An enumeration whose values have names in JSON.
 pub(crate) trait NamedEnum: TryFrom<i32> + Into<i32> {
-    /// The name of a value.
     fn name(self) -> &'static str;
-    /// The value of a name.
     fn of_name(name: &str) -> Option<Self>;
 }
 
@@ -44,7 +42,7 @@ where
     optional_number(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Reads an integer that may be a string; null is none.
+/// Reads an integer that may be a string; null is `None`.
 pub(crate) fn optional_number<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -71,7 +69,6 @@ where
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Reads a text as its bytes.
 pub(crate) fn text_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     String::deserialize(deserializer).map(String::into_bytes)
 }
@@ -115,7 +112,6 @@ where
     }
 }
 
-/// Whether a number is its default, which proto-JSON leaves out.
 pub(crate) fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -10,7 +10,7 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 /// The type of a refusal by a policy; its status is 429.
 pub const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
-/// The type of a refusal because the server cannot do more for a while; its status is 503.
+/// The type of a refusal for temporary lack of capacity; its status is 503.
 pub const REDUCED_CAPACITY: &str =
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 
@@ -18,21 +18,19 @@ pub const REDUCED_CAPACITY: &str =
 pub const ABNORMAL_USAGE: &str =
     "https://iana.org/assignments/http-problem-types#abnormal-usage-detected";
 
-/// The type of a problem that its status says all about.
+/// The type of a problem fully described by its status.
 pub const BLANK: &str = "about:blank";
 
-/// What went wrong, for programs and for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem<'a> {
-    /// Which kind of problem; a URI.
+    /// A URI.
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
-    /// The kind in words, the same each time.
+    /// Constant for each kind.
     #[serde(borrow)]
     pub title: Cow<'a, str>,
-    /// The HTTP status.
     pub status: u16,
-    /// What is wrong this time.
+    /// Details of this occurrence.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Cow<'a, str>>,
     /// The names of the policies that refused.
@@ -68,7 +66,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// A refusal for want of capacity.
+    /// A refusal for lack of capacity.
     pub fn reduced_capacity(detail: impl Into<Cow<'a, str>>) -> Self {
         Self {
             kind: REDUCED_CAPACITY.into(),

@@ -11,7 +11,6 @@ pub const SERVICE: &str = "throttlecrab.RateLimiter";
 /// The body of `POST /throttle`; unknown members are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpRequest {
-    /// Who is counted.
     pub key: String,
     /// The most that may be taken at once.
     #[serde(deserialize_with = "signed")]
@@ -22,7 +21,7 @@ pub struct HttpRequest {
     /// Seconds.
     #[serde(deserialize_with = "signed")]
     pub period: i64,
-    /// The cost; one unless given.
+    /// One by default.
     #[serde(default, deserialize_with = "optional_signed")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantity: Option<i64>,
@@ -31,7 +30,6 @@ pub struct HttpRequest {
 /// The body of the answer, which always has status 200.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpResponse {
-    /// Whether the cost was taken.
     pub allowed: bool,
     /// The most that may be taken at once.
     pub limit: i64,

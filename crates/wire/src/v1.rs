@@ -34,18 +34,17 @@ use key::optional_text;
 pub use whole::NUMBER_MAX;
 use whole::{optional_whole, whole};
 
-/// The most checks of one batch.
+/// Limit on checks of one batch.
 pub const CHECKS_MAX: usize = 1_000;
 
-/// The most entries of one key.
+/// Limit on entries of one key.
 pub const ENTRIES_MAX: usize = 64;
 
-/// Reads a body.
 pub fn decode<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, BodyError> {
     serde_json::from_slice(body).map_err(BodyError)
 }
 
-/// Writes a body, behind what is already in `out`. No number in it is beyond [`NUMBER_MAX`].
+/// Writes a body, behind the content of `out`. No number in it is beyond [`NUMBER_MAX`].
 pub fn encode(body: &impl serde::Serialize, out: &mut Vec<u8>) -> Result<(), BodyError> {
     let mut writer = serde_json::Serializer::with_formatter(out, whole::Exact);
     body.serialize(&mut writer).map_err(BodyError)
@@ -83,23 +82,20 @@ impl std::error::Error for BodyError {}
 /// The body of `check`: one request, or a list that is decided in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckBody<'a> {
-    /// One object.
     Single(JsonCheckRequest<'a>),
     /// A list of at most [`CHECKS_MAX`].
     Batch(Vec<JsonCheckRequest<'a>>),
 }
 
-/// May this request pass?
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct JsonCheckRequest<'a> {
-    /// Who is counted.
     #[serde(borrow)]
     pub key: WireKey<'a>,
-    /// Tokens to take; one unless given, and zero is a peek.
+    /// Tokens to take; one by default, and zero is a peek.
     #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
-    /// The only contract to ask, instead of all that bind the key.
+    /// The only contract to ask, instead of all that match the key.
     #[serde(borrow, default, deserialize_with = "optional_text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<Cow<'a, str>>,
@@ -109,86 +105,80 @@ pub struct JsonCheckRequest<'a> {
     pub id: Option<Cow<'a, str>>,
 }
 
-/// The answer to a check. A denial is an answer too.
+/// A denial is an answer too.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct JsonCheckResponse<'a> {
     /// Whether the request may pass, after `wait_ms` if that is not zero.
     pub allowed: bool,
-    /// Whether a contract binds the key.
+    /// Whether a contract matches the key.
     pub matched: bool,
-    /// The policy that refuses longest, or that has the least left; none where no contract binds the key.
+    /// The policy that refuses longest, or that has the least left; none if no contract matches the key.
     #[serde(borrow, deserialize_with = "optional_text")]
     pub policy: Option<Cow<'a, str>>,
     /// That policy's limit.
     pub limit: u64,
-    /// The most tokens it can hold: more than its limit where a bucket is larger.
+    /// The most tokens it can hold: more than its limit if a bucket is larger.
     pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
     /// Whether `remaining` is only the part that is lent to a sidecar; the policy may have more left.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub part: bool,
-    /// Tokens that it is below zero.
+    /// Tokens below zero.
     pub debt: u64,
-    /// Until the same request could pass; none if it passed or no wait will help.
+    /// Until the same request could pass; none if it passed or waiting does not help.
     pub retry_after_ms: Option<u64>,
-    /// Until it is as if the key had never been seen.
+    /// Until it is full, as for a new key.
     pub reset_after_ms: u64,
     /// How long a delayed request has to wait before it goes on.
     pub wait_ms: u64,
-    /// By which the real cost can be settled.
+    /// Settles the real cost.
     #[serde(borrow, deserialize_with = "optional_text")]
     pub receipt: Option<Cow<'a, str>>,
 }
 
-/// Take the cost now, and say within a time what it really was.
+/// Takes the cost now, to be settled within a time.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct ReserveRequest<'a> {
     /// The reservation's name, chosen by the caller.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
-    /// Who is counted.
     #[serde(borrow)]
     pub key: WireKey<'a>,
-    /// Tokens to take; one unless given.
+    /// Tokens to take; one by default.
     #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
-    /// How long it stays open; the server's own time unless given.
+    /// How long it stays open; the server's default if absent.
     #[serde(default, deserialize_with = "optional_whole")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 
-/// Settle a reservation at its real cost.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct CommitRequest<'a> {
-    /// The reservation.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
-    /// What it really cost; may be more than was reserved.
+    /// The real cost; may be more than was reserved.
     #[serde(deserialize_with = "whole")]
     pub cost: u64,
 }
 
-/// Settle a reservation at nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct CancelRequest<'a> {
-    /// The reservation.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
 }
 
-/// Settle a check at its real cost.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct SettleRequest<'a> {
     /// As the check gave it.
     #[serde(borrow)]
     pub receipt: Cow<'a, str>,
-    /// What it really cost.
+    /// The real cost.
     #[serde(deserialize_with = "whole")]
     pub cost: u64,
     /// The same id is settled once, however often it is sent.
@@ -197,14 +187,12 @@ pub struct SettleRequest<'a> {
     pub id: Option<Cow<'a, str>>,
 }
 
-/// Take tokens without asking, or give them back.
+/// Takes tokens without a decision, or returns them.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct ChargeRequest<'a> {
-    /// Who is counted.
     #[serde(borrow)]
     pub key: WireKey<'a>,
-    /// How many tokens.
     #[serde(deserialize_with = "whole")]
     pub cost: u64,
     /// The same id is charged once, however often it is sent.
@@ -213,16 +201,15 @@ pub struct ChargeRequest<'a> {
     pub id: Option<Cow<'a, str>>,
 }
 
-/// What is left for a key? Nothing is taken.
+/// Takes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct PeekRequest<'a> {
-    /// Who is counted.
     #[serde(borrow)]
     pub key: WireKey<'a>,
 }
 
-/// What is left for a key, in every policy of every contract that binds it.
+/// Every policy of every contract that matches the key.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct PeekResponse<'a> {
     /// In the order of the contracts and of the policies in them.
@@ -230,31 +217,26 @@ pub struct PeekResponse<'a> {
     pub policies: Vec<PolicyState<'a>>,
 }
 
-/// Where a key stands in one policy.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct PolicyState<'a> {
-    /// The contract's id.
     #[serde(borrow)]
     pub contract: Cow<'a, str>,
-    /// The policy's name.
     #[serde(borrow)]
     pub policy: Cow<'a, str>,
-    /// Its limit.
     pub limit: u64,
     /// The most tokens it can hold.
     pub capacity: u64,
     /// Whole tokens left.
     pub remaining: u64,
-    /// Tokens that it is below zero.
+    /// Tokens below zero.
     pub debt: u64,
-    /// Until it is as if the key had never been seen.
+    /// Until it is full, as for a new key.
     pub reset_after_ms: u64,
 }
 
 /// A write was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Read, Write)]
 pub struct Done {
-    /// Whether it changed anything; not if no contract binds the key.
     pub applied: bool,
 }
 

@@ -1,8 +1,7 @@
-//! How descriptor files come over xDS: the messages of state-of-the-world discovery, and the one resource that is asked
-//! for.
+//! Descriptor files over xDS: the messages of state-of-the-world discovery, and the one resource that is requested.
 //!
 //! The messages of `envoy.service.discovery.v3` as far as a client needs them, and those of
-//! `ratelimit.config.ratelimit.v3`. Fields that mean nothing here are left out, and skipped where they come. Not here:
+//! `ratelimit.config.ratelimit.v3`. Fields without a meaning here are left out, and skipped when decoding. Not here:
 //! what a configuration means.
 
 pub use crate::envoy::Node;

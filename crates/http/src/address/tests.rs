@@ -176,7 +176,7 @@ fn a_quote_that_a_client_left_open_hides_nothing() {
     );
 }
 
-/// Anything a client could put into its own header: bytes, or a list that looks right.
+/// Any header of a client: bytes, or a list that looks valid.
 fn lie() -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(b'\t'), 0x20_u8..0x7F, 0x80_u8..=0xFF];
     let text = "(for=)?[0-9a-f:.,;\"\\[\\] ]{0,40}".prop_map(String::into_bytes);

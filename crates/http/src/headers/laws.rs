@@ -10,7 +10,7 @@ use tollgate_table::Seed;
 
 use super::*;
 
-/// Letters that mean something in header fields, in quotes or on the wire, and some that cannot be sent.
+/// Letters with a meaning in header fields, in quotes or on the wire, and some that cannot be sent.
 fn names() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{1,8}",
@@ -133,7 +133,7 @@ fn parameter(item: &Item, name: char) -> Option<u64> {
         .map(|(_, value)| *value)
 }
 
-/// Every field can be sent, and says what it may.
+/// Every field can be sent, and is consistent with the report.
 fn check(report: &LimitReport<'_>) -> Result<(), TestCaseError> {
     for dialect in Dialect::ALL {
         let fields = all_fields(report, dialect);

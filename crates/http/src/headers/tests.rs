@@ -1,4 +1,4 @@
-//! What clients read after allowed, delayed and refused requests.
+//! Header fields after allowed, delayed and refused requests.
 
 use std::cell::Cell;
 
@@ -12,7 +12,6 @@ use tollgate_table::{Seed, WhenFull};
 use super::*;
 use crate::report::Decider;
 
-/// A node and a clock that stands still.
 struct Limiter {
     node: Node,
     now: Cell<u64>,
@@ -56,9 +55,8 @@ fn contracts(text: &str) -> Limiter {
     Limiter::of(contracts, NodeConfig::default(), 0)
 }
 
-/// Spends `cost` and reports.
 fn report<'k>(limiter: &Limiter, key: impl Into<Key<'k>>, cost: u64) -> LimitReport<'_> {
-    // A report lasts as long as its answer, and a test forgets none.
+    // A report lives as long as its answer, so tests leak answers.
     let answer = Box::leak(Box::new(limiter.check(key.into(), cost)));
     LimitReport::new(limiter, answer)
 }
@@ -191,7 +189,7 @@ fn a_bucket_larger_than_its_limit_is_said_by_what_it_holds() {
     let envoy = passed.headers(Dialect::Envoy);
     assert_eq!(envoy["x-ratelimit-limit"], "10, 10;w=2;name=\"policy-1\"");
     assert_eq!(envoy["x-ratelimit-remaining"], "9");
-    // A field that is named after a second tells of a second.
+    // A field that is named after a second describes a second.
     let kong = passed.headers(Dialect::Kong);
     assert_eq!(
         (

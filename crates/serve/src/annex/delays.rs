@@ -1,7 +1,7 @@
-//! How long something took, counted by length, sixteen to an octave: what is shown is at most a sixteenth too long.
+//! Durations counted in buckets, sixteen to an octave: a shown duration is at most a sixteenth too long.
 //!
-//! Counting takes one addition to each of two numbers, whatever there is already. Two views of one count can be
-//! subtracted, so that whoever looks twice knows what happened between. Not here: clocks.
+//! Counting is two additions. Two views of the same counts can be subtracted to get what happened between them. Not
+//! here: clocks.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -12,7 +12,6 @@ use crate::meter::latency::Scale;
 
 const FINE: Scale = Scale { bits: 4 };
 
-/// Counts of lengths.
 #[derive(Debug)]
 pub struct Delays {
     counts: Box<[AtomicU64]>,
@@ -29,28 +28,21 @@ impl Default for Delays {
     }
 }
 
-/// Lengths that were counted. Percentiles are in milliseconds, zero where nothing was counted or nothing took time.
+/// Percentiles are in milliseconds, zero if nothing was counted or nothing took time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelaysView {
-    /// How many.
     pub count: u64,
-    /// All together, in seconds.
     pub sum_s: f64,
-    /// Half are not longer.
     pub p50_ms: f64,
-    /// 95 of a hundred are not longer.
     pub p95_ms: f64,
-    /// 99 of a hundred are not longer.
     pub p99_ms: f64,
-    /// 999 of a thousand are not longer.
     pub p999_ms: f64,
-    /// Lengths in nanoseconds, and how many are not longer than that but longer than the one before; those that nothing
-    /// was counted for are left out, and what took less than about a microsecond has zero.
+    /// Upper bounds in nanoseconds, and how many are in the bucket below each; empty buckets are left out, and what
+    /// took less than about a microsecond has bound zero.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Delays {
-    /// Something took so long.
     pub fn add(&self, nanos: u64) {
         if let Some(count) = self.counts.get(FINE.bucket(nanos)) {
             count.fetch_add(1, Relaxed);
@@ -60,7 +52,6 @@ impl Delays {
         }
     }
 
-    /// What was counted so far.
     pub fn view(&self) -> DelaysView {
         let counts = self.counts.iter().map(|count| count.load(Relaxed));
         let buckets = counts
@@ -70,7 +61,7 @@ impl Delays {
         DelaysView::of(buckets.collect(), seconds(self.sum.load(Relaxed)))
     }
 
-    /// As Prometheus reads it: ends of octaves.
+    /// In Prometheus' format; bounds are ends of octaves.
     pub fn render(&self, name: &str, text: &mut Exposition) {
         text.family(name);
         let mut below = 0;
@@ -103,7 +94,7 @@ impl DelaysView {
         view
     }
 
-    /// The length that such a part of all is not longer than, in nanoseconds.
+    /// The upper bound of this fraction (0 to 1) of all durations, in nanoseconds.
     #[allow(clippy::cast_precision_loss)] // Counts of a run.
     pub fn percentile(&self, part: f64) -> u64 {
         let wanted = self.count as f64 * part;
@@ -117,7 +108,8 @@ impl DelaysView {
         self.buckets.last().map_or(0, |(bound, _)| *bound)
     }
 
-    /// What was counted since an earlier view of the same; all of it where that one was of another start.
+    /// What was counted since an earlier view of the same counts; everything if that view is from another process
+    /// start.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let had = |bound: u64| {
@@ -136,7 +128,7 @@ impl DelaysView {
         Self::of(left, self.sum_s - before.sum_s)
     }
 
-    /// What two counted, together.
+    /// The sum of two views.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut all = std::collections::BTreeMap::new();
@@ -193,7 +185,7 @@ mod tests {
         assert!((between.p99_ms - alone.p99_ms).abs() < 1e-9);
         let whole = before.with(&between);
         assert_eq!((whole.count, &whole.buckets), (5, &delays.view().buckets));
-        // After a restart it begins anew.
+        // After a restart counting starts from zero.
         assert_eq!(counted([7]).view().since(&before), counted([7]).view());
     }
 

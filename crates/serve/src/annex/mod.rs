@@ -1,8 +1,7 @@
-//! A door that is not one of the server's own, as that of a gateway.
+//! A listener from outside this crate, such as a gateway.
 //!
-//! It asks the engine as the others do. The server shows what it counts, and takes no contracts that it cannot keep.
-//! Not here: any such door. Whoever puts a server together sets one up, as it knows the server and not the other way
-//! round.
+//! It asks the engine as the others do. The server shows its counts, and rejects contracts that it cannot enforce. Not
+//! here: any such listener; the crate that builds a server sets one up, so that the server does not depend on it.
 
 mod delays;
 mod view;
@@ -16,27 +15,24 @@ use crate::meter::Exposition;
 pub use delays::{Delays, DelaysView};
 pub use view::GatewayView;
 
-/// A door beside those of the server.
 pub trait Annex: Send + Sync {
-    /// Whether it can keep these contracts; if not, why, and then those in force stay.
+    /// Whether it can enforce these contracts; on error, those in force stay.
     fn check(&self, contracts: &Contracts) -> Result<(), String>;
 
-    /// Reads certificates and the like again. What cannot be used changes nothing, and the text says why.
+    /// Reads certificates and the like again. On error nothing changes.
     fn reload(&self) -> Result<(), String>;
 
-    /// A file of its own that is read again when it changes, where it has one.
+    /// A file of its own that is read again when it changes, if it has one.
     fn watched(&self) -> Option<&Path> {
         None
     }
 
-    /// That file has changed. One that cannot be used changes nothing, and the text says why.
+    /// That file has changed. If it cannot be used, nothing changes.
     fn changed(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// Adds what it counts, for Prometheus.
     fn render(&self, text: &mut Exposition);
 
-    /// How it stands, as `/v1/gateway` shows it.
     fn view(&self) -> GatewayView;
 }

@@ -6,27 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::DelaysView;
 
-/// How a gateway stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayView {
-    /// Whether this server is a gateway.
     pub on: bool,
-    /// What it is called, where it has a list of who belongs where.
+    /// Its name in the placement list, if it has one.
     pub name: Option<String>,
-    /// Where clients connect.
+    /// The address for clients.
     pub listen: String,
-    /// Its broker.
     pub upstream: String,
-    /// The list of who belongs where that is in force: a number that is another for another list.
+    /// A digest of the placement list in force; it differs for a different list.
     pub placement: Option<String>,
-    /// Clients that are connected.
+    /// Connected clients.
     pub clients: u64,
-    /// Of these, those that belong to another gateway by the list in force.
+    /// Connected clients that belong to another gateway by the list in force.
     pub elsewhere: u64,
-    /// Messages since the start, by what became of them.
+    /// Messages since the start, by outcome.
     pub publishes: BTreeMap<String, u64>,
-    /// How long messages that passed were held back by limits.
     pub access: DelaysView,
-    /// From when messages were handed to the broker to its acknowledgement; messages of `QoS` 0 have none.
+    /// From sending a message to the broker until its acknowledgement; `QoS` 0 has none.
     pub service: DelaysView,
 }

@@ -51,7 +51,6 @@ impl<'a> AuthEntries<'a> {
         Ok(Self { list })
     }
 
-    /// Lends the entries to `run`.
     pub(super) fn with<R>(&self, run: impl FnOnce(&[(&str, &str)]) -> R) -> R {
         let entries = self.list.iter().map(|(name, value)| (*name, &**value));
         let entries: SmallVec<[(&str, &str); 8]> = entries.collect();
@@ -59,11 +58,10 @@ impl<'a> AuthEntries<'a> {
     }
 }
 
-/// Reads entries out of a request.
 struct Reader<'a, F: ?Sized> {
     method: &'a str,
     host: &'a [u8],
-    /// Path and query, where they are told.
+    /// Path and query, if known.
     target: Option<(&'a [u8], &'a [u8])>,
     client: Option<&'a str>,
     fields: &'a F,
@@ -84,7 +82,7 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
         })
     }
 
-    /// An entry that every request has, as far as it is told.
+    /// An entry that every request has, as far as it is known.
     fn own(&self, name: &str) -> Option<Cow<'a, str>> {
         match name {
             "address" => self.client.map(Cow::Borrowed),
@@ -107,7 +105,6 @@ impl<'a, F: Fields + ?Sized> Reader<'a, F> {
         Some(value).filter(|value| !value.is_empty())
     }
 
-    /// An entry that was asked for by name.
     fn named(
         &self,
         name: &str,
@@ -127,7 +124,7 @@ fn no_path(told: &[u8]) -> String {
     format!("`{told}` is no path")
 }
 
-/// An address as text, on the stack.
+/// An address as text, without allocation.
 pub(super) struct AddressText {
     text: [u8; ADDRESS_BYTES_MAX],
     length: usize,
@@ -137,7 +134,7 @@ impl AddressText {
     pub(super) fn of(address: IpAddr) -> Self {
         let mut text = [0; ADDRESS_BYTES_MAX];
         let mut room = &mut text[..];
-        // There is room for the longest.
+        // The longest address fits.
         let _ = write!(room, "{address}");
         let length = ADDRESS_BYTES_MAX - room.len();
         Self { text, length }
@@ -149,19 +146,19 @@ impl AddressText {
     }
 }
 
-/// A host in small letters, without port and last dot.
+/// A host in lower case, without port and trailing dot.
 fn host(told: &[u8]) -> Option<Cow<'_, str>> {
     let told = told.trim_ascii();
     let text = match text(told) {
         Cow::Borrowed(text) => text,
-        // What is no text is no name, and nobody's key but its own.
+        // Bytes that are not UTF-8 are not a host name; they become a key of their own.
         Cow::Owned(text) => return Some(Cow::Owned(text)),
     };
     if text.is_empty() {
         return None;
     }
     let name = match text.rsplit_once(':') {
-        // The colons of an address in brackets are no start of a port.
+        // A colon inside brackets does not start a port.
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => text,
     };
@@ -172,9 +169,8 @@ fn host(told: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(name))
 }
 
-/// The entries that every request has.
 const OWN: [&str; 4] = ["address", "method", "host", "path"];
 /// The longest address of version 6.
 const ADDRESS_BYTES_MAX: usize = 45;
-/// How much of what makes no sense is repeated.
+/// How much of invalid input is repeated in an error.
 const SHOWN_BYTES_MAX: usize = 64;

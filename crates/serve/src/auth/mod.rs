@@ -1,8 +1,8 @@
 //! Forward authorization: a proxy asks whether a request of its client may pass.
 //!
-//! What the proxy tells becomes a key: entries that whoever set it up gave, then those of the settings, then `address`,
-//! `method`, `host` and `path`. The first of a name counts, so that no client can say what the proxy's owner has said.
-//! Not here: how the question came (`http::auth`, `grpc`).
+//! The key consists of entries from the proxy's configuration, then those of the settings, then `address`, `method`,
+//! `host` and `path`. The first of a name counts, so that no client can override the proxy's configuration. Not here:
+//! how the question arrives (`http::auth`, `grpc`).
 
 mod entries;
 mod options;
@@ -30,29 +30,25 @@ pub use settings::{AuthSettings, EntrySource};
 use entries::{AddressText, AuthEntries};
 use options::{DelayHandling, QuestionOptions};
 
-/// Decides about requests that proxies ask about.
 #[derive(Clone, Copy)]
 pub struct AuthJudge<'s> {
     settings: &'s Settings,
 }
 
-/// A request that a proxy asks about. What is empty or `None` was not told, and makes no entry.
+/// A request that a proxy asks about. Empty or `None` means unknown, and makes no entry.
 pub struct Inquiry<'a, F: ?Sized> {
-    /// The address of the client.
     pub client: Option<IpAddr>,
-    /// The method.
     pub method: &'a str,
-    /// The host, with or without a port.
+    /// With or without a port.
     pub host: &'a [u8],
     /// Path and query, or the whole URI.
     pub uri: &'a [u8],
-    /// The header fields.
     pub fields: &'a F,
 }
 
-/// Header fields of a request, however they are kept.
+/// Header fields of a request, independent of how they are stored.
 pub trait Fields {
-    /// Hands over every value of a field by its name, which may be in any case, in order.
+    /// Passes every value of a field to `take`, in order; the name is case-insensitive.
     fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8]));
 
     /// The last value of a field: the one that the nearest proxy wrote.
@@ -63,7 +59,7 @@ pub trait Fields {
     }
 }
 
-/// Header fields by their names in small letters, as Envoy tells them.
+/// Names are in lower case, as Envoy sends them.
 impl Fields for std::collections::BTreeMap<String, Vec<u8>> {
     fn each<'a>(&'a self, name: &str, take: &mut dyn FnMut(&'a [u8])) {
         let found = self
@@ -75,25 +71,21 @@ impl Fields for std::collections::BTreeMap<String, Vec<u8>> {
     }
 }
 
-/// Why a question has no answer. Nothing was charged.
+/// Why there is no decision. Nothing was charged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// The question makes no sense.
     Malformed(MalformedQuestion),
-    /// The client's request cannot be a key: it is denied.
+    /// The client's request cannot become a key: it is denied.
     Unfit(Unfit),
 }
 
-/// What is wrong with a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MalformedQuestion(pub String);
 
-/// What is wrong with a client's request, which must not pass for that.
+/// What is wrong with a client's request, which must be denied for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// What is wrong.
     pub what: String,
-    /// The status of its refusal.
     pub status: StatusCode,
 }
 
@@ -116,7 +108,6 @@ impl From<MalformedQuestion> for AuthError {
 }
 
 impl<'s> AuthJudge<'s> {
-    /// A judge by these settings.
     pub const fn new(settings: &'s Settings) -> Self {
         Self { settings }
     }
@@ -124,8 +115,8 @@ impl<'s> AuthJudge<'s> {
     /// The client of a request that the proxy at `peer` asks about, by the fields it sent; a peer on a Unix socket is
     /// on this machine.
     ///
-    /// Whoever asks here tells everything about a request, so its word is taken for the address too. Where the settings
-    /// trust nobody, that is one hop; where they do, they say how many.
+    /// The proxy supplies everything about the request, so its address header is trusted too: one hop if the settings
+    /// trust no proxy, otherwise as many as they say.
     pub fn client<F: Fields + ?Sized>(&self, peer: Option<IpAddr>, fields: &F) -> IpAddr {
         let rules = &self.settings.client_address;
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -142,8 +133,8 @@ impl<'s> AuthJudge<'s> {
         one_hop.of_lines(peer, lines)
     }
 
-    /// Decides about one request and charges it. `given` is what whoever set the proxy up says beside: options and
-    /// entries, as they stand in the query of `/v1/auth`.
+    /// Decides about one request and charges it. `given` is the proxy's own configuration: options and entries, as in
+    /// the query of `/v1/auth`.
     pub fn judge<'a, F: Fields + ?Sized>(
         &self,
         turn: &Turn<'_>,

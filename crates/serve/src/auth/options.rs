@@ -1,4 +1,4 @@
-//! What whoever set a proxy up says beside the request: options, and entries of its own.
+//! What the proxy's configuration adds to the request: options, and entries of its own.
 
 use std::borrow::Cow;
 
@@ -13,25 +13,23 @@ use super::{AuthError, MalformedQuestion, Unfit};
 /// `contract`, `cost`, `deny`, `delay` and `entries` are options; every other name is an entry.
 #[derive(Debug)]
 pub(super) struct QuestionOptions<'a> {
-    /// The only contract to ask.
     pub(super) contract: Option<Cow<'a, str>>,
     pub(super) cost: Cost,
-    /// The status of a refusal, where it is not the usual one.
+    /// The status of a refusal, if not the default.
     pub(super) deny: Option<StatusCode>,
     pub(super) delay: DelayHandling,
-    /// Names of the entries to count by, in order, with commas; all where absent.
+    /// Names of the entries to count by, in order, separated by commas; all if absent.
     pub(super) picked: Option<Cow<'a, str>>,
     pub(super) entries: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>,
 }
 
-/// What becomes of a request that has to wait.
+/// How a request that has to wait is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DelayHandling {
-    /// It passes, and the answer says for how long to hold it back.
+    /// It passes, and the answer says how long the proxy should hold it back.
     Tell,
     /// It passes when its time has come: the answer is held back.
     Hold,
-    /// It is refused.
     Deny,
 }
 
@@ -65,7 +63,7 @@ impl<'a> QuestionOptions<'a> {
         Ok(options)
     }
 
-    /// A request of a client that is denied for this.
+    /// The error for a client's request that is denied for this reason.
     pub(super) fn unfit(&self, what: String) -> AuthError {
         let status = self.deny.unwrap_or(StatusCode::FORBIDDEN);
         AuthError::Unfit(Unfit { what, status })
@@ -97,5 +95,5 @@ fn delay(value: &str) -> Result<DelayHandling, MalformedQuestion> {
     }
 }
 
-/// The most entries that may be given beside a request.
+/// Limit on entries given by the proxy's configuration.
 const ENTRIES_MAX: usize = 32;

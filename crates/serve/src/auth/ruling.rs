@@ -1,4 +1,4 @@
-//! What a proxy is answered: a status, header fields, a body, and how long the answer is held back.
+//! The answer to a proxy: a status, header fields, a body, and how long the answer is held back.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ use super::options::DelayHandling;
 use crate::engine::Turn;
 use crate::value::millis;
 
-/// The decision about a request that a proxy asked about.
 #[derive(Clone, Debug)]
 pub struct AuthRuling {
     answer: Answer,
@@ -28,27 +27,25 @@ impl AuthRuling {
         Self { answer, deny, hold }
     }
 
-    /// Whether the request may pass.
     pub const fn is_allowed(&self) -> bool {
         self.answer.is_allowed()
     }
 
-    /// What was decided.
     pub const fn answer(&self) -> &Answer {
         &self.answer
     }
 
-    /// How long to hold the answer back; mostly not at all.
+    /// How long to hold the answer back; usually zero.
     pub const fn hold(&self) -> Duration {
         self.hold
     }
 
-    /// How the policies stand; in the turn of the decision.
+    /// How the policies stand; call it in the turn of the decision.
     pub fn report<'t>(&'t self, turn: &'t Turn<'_>) -> LimitReport<'t> {
         turn.report(&self.answer)
     }
 
-    /// The status: 200 for what may pass, and otherwise that of the refusal or the one that was asked for.
+    /// 200 if the request may pass, otherwise that of the refusal or the configured one.
     pub fn status(&self, report: &LimitReport<'_>) -> StatusCode {
         match report.status() {
             None => StatusCode::OK,
@@ -56,7 +53,6 @@ impl AuthRuling {
         }
     }
 
-    /// Hands over the header fields of the answer.
     pub fn each_field(
         &self,
         report: &LimitReport<'_>,
@@ -67,7 +63,7 @@ impl AuthRuling {
         if !self.is_allowed() {
             put(DENIED, b"1");
         }
-        // What was waited for here need not be waited for again.
+        // The wait that was served here must not be served again.
         let wait = self.answer.verdict.wait();
         if wait.as_nanos() > 0 && self.hold.is_zero() {
             put(WAIT_MS, itoa::Buffer::new().format(millis(wait)).as_bytes());
@@ -75,7 +71,7 @@ impl AuthRuling {
     }
 }
 
-/// Tells our refusals from those of others with the same status.
+/// Distinguishes our refusals from those of others with the same status.
 pub(crate) const DENIED: &str = "x-tollgate-denied";
-/// How long whoever asked should hold the request back.
+/// How long the proxy should hold the request back.
 const WAIT_MS: &str = "x-tollgate-wait-ms";

@@ -1,18 +1,18 @@
-//! The path and the query of a client's request, as the proxy tells them.
+//! The path and the query of a client's request, as the proxy reports them.
 //!
-//! Clients write one path in many ways, so a path is brought to one form (RFC 3986, section 6) before contracts see it:
-//! otherwise `/%6Cogin` or `//login` would get past a contract that matches `/login`. Not here: forms that only some
-//! servers take for the same, as small and large letters.
+//! Clients can write one path in many ways, so a path is normalized (RFC 3986, section 6) before contracts see it:
+//! otherwise `/%6Cogin` or `//login` would evade a contract that matches `/login`. Not here: forms that only some
+//! servers treat as equal, such as case.
 
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-/// What is no path, nor a URI with one.
+/// The target is neither a path nor a URI with one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoPath;
 
-/// Cuts a request target into its path and its query; of an absolute URI the host is left out.
+/// Splits a request target into path and query; drops scheme and host of an absolute URI.
 pub(super) fn split(target: &[u8]) -> Result<(&[u8], &[u8]), NoPath> {
     if target == b"*" {
         return Ok((target, b""));
@@ -38,7 +38,7 @@ fn without_host(target: &[u8]) -> Result<&[u8], NoPath> {
     Ok(slash.and_then(|at| rest.get(at..)).unwrap_or(b"/"))
 }
 
-/// A path in the one form that contracts see: printable ASCII, at most [`PATH_BYTES_MAX`] of it.
+/// The normalized path that contracts see: printable ASCII, at most [`PATH_BYTES_MAX`].
 pub(super) fn path(raw: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(raw) {
         Ok(path) if is_plain(raw) => Cow::Borrowed(path),
@@ -46,7 +46,7 @@ pub(super) fn path(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Whether a path is in the one form already, which most are.
+/// Whether a path is normalized already, which most are.
 fn is_plain(raw: &[u8]) -> bool {
     let mut before = b' ';
     raw.len() <= PATH_BYTES_MAX
@@ -59,7 +59,7 @@ fn is_plain(raw: &[u8]) -> bool {
 }
 
 fn rewritten(raw: &[u8]) -> String {
-    // Decoding comes first: `/%2E%2E/` goes up as `/../` does.
+    // Decode first: `/%2E%2E/` goes up as `/../` does.
     let mut plain = Vec::with_capacity(raw.len());
     for (byte, is_escaped) in unescaped(raw) {
         let is_plain = if is_escaped {
@@ -94,7 +94,7 @@ fn rewritten(raw: &[u8]) -> String {
     out
 }
 
-/// Bytes that may be escaped, and whether each was.
+/// Decoded bytes, and whether each was escaped.
 pub(super) fn unescaped(mut raw: &[u8]) -> impl Iterator<Item = (u8, bool)> {
     std::iter::from_fn(move || {
         let (first, after) = raw.split_first()?;
@@ -127,7 +127,7 @@ const fn is_unreserved(byte: u8) -> bool {
 }
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
-/// The longest path that is told apart from others.
+/// Paths that differ only after this many bytes are the same.
 const PATH_BYTES_MAX: usize = 1 << 10;
 
 #[cfg(test)]

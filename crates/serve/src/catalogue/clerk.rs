@@ -1,8 +1,8 @@
-//! Looks up the terms of keys that are asked for the first time.
+//! Looks up the terms of keys on their first request.
 //!
-//! Many keys on one plan share their terms. Whoever cannot be looked up by the deadline keeps the terms that counted
-//! him last, or else the policies of the contract; the look-up goes on without him, and the next request knows what it
-//! found. Not here: who waits for whom (`engine::later`).
+//! Many keys on one plan share their terms. A key whose look-up misses the deadline keeps its last terms, or else the
+//! policies of the contract; the look-up continues and the next request uses its result. Not here: which requests wait
+//! (`engine::later`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -22,7 +22,6 @@ use super::Live;
 use crate::engine::{Learning, Registrar, Unknown};
 use crate::logs::Rarely;
 
-/// Looks up terms.
 pub(crate) struct Clerk(Arc<Desk>);
 
 struct Desk {
@@ -30,11 +29,11 @@ struct Desk {
     handle: Handle,
     /// How long a request waits.
     deadline: Duration,
-    /// Terms by contract and version, for as long as anybody has them.
+    /// Shared terms by contract and version, for as long as a key uses them.
     terms: Mutex<BTreeMap<(String, u64), Weak<Terms>>>,
     permits: Semaphore,
     since: Moment,
-    /// Milliseconds after `since` until which nobody is asked, as the last who was did not answer.
+    /// Milliseconds after `since` until which the database is not asked, because the last query failed.
     rest_until: AtomicU64,
     said: Rarely,
 }
@@ -70,7 +69,7 @@ impl Registrar for Clerk {
         });
         Box::pin(async move {
             let looked = tokio::time::timeout(self.0.deadline, looking).await;
-            // What panicked has been told by the panic; the key goes by its contract.
+            // The panic was logged already; the key is limited by its contract.
             if looked.is_err() {
                 self.0.do_without(node, &unknown, now);
             }
@@ -90,7 +89,7 @@ impl Desk {
             let identities = asked.iter().flatten();
             let identities = identities.flat_map(|asked| asked.identities.iter().cloned());
             let found = self.find(identities.collect()).await;
-            // Nothing else comes into force until all is told.
+            // Keeps the state in force until all results are reported.
             let turn = self.live.turn();
             let is_old = *turn != seen;
             if is_old && tries.next().is_some() {
@@ -112,7 +111,7 @@ impl Desk {
         }
     }
 
-    /// Lets keys go by what is known, while they are still looked up. Others do not wait for the same.
+    /// Limits keys by what is known while their look-up continues, so that other requests for them do not wait.
     fn do_without(&self, node: &Node, unknown: &[Unknown], now: Instant) {
         self.live.counts.late.add(1);
         self.rest();
@@ -126,7 +125,7 @@ impl Desk {
         self.rest_until.store(self.millis() + REST_MS, Relaxed);
     }
 
-    /// The assignments of all who are asked for, by identity; `None` where nobody could be asked.
+    /// Assignments by identity; `None` if the database could not be asked.
     async fn find(&self, mut identities: Vec<String>) -> Option<Found> {
         let database = self.live.database()?;
         let counts = &self.live.counts;
@@ -199,7 +198,7 @@ impl Desk {
         }
     }
 
-    /// The same terms as others have, where others have them.
+    /// Replaces terms by equal ones that other keys use already.
     fn shared(&self, asked: &Asked<'_>, terms: Arc<Terms>) -> (Arc<Terms>, bool) {
         let mut all = self.terms.lock();
         if all.len() >= TERMS_MAX {
@@ -221,7 +220,6 @@ impl Desk {
     }
 }
 
-/// Assignments by identity.
 type Found = BTreeMap<String, Vec<Assignment>>;
 
 /// A key to be looked up, and its contract in the catalogue.
@@ -232,7 +230,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// `None` where the catalogue and the node do not agree about the contract, which they soon will.
+    /// `None` while the catalogue and the node disagree about the contract, which is short.
     fn of(snapshot: &'a Snapshot, node: &Node, unknown: &'a Unknown) -> Option<Self> {
         let contract = snapshot.catalogue.contract(&unknown.contract)?;
         let place = node.contracts().position(&unknown.contract)?;
@@ -252,22 +250,22 @@ async fn look_up(database: &Database, identities: Vec<String>) -> Result<Vec<Ass
     found.unwrap_or(Err(Error::Late))
 }
 
-/// When to ask again, where something is not sure.
+/// When to look up again after an uncertain result.
 fn soon(now: Instant) -> Instant {
     now.saturating_add(Span::from_nanos(SOON_NS))
 }
 
-/// How long the database may take, whoever waits for it.
+/// How long a query may take, whether or not a request still waits for it.
 const LOOKUP_WITHIN: Duration = Duration::from_secs(1);
-/// Look-ups at once; those beyond go by what is known.
+/// Concurrent look-ups; requests beyond are limited by what is known.
 const LOOKUPS_MAX: usize = 1024;
-/// Identities of one statement.
+/// Identities in one statement.
 const IDENTITIES_MAX: usize = 2000;
-/// How long nobody is asked after one did not answer.
+/// How long the database is not asked after a query failed.
 const REST_MS: u64 = 200;
-/// Terms that keys may share; those beyond are each key's own.
+/// Terms that keys can share; beyond, each key has its own copy.
 const TERMS_MAX: usize = 1 << 16;
-/// How often to ask again where something else came into force meanwhile.
+/// Attempts if the state in force changes during a look-up.
 const TRIES: usize = 3;
 const SOON_NS: u128 = 500_000_000;
 const NEVER: Instant = Instant::from_nanos(u64::MAX);

@@ -1,27 +1,26 @@
-//! What is counted of the catalogue, for Prometheus.
+//! Counters of the catalogue, for Prometheus.
 
 use std::time::Duration;
 
 use crate::meter::{Count, Exposition};
 
-/// What was counted so far.
 #[derive(Debug, Default)]
 pub struct CatalogueCounts {
-    /// Look-ups that were answered.
+    /// Answered look-ups.
     pub lookups: Count,
-    /// Nanoseconds that they took together.
+    /// Their total duration in nanoseconds.
     pub lookup_nanos: Count,
-    /// Look-ups that were not answered.
+    /// Look-ups without an answer.
     pub failed: Count,
-    /// Look-ups that were not tried, as the database had just not answered.
+    /// Look-ups skipped because the previous query failed.
     pub unasked: Count,
-    /// Look-ups that were not tried, as too many waited.
+    /// Look-ups skipped because too many were waiting.
     pub shed: Count,
-    /// Look-ups that a request did not wait for any longer.
+    /// Look-ups that outlasted their request's deadline.
     pub late: Count,
-    /// Assignments that did not make sense when they were looked up.
+    /// Assignments that were invalid when looked up.
     pub rulings_failed: Count,
-    /// Times that changes were asked for in vain.
+    /// Failed polls for changes.
     pub missed: Count,
 }
 

@@ -7,19 +7,15 @@ use tollgate_catalogue_sql::Error;
 use crate::settings::CataloguePlace;
 use crate::source::SourceError;
 
-/// Why there is no catalogue.
 #[derive(Debug)]
 pub enum CatalogueError {
     /// The database cannot be used.
     Database {
-        /// Which one.
         place: CataloguePlace,
-        /// Why.
         error: Error,
     },
-    /// The contract file that was to be imported cannot be used.
+    /// The contract file to import is invalid.
     Import(SourceError),
-    /// The system gives no threads.
     Thread(std::io::Error),
 }
 

@@ -33,29 +33,29 @@ pub(crate) use watch::Watcher;
 /// What of the catalogue is in force on this server, and the way to change it.
 pub struct Live {
     database: Option<Database>,
-    /// The contract file that the database began with.
+    /// The contract file that a new database was initialized from.
     imported: Option<Imported>,
     force: ArcSwap<Snapshot>,
-    /// How often something else came into force; whoever learns holds it, so that what he was told is not older.
+    /// Incremented when a new state comes into force; read-locked during look-ups so that their result is not outdated.
     turn: RwLock<u64>,
     touch: Mutex<Touch>,
-    /// Wakes whoever looks for changes.
+    /// Wakes the watcher.
     nudge: Notify,
     reached: seen::Sender<u64>,
     counts: CatalogueCounts,
 }
 
-/// Whose change of contracts comes into force, for the log.
+/// Origin of a change of contracts, for the log.
 #[derive(Debug)]
 pub(crate) struct Origin {
-    /// Who made it, or what.
+    /// The author, or the cause.
     pub(crate) by: String,
-    /// The revision since; files have none.
+    /// Its revision; files have none.
     pub(crate) revision: Option<u64>,
 }
 
 impl Origin {
-    /// Something that is not in a catalogue.
+    /// An origin outside the catalogue.
     pub(crate) fn of(by: &str) -> Self {
         Self {
             by: by.to_owned(),
@@ -64,15 +64,15 @@ impl Origin {
     }
 }
 
-/// How the database was last found.
+/// Outcome of the last query.
 struct Touch {
-    /// When it last said which revision is the newest.
+    /// When the database last reported its newest revision.
     at: Instant,
     trouble: Option<String>,
 }
 
 impl Live {
-    /// The catalogue of a database, as of a revision, and the file that it began with.
+    /// The catalogue of a database at a revision, and the file it was initialized from.
     pub(crate) fn new(database: Database, snapshot: Arc<Snapshot>, imported: Imported) -> Self {
         Self {
             imported: Some(imported),
@@ -80,7 +80,7 @@ impl Live {
         }
     }
 
-    /// The contracts of a file: nothing can be changed, and no key has terms of its own.
+    /// The contracts of a file: read-only, and without terms of single keys.
     pub fn of_file(contracts: &Contracts) -> Self {
         Self::of(None, file(contracts))
     }
@@ -101,22 +101,22 @@ impl Live {
         }
     }
 
-    /// The database; `None` where a file is the source, so that nothing can be changed.
+    /// `None` if a file is the source, so that nothing can be changed.
     pub const fn database(&self) -> Option<&Database> {
         self.database.as_ref()
     }
 
-    /// The contract file that the database began with; `None` where a file is the source.
+    /// The contract file that the database was initialized from; `None` if a file is the source.
     pub(crate) const fn imported(&self) -> Option<Imported> {
         self.imported
     }
 
-    /// The contracts and plans in force, with their revision; those of a file have revision 0.
+    /// The contracts and plans in force; those of a file have revision 0.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.force.load_full()
     }
 
-    /// Waits until this server decides by a revision, or a later one; says whether it does by then.
+    /// Waits until this server decides by this revision or a later one; returns whether it does.
     pub async fn reach(&self, revision: u64, within: Duration) -> bool {
         let mut reached = self.reached.subscribe();
         self.nudge.notify_one();
@@ -126,7 +126,7 @@ impl Live {
             .is_ok_and(|there| there.is_ok())
     }
 
-    /// How long ago the database last said that nothing newer is there. A file is never out of date.
+    /// How long ago the database last confirmed that nothing newer exists. A file is never stale.
     pub fn staleness(&self) -> Duration {
         match self.database {
             None => Duration::ZERO,
@@ -134,17 +134,16 @@ impl Live {
         }
     }
 
-    /// Why changes do not come into force, where they do not.
+    /// Why changes do not come into force, if so.
     pub fn trouble(&self) -> Option<String> {
         self.touch.lock().trouble.clone()
     }
 
-    /// What was counted so far.
     pub const fn counts(&self) -> &CatalogueCounts {
         &self.counts
     }
 
-    /// Adds the families of the catalogue, for Prometheus; none where a file is the source.
+    /// Adds the metrics of the catalogue; none if a file is the source.
     pub(crate) fn render(&self, text: &mut Exposition) {
         if self.database.is_some() {
             let (revision, staleness) = (self.snapshot().revision, self.staleness());
@@ -152,25 +151,25 @@ impl Live {
         }
     }
 
-    /// The contracts of a file that was read again.
+    /// After the file was read again.
     pub(crate) fn set_file(&self, contracts: &Contracts) {
         if self.database.is_none() {
             self.force.store(file(contracts));
         }
     }
 
-    /// What is in force, and the number of it.
+    /// What is in force, and its number.
     fn in_force(&self) -> (u64, Arc<Snapshot>) {
         let turn = self.turn.read();
         (*turn, self.force.load_full())
     }
 
-    /// The number of what is in force; nothing else comes into force while it is held.
+    /// The number of the state in force, which cannot change while the guard is held.
     fn turn(&self) -> RwLockReadGuard<'_, u64> {
         self.turn.read()
     }
 
-    /// Puts something else in force. `forget` is done before anybody can learn by it.
+    /// Puts a new state in force. `forget` runs before any look-up can use it.
     fn advance(&self, snapshot: Arc<Snapshot>, forget: impl FnOnce()) {
         let revision = snapshot.revision;
         let mut turn = self.turn.write();
@@ -181,7 +180,7 @@ impl Live {
         self.reached.send_replace(revision);
     }
 
-    /// The database was asked, since then.
+    /// Records the outcome of a query started at `since`.
     fn touched(&self, since: Instant, outcome: Result<(), String>) {
         let mut touch = self.touch.lock();
         if outcome.is_ok() {

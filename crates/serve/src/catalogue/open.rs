@@ -1,6 +1,6 @@
-//! Opening the catalogue that settings name, and what is put into a new one.
+//! Opens the configured catalogue and initializes a new one.
 //!
-//! A catalogue that cannot be read keeps the server from starting: without its contracts nothing would be limited.
+//! If it cannot be read, the server does not start: without its contracts nothing would be limited.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, mpsc};
@@ -17,7 +17,7 @@ use crate::settings::{CataloguePlace, CatalogueSettings, ContractSource, Setting
 use crate::shared::Shared;
 use crate::source::{self, SourceError};
 
-/// A catalogue, and the threads that ask its database until this is dropped.
+/// A catalogue, and the threads that query its database until this is dropped.
 pub(crate) struct OpenedCatalogue {
     live: Arc<Live>,
     room: CatalogueRuntime,
@@ -26,12 +26,11 @@ pub(crate) struct OpenedCatalogue {
 }
 
 impl OpenedCatalogue {
-    /// The contracts in force.
     pub(crate) fn contracts(&self) -> Contracts {
         self.live.snapshot().catalogue.compiled()
     }
 
-    /// Lets a server have the catalogue, before anybody asks it anything.
+    /// Gives the catalogue to a server before its first request.
     pub(crate) fn install(self, shared: &Shared) -> CatalogueRuntime {
         if let Some(handle) = self.room.handle() {
             let clerk = Clerk::new(&self.live, handle, self.deadline);
@@ -46,7 +45,7 @@ impl OpenedCatalogue {
     }
 }
 
-/// Threads of their own, so that nobody who serves waits for a database.
+/// Threads of its own, so that serving threads never wait for a database.
 pub(crate) struct CatalogueRuntime(Option<Runtime>);
 
 impl CatalogueRuntime {
@@ -61,7 +60,7 @@ impl CatalogueRuntime {
             .map_err(CatalogueError::Thread)
     }
 
-    /// The way in; `None` once it ends.
+    /// `None` during shutdown.
     pub(crate) fn handle(&self) -> Option<&Handle> {
         self.0.as_ref().map(Runtime::handle)
     }
@@ -70,13 +69,12 @@ impl CatalogueRuntime {
 impl Drop for CatalogueRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Nothing is lost: what was answered is on disk, and nobody waits for the rest.
+            // Nothing is lost: what was answered is on disk, and no request waits for the rest.
             runtime.shutdown_background();
         }
     }
 }
 
-/// Opens the catalogue, where settings name one.
 pub(crate) fn open(settings: &Settings) -> Result<Option<OpenedCatalogue>, CatalogueError> {
     let Some(catalogue) = settings.keeping.catalogue.clone() else {
         return Ok(None);
@@ -87,7 +85,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<OpenedCatalogue>, Catal
     let deadline = catalogue.deadline;
     if let Some(handle) = room.handle() {
         handle.spawn(async move {
-            // Whoever waits is there until it is told.
+            // The caller waits for the result, so the receiver exists.
             let _ = tell.send(begin(&catalogue, &contracts).await);
         });
     }
@@ -125,11 +123,11 @@ async fn begin(
     Ok((Live::new(database, snapshot, first), bans))
 }
 
-/// What the contract file had that was put into the catalogue when that was new.
+/// The contract file that initialized the catalogue.
 async fn imported(database: &Database) -> Result<Imported, Error> {
     let mut documents = Vec::new();
     loop {
-        // They are the first changes of all.
+        // The documents of the file are the first changes of the history.
         let before = documents.len() as u64;
         let changes = database.changes(before, PAGE_MAX).await?.into_iter();
         let ours = |change: &Change| change.author == AUTHOR && change.reason == REASON;
@@ -144,12 +142,12 @@ async fn imported(database: &Database) -> Result<Imported, Error> {
     }
 }
 
-/// The documents of a contract file, as a digest: what a later file is compared with.
+/// A digest of the documents of a contract file, to compare with later files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Imported(u64);
 
 impl Imported {
-    /// Of documents in any order.
+    /// Independent of the order of documents.
     fn of(mut documents: Vec<(Kind, String, Document)>) -> Self {
         documents.sort_by(|one, other| (one.0, &one.1).cmp(&(other.0, &other.1)));
         let mut hasher = DefaultHasher::new();
@@ -159,13 +157,11 @@ impl Imported {
         Self(hasher.finish())
     }
 
-    /// Of what a file has now.
     pub(crate) fn read(contracts: &ContractSource) -> Result<Self, SourceError> {
         read(contracts).map(Self::of)
     }
 }
 
-/// How the database of a catalogue is reached.
 pub(crate) fn config(settings: &CatalogueSettings) -> Config {
     let source = match &settings.at {
         CataloguePlace::File(path) => Source::Sqlite(path.clone()),
@@ -177,7 +173,6 @@ pub(crate) fn config(settings: &CatalogueSettings) -> Config {
     }
 }
 
-/// What a contract file puts into a new catalogue.
 fn edits(contracts: &ContractSource) -> Result<Vec<(Edit, String)>, SourceError> {
     let edit = |(kind, id, document): (Kind, String, Document)| {
         let edit = Edit {
@@ -193,7 +188,6 @@ fn edits(contracts: &ContractSource) -> Result<Vec<(Edit, String)>, SourceError>
     Ok(read(contracts)?.into_iter().map(edit).collect())
 }
 
-/// The documents of a contract file.
 fn read(contracts: &ContractSource) -> Result<Vec<(Kind, String, Document)>, SourceError> {
     let (name, text) = match contracts {
         ContractSource::None | ContractSource::Xds(_) => return Ok(Vec::new()),
@@ -209,6 +203,6 @@ fn read(contracts: &ContractSource) -> Result<Vec<(Kind, String, Document)>, Sou
     read.map_err(|errors| SourceError::Wrong(errors.render(&name)))
 }
 
-/// Who put a contract file into a new catalogue, and why.
+/// Recorded as author when a contract file initializes a catalogue.
 const AUTHOR: &str = "file";
 const REASON: &str = "the first start";

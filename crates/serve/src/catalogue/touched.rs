@@ -1,4 +1,4 @@
-//! Whose terms a change may have changed.
+//! Which terms a change may have affected.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -10,14 +10,13 @@ use tollgate_node::Node;
 /// What changed since a revision.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
-    /// Contracts or plans, so that they are to be compiled again.
+    /// Contracts or plans changed and must be compiled again.
     pub(super) has_objects: bool,
-    /// Bans.
     pub(super) has_bans: bool,
-    /// Everybody, as what changed is not known one by one.
+    /// All keys are affected, as the single changes are unknown.
     is_everybody: bool,
     identities: Vec<Identity>,
-    /// Who changed contracts or plans.
+    /// Authors of changes to contracts or plans.
     authors: BTreeSet<String>,
 }
 
@@ -31,7 +30,7 @@ impl Touched {
         }
     }
 
-    /// What changed from a revision to that of the snapshot.
+    /// What changed between a revision and that of the snapshot.
     pub(super) async fn since(
         database: &Database,
         revision: u64,
@@ -39,7 +38,7 @@ impl Touched {
     ) -> Result<Self, Error> {
         let behind = snapshot.revision.checked_sub(revision);
         let Some(behind) = behind.filter(|behind| *behind <= PAGE_MAX) else {
-            // Far behind, or a database that was restored.
+            // Too far behind, or the database was restored.
             return Ok(Self::everything());
         };
         let changes = database.changes(revision, behind).await?;
@@ -66,7 +65,7 @@ impl Touched {
         touched
     }
 
-    /// Who changed contracts or plans, in one line.
+    /// The authors for one log line.
     pub(super) fn authors(&self) -> String {
         match self.authors.len() {
             0 => "changes that are not known one by one".to_owned(),
@@ -88,7 +87,7 @@ impl Touched {
         }
     }
 
-    /// Forgets what may not be true any more.
+    /// Drops terms and bans that may be outdated.
     pub(super) fn forget(&self, node: &Node) {
         let contracts = node.contracts().as_slice().iter().enumerate();
         for (place, contract) in contracts {
@@ -106,10 +105,10 @@ impl Touched {
     }
 }
 
-/// Authors that one line names.
+/// Authors named in one line.
 const AUTHORS_MAX: usize = 5;
 
-/// Whether keys have it written in this one way: addresses have several, and ranges are none.
+/// Whether the identity has one spelling only: addresses have several, and ranges match many.
 fn is_plain(identity: &Identity) -> bool {
     let value = identity.value();
     let address = value.split('/').next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Follows the catalogue: every change of it is in force within a second.
+//! Follows the catalogue: every change is in force within a second.
 //!
-//! The database is asked for the number of its last change a few times a second. While it does not answer, what was in
-//! force stays in force. Not here: what a change touches (`touched`).
+//! Polls the number of the last change a few times a second. While the database does not answer, the last state stays
+//! in force. Not here: which keys a change affects (`touched`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use super::{Live, Origin};
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
-/// Puts contracts in force, or says why they cannot be.
+/// Puts contracts in force, or returns why it cannot.
 pub(crate) type Adopt = Arc<dyn Fn(Contracts, &Origin) -> Result<(), String> + Send + Sync>;
 
-/// Follows the catalogue until it is dropped.
+/// Stops when dropped.
 pub(crate) struct Watcher {
     following: Option<JoinHandle<()>>,
     _room: CatalogueRuntime,
@@ -36,7 +36,6 @@ impl Drop for Watcher {
 }
 
 impl Watcher {
-    /// Begins to follow.
     pub(crate) fn start(room: CatalogueRuntime, shared: &Arc<Shared>, adopt: Adopt) -> Self {
         let watch = Watch {
             live: Arc::clone(shared.catalogue()),
@@ -57,7 +56,7 @@ struct Watch {
     live: Arc<Live>,
     shared: Arc<Shared>,
     adopt: Adopt,
-    /// The last revision whose contracts could not be put in force.
+    /// The last revision whose contracts were rejected.
     refused: Arc<Mutex<Option<Refused>>>,
     said: Rarely,
 }
@@ -112,7 +111,7 @@ impl Watch {
         };
         let (live, shared) = (Arc::clone(&self.live), Arc::clone(&self.shared));
         let (adopt, refused) = (Arc::clone(&self.adopt), Arc::clone(&self.refused));
-        // Carrying keys over may take a while.
+        // Migrating keys may take a while.
         let applied = tokio::task::spawn_blocking(move || {
             if let Some(bans) = bans {
                 shared.engine.set_bans(&bans);
@@ -147,7 +146,7 @@ impl Watch {
     }
 }
 
-/// Contracts that could not be put in force, and why; they are not tried again for a while.
+/// Rejected contracts and the reason; retried after a while.
 struct Refused {
     revision: u64,
     why: String,
@@ -176,18 +175,18 @@ fn put_in_force(
     adopted
 }
 
-/// What is newer: contracts and plans, whom it touches, and all bans where they changed.
+/// What is newer: contracts and plans, affected keys, and all bans if they changed.
 type Changed = (Arc<Snapshot>, Touched, Option<Vec<Ban>>);
 
-/// A little more or less, so that nodes that lost a database together do not come back together.
+/// Randomized, so that nodes that lost a database at once do not reconnect at once.
 fn jittered(pause: Duration) -> Duration {
     let chance = getrandom::u32().unwrap_or(0) % 256;
     pause * (896 + chance) / 1024
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How long the database may take to say what changed.
+/// Timeout of a query for changes.
 const LOOK_WITHIN: Duration = Duration::from_secs(4);
-/// The longest pause between two looks at a database that does not answer.
+/// The longest pause between two polls while the database does not answer.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 const SAY_EVERY: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
-//! A `PostgreSQL` that servers keep what must survive in: how it is reached, and how its tables come to be.
+//! The `PostgreSQL` database for durable state: how to connect, and its migrations.
 //!
-//! All tables are in the schema `tollgate`, and all who keep something there share one list of migrations and one way
-//! to connect. Not here: what is kept (`durable`), and engines that decide (`tollgate-store-sql`).
+//! All tables are in the schema `tollgate` and share one list of migrations. Not here: what is stored (`durable`), and
+//! engines that decide (`tollgate-store-sql`).
 
 use std::time::Duration;
 
@@ -14,19 +14,18 @@ use tollgate_store_sql::failure_of;
 
 use crate::settings::DatabaseSettings;
 
-/// Each brings the tables to the next version, from version 0, where there is none.
+/// Each migrates the tables to the next version; version 0 has none.
 const MIGRATIONS: &[&str] = &[include_str!("1-durable.sql")];
 
-/// Why the database cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseError {
-    /// It does not do what it is asked.
+    /// A query failed.
     Failure(Failure),
-    /// Its tables were made by a later version.
+    /// The tables were made by a later version.
     Later {
-        /// Their version.
+        /// The version found.
         found: i64,
-        /// The last one that is known.
+        /// The newest supported version.
         known: i64,
     },
 }
@@ -46,7 +45,6 @@ impl From<MigrateError> for DatabaseError {
     }
 }
 
-/// How the database is reached.
 pub(crate) fn options(settings: &DatabaseSettings) -> Result<PgConnectOptions, DatabaseError> {
     let address = PostgresAddress {
         url: settings.url.secret(),
@@ -57,7 +55,7 @@ pub(crate) fn options(settings: &DatabaseSettings) -> Result<PgConnectOptions, D
     Ok(options.map_err(DatabaseError::Failure)?.options(LIMITS))
 }
 
-/// A connection to a database whose tables are up to date.
+/// Connects and migrates the tables if needed.
 pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, DatabaseError> {
     let connected = timeout(CONNECT_WITHIN, async {
         let mut connection = options.connect().await?;
@@ -69,7 +67,7 @@ pub(crate) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
         .unwrap_or(Err(DatabaseError::Failure(Failure::Late)))
 }
 
-/// Brings the tables up to date, all or nothing. Where they are, nothing is written.
+/// Migrates the tables in one transaction. Writes nothing if they are up to date.
 async fn migrate(connection: &mut PgConnection) -> Result<(), DatabaseError> {
     let steps = Steps {
         is_noted:
@@ -83,7 +81,8 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), DatabaseError> {
     Ok(tollgate_sqlite::migrate(connection, &steps).await?)
 }
 
-/// All who bring the tables up to date at once take turns by this number. Who may not make a schema can be given it.
+/// The number is that of an advisory lock: concurrent migrations run one after the other. The schema may exist already,
+/// for users who may not create one.
 const BEGIN: &str = "
     BEGIN;
     SELECT pg_advisory_xact_lock(1953459309);
@@ -91,10 +90,9 @@ const BEGIN: &str = "
         IF to_regnamespace('tollgate') IS NULL THEN CREATE SCHEMA tollgate; END IF;
     END $$;
     CREATE TABLE IF NOT EXISTS tollgate.migration (version BIGINT PRIMARY KEY, applied TIMESTAMPTZ NOT NULL)";
-/// How long a connection may take, migrations included.
+/// Includes migrations.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// How long the database may take for a statement, and for a lock within it. To compile one takes longer than to run
-/// it.
+/// Timeouts of a statement, and of a lock within it. Just-in-time compilation takes longer than these statements run.
 const LIMITS: [(&str, &str); 3] = [
     ("statement_timeout", "10s"),
     ("lock_timeout", "5s"),

@@ -1,5 +1,4 @@
-//! A contract as a node counts it, and as its rows are numbered. Not here: rows (`rows.rs`), nor shapes
-//! (`tollgate-store`).
+//! A contract as a node counts it, and the numbers of its rows. Not here: rows (`rows.rs`), shapes (`tollgate-store`).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,6 @@ use tollgate_store::{ContractShape, Old};
 use super::rows::CellRow;
 use super::{Store, StoreError, millis};
 
-/// A contract of a node, and its policies in the cells there.
 pub(super) struct CountedContract<'a> {
     pub(super) node: &'a Node,
     pub(super) place: usize,
@@ -20,7 +18,7 @@ pub(super) struct CountedContract<'a> {
 }
 
 impl<'a> CountedContract<'a> {
-    /// `None` where the node has no contract at that place.
+    /// `None` if the node has no contract at that place.
     pub(super) fn of(node: &'a Node, place: usize) -> Option<Self> {
         Some(Self {
             node,
@@ -30,14 +28,12 @@ impl<'a> CountedContract<'a> {
         })
     }
 
-    /// The contract's id and its shape.
     pub(super) fn key(&self) -> (String, String) {
         let shape = ContractShape::of(self.contract, &self.policies, is_durable).text();
         (self.contract.id.clone(), shape)
     }
 }
 
-/// The numbers of a contract and of its shape.
 #[derive(Clone, Copy)]
 pub(super) struct RowNumbers {
     pub(super) contract: i64,
@@ -47,12 +43,12 @@ pub(super) struct RowNumbers {
 /// What is known of the rows of a contract.
 pub(super) struct KnownRows {
     pub(super) numbers: RowNumbers,
-    /// The shapes it once had whose cells are of use to it.
+    /// Former shapes whose cells can be converted.
     shapes: BTreeMap<i64, Old>,
 }
 
 impl KnownRows {
-    /// The cell of a row; `None` where it is of no use to the contract as it is now.
+    /// `None` if the row is of no use to the contract as it is now.
     pub(super) fn cell<'a>(&'a self, row: &'a CellRow) -> Option<WrittenCell<'a>> {
         let is_current = row.shape == self.numbers.shape;
         let old = self.shapes.get(&row.shape).filter(|_| !is_current);
@@ -62,7 +58,6 @@ impl KnownRows {
 }
 
 impl Store {
-    /// The numbers of a contract and of its shape.
     pub(super) fn numbers(
         &self,
         of: &CountedContract<'_>,
@@ -73,7 +68,6 @@ impl Store {
         Ok(RowNumbers { contract, shape })
     }
 
-    /// What is known of the rows of a contract with these numbers.
     pub(super) fn known_as(
         &self,
         numbers: RowNumbers,
@@ -90,12 +84,12 @@ impl Store {
     }
 }
 
-/// Whether a policy's counts are kept here.
+/// Whether a policy's counts are stored here.
 const fn is_durable(named: &NamedPolicy) -> bool {
     named.durable
 }
 
-/// The policies of before by which a row was written.
+/// The former policies that a row was written under.
 const fn written_by(old: &Old) -> WrittenBy<'_> {
     WrittenBy {
         set: &old.set,

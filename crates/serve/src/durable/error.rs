@@ -9,63 +9,58 @@ use tollgate_store::Failure;
 
 use crate::database::DatabaseError;
 
-/// Why counts cannot be kept.
 #[derive(Debug)]
 pub enum StoreError {
-    /// No randomness for secrets.
+    /// The system gave no random bytes for secrets.
     Random(getrandom::Error),
     /// A file or folder of the data directory cannot be used.
     File(PathBuf, io::Error),
-    /// Another process has the data directory.
+    /// Another process uses the data directory.
     Taken {
-        /// The data directory.
         folder: PathBuf,
-        /// What its holder wrote about itself.
+        /// What that process wrote about itself.
         holder: String,
     },
-    /// The file is a database of somebody else's, or of nobody's.
+    /// The file is no database, or that of another program.
     Foreign(PathBuf),
     /// The database was written by a later version.
     Later {
-        /// Its version.
+        /// The version found.
         found: i64,
-        /// The last one that can be read.
+        /// The newest supported version.
         known: i64,
     },
-    /// The database is not as it was written.
+    /// The database is corrupt.
     Damaged(String),
     /// The counts were made under another cluster's secret, or under none.
     OtherSecret(PathBuf),
-    /// The disk is full.
     Full,
-    /// The disk does not do what it is asked.
+    /// An operation failed on the disk.
     Disk(sqlx::Error),
     /// The database may not be opened or written.
     ReadOnly,
-    /// Somebody else keeps the database locked.
+    /// Another process keeps the database locked.
     Busy,
-    /// The database does not do what it is asked.
+    /// An operation failed in the database.
     Database(sqlx::Error),
-    /// The thread that writes is gone.
+    /// The writer thread has ended.
     Gone,
-    /// The system gives no thread.
     Thread(io::Error),
-    /// The database of many servers was not there at the start.
+    /// The shared database was unreachable at the start.
     NotThere {
-        /// Where it should be.
         away: String,
-        /// What it says, or that it says nothing.
+        /// Its error, or that it did not answer.
         failure: Failure,
     },
-    /// The database of many servers does not do what it is asked.
+    /// An operation failed in the shared database.
     Away(Failure),
-    /// The counts of a seat were made under another cluster's secret, or under none.
+    /// The counts under this lease were made under another cluster's secret, or under none.
     OtherSecretOfSeat(String),
-    /// The fence of a statement is not that of its seat.
+    /// The fence of a statement is not that of the lease.
     Fenced,
-    /// Nothing came from this process for so long that others took its seat for left.
+    /// Nothing came from this process for so long that others took its lease as abandoned.
     Vacated,
-    /// Another process holds the seat.
+    /// Another process holds the lease.
     TakenOver,
 }
 
@@ -145,7 +140,7 @@ impl From<DatabaseError> for StoreError {
 }
 
 impl StoreError {
-    /// The same of this file.
+    /// The same error, naming this file.
     pub(super) fn of_file(self, path: &Path) -> Self {
         match self {
             Self::Foreign(_) => Self::Foreign(path.into()),
@@ -153,7 +148,7 @@ impl StoreError {
         }
     }
 
-    /// The same once more, for whoever asks while it lasts.
+    /// A copy, for further callers while the error lasts.
     pub(super) fn again(&self) -> Self {
         match self {
             Self::Later { found, known } => Self::Later {

@@ -1,7 +1,7 @@
-//! The file of a data directory: the connection that writes it, the thread that syncs it, and the secrets that it
-//! must hold.
+//! The file of a data directory: the connection that writes it, the thread that syncs it, and the secrets that it must
+//! hold.
 //!
-//! A connection that failed is closed, and what is asked next opens another. A file that was removed or replaced is
+//! A connection that failed is closed, and the next operation opens another. A file that was removed or replaced is
 //! written again, with the secrets this process counts under. Not here: SQL (`rows.rs`), and how files are held open
 //! (`tollgate-sqlite`).
 
@@ -17,22 +17,22 @@ use super::settle::Settler;
 use super::{StoreError, rows, schema};
 use crate::troubles::Lasting;
 
-/// What the thread has.
+/// The state of the writer thread.
 pub(super) struct OwnFile {
-    /// No other process may have the directory before the file is closed.
+    /// No other process may use the directory before the file is closed.
     folder: Folder,
     held: DatabaseFile,
-    /// Has a connection of its own, and goes before the other.
+    /// Has its own connection and is dropped before the other.
     settler: Option<Settler>,
     secrets: Secrets,
-    /// Why what is written does not reach the disk.
+    /// Why writes do not reach the disk, if so.
     unsynced: Arc<Lasting>,
-    /// How often the file was lost when that was last looked at.
+    /// How often the file had been lost at the last check.
     lost: u64,
 }
 
 impl OwnFile {
-    /// Opens the file; the secret of the table may be given.
+    /// Opens the file; `given` is the secret of the table, if the cluster sets it.
     pub(super) async fn open(folder: Folder, given: Option<[u8; 16]>) -> Result<Self, StoreError> {
         let mut held = DatabaseFile::new(File::alone(schema::options(&folder.database())));
         let ready = held.ready(schema::prepare).await;
@@ -57,7 +57,7 @@ impl OwnFile {
         Arc::clone(self.held.file())
     }
 
-    /// Why what is written does not reach the disk, as long as it does not.
+    /// Why writes do not reach the disk, while they do not.
     pub(super) fn unsynced(&self) -> Arc<Lasting> {
         Arc::clone(&self.unsynced)
     }
@@ -66,7 +66,7 @@ impl OwnFile {
         self.secrets
     }
 
-    /// Sees to it that there is a connection to the file in the directory.
+    /// Connects unless there is a connection to the file in the directory.
     async fn connect(&mut self) -> Result<(), StoreError> {
         self.folder.hold()?;
         if !self.held.is_open() {
@@ -85,8 +85,8 @@ impl OwnFile {
         ready.map_err(|error| error.of_file(self.held.file().path()))
     }
 
-    /// Sees to it that rows can be written. Says whether the file is another than it was when this was last asked, so
-    /// that every key must be written.
+    /// Makes sure that rows can be written. Returns whether the file was replaced since the last call, so that every
+    /// key must be written.
     pub(super) async fn look(&mut self) -> Result<bool, StoreError> {
         self.connect().await?;
         let lost = self.held.file().lost();
@@ -102,7 +102,7 @@ impl OwnFile {
         Ok(is_other)
     }
 
-    /// Does something by the connection, or by another where the one before failed.
+    /// Runs on the connection, or on a new one if the last failed.
     pub(super) async fn run<T>(
         &mut self,
         job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, StoreError>,
@@ -115,7 +115,7 @@ impl OwnFile {
         done.unwrap_or_else(|| Err(StoreError::Away(closed())))
     }
 
-    /// The same, and what was written is to be on the disk soon.
+    /// The same, and has the write synced soon.
     pub(super) async fn write(
         &mut self,
         job: impl AsyncFnOnce(&mut SqliteConnection) -> Result<(), StoreError>,
@@ -127,7 +127,7 @@ impl OwnFile {
         Ok(())
     }
 
-    /// Closes the file, then lets go of the directory.
+    /// Closes the file, then unlocks the directory.
     pub(super) async fn close(mut self) {
         drop(self.settler.take());
         self.held.give_up().await;

@@ -1,7 +1,7 @@
-//! Writing what was charged, twice in every flush interval.
+//! Writes charges twice per flush interval.
 //!
-//! A flush that fails loses nothing: its keys are kept in mind, or all keys of their contract where they are too many,
-//! and written with the next. Not here: SQL (`rows.rs`).
+//! A flush that fails loses nothing: its keys are remembered, or all keys of their contract if they are too many, and
+//! written with the next. Not here: SQL (`rows.rs`).
 
 mod estate;
 mod set_clock;
@@ -28,7 +28,7 @@ use together::Together;
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
-/// Writes what was charged, every flush interval.
+/// Writes charges every flush interval.
 pub struct Flusher {
     orders: mpsc::SyncSender<Order>,
     thread: Option<JoinHandle<()>>,
@@ -36,7 +36,7 @@ pub struct Flusher {
 
 enum Order {
     Flush(mpsc::SyncSender<Result<(), StoreError>>),
-    /// The same, and nobody writes any more.
+    /// Writes everything, then stops writing for good.
     Leave(mpsc::SyncSender<Result<(), StoreError>>),
     /// The clock is set ahead.
     Move(set_clock::Move),
@@ -44,11 +44,10 @@ enum Order {
 }
 
 impl Flusher {
-    /// Starts to write, on a thread of its own.
     pub fn start(store: Store, shared: Arc<Shared>) -> Result<Self, StoreError> {
         let (orders, queue) = mpsc::sync_channel(ORDERS_MAX);
-        // Twice in an interval, so that no charge is older than that when it is written, as long as writing takes no
-        // longer than half of it.
+        // Twice per interval, so that no charge is older than an interval when it is written, as long as a write takes
+        // at most half of it.
         let every = (shared.settings.keeping.flush_every / 2).max(EVERY_MIN);
         let now = shared.engine.now();
         let loaded = *store.loaded.lock();
@@ -58,11 +57,11 @@ impl Flusher {
             shared.state.databases.add(file);
         }
         if let Some(unsynced) = store.journal.unsynced()? {
-            // There is one file.
+            // Set once: there is one file.
             let _ = shared.state.databases.synced.set(unsynced);
         }
         if let Some(standing) = store.standing() {
-            // Nobody else sets it.
+            // Set once, here only.
             let _ = shared.standing.set(standing);
         }
         let store = Arc::new(store);
@@ -92,7 +91,7 @@ impl Flusher {
         })
     }
 
-    /// Writes everything charged so far, and waits until it is written.
+    /// Writes everything charged so far; returns when it is written.
     pub fn flush_now(&self) -> Result<(), StoreError> {
         self.order(Order::Flush)
     }
@@ -115,7 +114,7 @@ impl Flusher {
 
 impl Drop for Flusher {
     fn drop(&mut self) {
-        // A thread that is gone needs no order.
+        // A thread that has ended needs no order.
         let _ = self.orders.send(Order::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -123,37 +122,34 @@ impl Drop for Flusher {
     }
 }
 
-/// What the thread works on.
 struct Work {
     store: Arc<Store>,
     shared: Arc<Shared>,
-    /// The node of the last flush; when contracts are loaded there is another.
+    /// The node of the last flush; loading contracts replaces it.
     node: Arc<Node>,
     /// Numbers of contracts and their shapes, by id and text.
     numbers: BTreeMap<(String, String), RowNumbers>,
-    /// Numbers of shapes, by the number of their contract and the version of the terms that keys have of their own in
-    /// it.
+    /// Numbers of the shapes of keys' own terms, by the contract's number and the terms' version.
     of_terms: BTreeMap<(i64, u64), i64>,
-    /// When they were first asked for.
+    /// When `numbers` was last filled.
     numbered: Instant,
-    /// Contracts that came with a load, whose rows may be there from before.
+    /// Newly loaded contracts, whose rows may exist from before.
     returned: BTreeSet<String>,
-    /// Keys whose flush failed, by the id of their contract.
+    /// Keys whose flush failed, by contract id.
     waiting: BTreeMap<String, Waiting>,
-    /// The same of policies that nodes count together.
+    /// The same for gossiped policies.
     together: Together,
-    /// What nodes that are gone left behind.
+    /// Rows left by dead nodes.
     estate: Estate,
-    /// Where and how far fresh rows were dropped, and when that was.
+    /// Where and how far fresh rows were dropped, and when.
     swept: (RowTable, Option<(i64, i64)>, Instant),
     warnings: Rarely,
 }
 
-/// Keys that wait to be written.
 #[derive(Default)]
 struct Waiting {
     prints: BTreeSet<u64>,
-    /// There were too many: every key may have changed.
+    /// There were too many to list: every key may have changed.
     all: bool,
 }
 
@@ -175,7 +171,7 @@ impl Work {
             match queue.recv_timeout(left.min(BEAT_EVERY)) {
                 Err(RecvTimeoutError::Timeout) if left > BEAT_EVERY => self.beat(),
                 Err(RecvTimeoutError::Timeout) => {
-                    // A disk slower than the interval is not asked faster than it can.
+                    // On a disk slower than the interval, flushes do not pile up.
                     due = (due + every).max(Moment::now());
                     let _ = self.flush();
                 }
@@ -213,7 +209,7 @@ impl Work {
         done.map(drop)
     }
 
-    /// Writes every key that changed, and says how many.
+    /// Writes every changed key; returns how many.
     fn write_all(&mut self, now: Instant) -> Result<u64, StoreError> {
         self.gather();
         self.forget_numbers(now);
@@ -229,13 +225,13 @@ impl Work {
             rows += self.write_contract(&node, place, now)?;
         }
         rows += self.write_together(&node, now)?;
-        // What is left belongs to contracts that are no more; their last rows stay as they are.
+        // The rest belongs to contracts that were removed; their last rows stay as they are.
         self.waiting.clear();
         self.sweep(now)?;
         Ok(rows)
     }
 
-    /// The database was lost, or what was written to it: its numbers mean nothing any more, and every key is written.
+    /// The database or its last writes were lost: its numbers are void, and every key is written.
     fn write_everything(&mut self, node: &Node) {
         self.numbers.clear();
         self.of_terms.clear();
@@ -245,7 +241,7 @@ impl Work {
         self.together.write_everything(node);
     }
 
-    /// Notes what changed since the last flush, also in a node that was replaced meanwhile.
+    /// Collects what changed since the last flush, including in a node that was replaced meanwhile.
     fn gather(&mut self) {
         let node = self.shared.engine.node();
         let replaced = !Arc::ptr_eq(&node, &self.node);
@@ -274,7 +270,7 @@ impl Work {
         }
     }
 
-    /// Reads what is kept of contracts that came with a load, for keys that have not come since.
+    /// Reads rows of newly loaded contracts for keys without a request since.
     fn recall(&mut self, node: &Node, now: Instant) -> Result<(), StoreError> {
         while let Some(id) = self.returned.first() {
             let place = node.contracts().position(id);
@@ -289,7 +285,7 @@ impl Work {
         Ok(())
     }
 
-    /// Writes the keys of one contract that changed; those written no longer wait.
+    /// Writes the changed keys of one contract; those written are removed from `waiting`.
     fn write_contract(
         &mut self,
         node: &Node,
@@ -339,7 +335,6 @@ impl Work {
         Ok(rows)
     }
 
-    /// The numbers of a contract and of its shape.
     fn numbers(
         &mut self,
         of: &CountedContract<'_>,
@@ -353,7 +348,6 @@ impl Work {
         Ok(*self.numbers.entry(key).or_insert(numbers))
     }
 
-    /// Writes these keys.
     fn write(
         &mut self,
         of: &CountedContract<'_>,
@@ -371,7 +365,6 @@ impl Work {
         Ok(prints.len() as u64)
     }
 
-    /// A key as it is to be written.
     fn written(
         &mut self,
         of: &CountedContract<'_>,
@@ -393,7 +386,7 @@ impl Work {
         })
     }
 
-    /// The number of the shape of terms that a key has of its own.
+    /// The number of the shape of a key's own terms.
     fn shape_of(
         &mut self,
         terms: &Terms,
@@ -413,7 +406,7 @@ impl Work {
         Ok(shape)
     }
 
-    /// Asks for numbers again once a day, which notes that their contracts are still there.
+    /// Queries numbers again once a day, which marks their contracts as still in use.
     fn forget_numbers(&mut self, now: Instant) {
         if now.nanos_since(self.numbered) > DAY_NS {
             self.numbers.clear();
@@ -422,7 +415,7 @@ impl Work {
         }
     }
 
-    /// Drops fresh rows, some at a time.
+    /// Drops some fresh rows per call.
     fn sweep(&mut self, now: Instant) -> Result<(), StoreError> {
         let (from, after, last) = self.swept;
         if now.nanos_since(last) < SWEEP_EVERY_NS {
@@ -445,20 +438,18 @@ fn durable_ids(node: &Node) -> BTreeSet<String> {
     ids.collect()
 }
 
-/// Others hear that a seat is held at least so often.
+/// Heartbeat interval of the lease.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Orders that wait for the thread.
 const ORDERS_MAX: usize = 4;
-/// The shortest interval.
 const EVERY_MIN: Duration = Duration::from_millis(10);
-/// Cells in one transaction.
+/// Cells per transaction.
 const CHUNK: usize = 50_000;
-/// Keys of one contract that are kept in mind while they cannot be written.
+/// Keys per contract that are remembered after a failed write.
 const WAITING_MAX: usize = 1 << 20;
-/// Terms whose numbers are kept in mind.
+/// Cached numbers of terms.
 const TERMS_MAX: usize = 1 << 16;
 const DAY_NS: u64 = 86_400_000_000_000;
-/// Fresh rows are dropped a batch at a time, so often.
+/// Interval between batches of dropped fresh rows.
 const SWEEP_EVERY_NS: u64 = 10_000_000_000;
-/// A failing disk is spoken of so often.
+/// Interval between warnings about a failing disk.
 const WARN_EVERY: Duration = Duration::from_mins(1);

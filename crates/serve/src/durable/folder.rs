@@ -1,7 +1,7 @@
-//! The data directory: made where there is none, readable by nobody else, and held by one process at a time.
+//! The data directory: created if missing, private, and locked by one process at a time.
 //!
-//! The lock is the system's own, so that it is gone when its holder is, however it went. Who holds a seat in a database
-//! writes that down beside it: whoever has the lock next knows that this one is gone.
+//! The system's lock ends with its process, however that ends. The holder of a database lease is recorded beside it:
+//! the next process with the lock knows that this holder has ended.
 
 use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use tollgate_sqlite::private;
 
 use super::StoreError;
 
-/// A data directory that is ours while this lives.
+/// A data directory that stays locked until this is dropped.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the directory where there is none, and takes it.
+    /// Creates the directory if missing, and locks it.
     pub fn take(path: &Path) -> Result<Self, StoreError> {
         let failed = |error| StoreError::File(path.into(), error);
         let mut builder = DirBuilder::new();
@@ -39,12 +39,11 @@ impl Folder {
         &self.path
     }
 
-    /// Where the database is.
     pub(super) fn database(&self) -> PathBuf {
         self.path.join(DATABASE)
     }
 
-    /// Makes and takes the directory again where it was removed, or the lock in it, unless another process has it now.
+    /// Creates and locks the directory or its lock file again if removed, unless another process has it now.
     pub(super) fn hold(&mut self) -> Result<(), StoreError> {
         let path = self.path.join(LOCK);
         let number = |found: Metadata| (found.dev(), found.ino());
@@ -57,8 +56,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Who held a seat and had this directory before, and so is gone; nothing where the directory is a copy, or the
-    /// machine was started again.
+    /// The former lease holder that used this directory and therefore has ended; `None` if the directory is a copy or
+    /// the machine was restarted.
     pub(super) fn holder(&self) -> Option<i64> {
         let text = std::fs::read_to_string(self.path.join(SEAT)).ok()?;
         let (holder, place) = text.trim().split_once(' ')?;
@@ -66,7 +65,7 @@ impl Folder {
         (place == self.place()?).then_some(holder)
     }
 
-    /// Writes down who holds a seat and has this directory.
+    /// Records the lease holder that uses this directory.
     pub(super) fn set_holder(&self, holder: i64) -> Result<(), StoreError> {
         let path = self.path.join(SEAT);
         let place = self.place().unwrap_or_default();
@@ -77,7 +76,7 @@ impl Folder {
         written.map_err(|error| StoreError::File(path, error))
     }
 
-    /// What no copy of the directory has, nor the directory after the next start of the machine.
+    /// Identifies the directory on this boot of the machine; a copy differs.
     fn place(&self) -> Option<String> {
         let start = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let file = self.lock.metadata().ok()?;
@@ -86,16 +85,15 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Closing is not enough: a process that another thread begins at this moment has a copy of the file until it is
-    /// what it will be.
+    /// Closing is not enough: a process that another thread is starting has a copy of the descriptor until its `exec`.
     fn drop(&mut self) {
-        // Where this fails, closing it has to do.
+        // If this fails, closing must do.
         let _ = self.lock.unlock();
     }
 }
 
-/// Files here are for their owner alone, but whoever may write to their folder can put others in their place. A group
-/// that may is one that the folder was given on purpose, as volumes are.
+/// Files here are private, but any user who can write to their folder can replace them. Group access is deliberate, as
+/// volumes have it.
 fn warn_of_company(folder: &Path) -> io::Result<()> {
     let mode = std::fs::metadata(folder)?.mode() & 0o1777;
     let is_sticky = mode & 0o1000 != 0;
@@ -129,7 +127,7 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// What the holder wrote, as far as it makes sense.
+/// What the holder wrote, as far as it is readable.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     let read = file.take(HOLDER_MAX).read_to_string(&mut text);
@@ -140,11 +138,10 @@ fn holder(file: &mut File) -> String {
     text.into()
 }
 
-/// The database, in the data directory.
 pub(super) const DATABASE: &str = "tollgate.db";
 const LOCK: &str = "lock";
 const SEAT: &str = "seat";
-/// Bytes of a lock file that are looked at.
+/// Bytes read from a lock file.
 const HOLDER_MAX: u64 = 64;
 
 #[cfg(test)]

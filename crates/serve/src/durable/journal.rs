@@ -1,6 +1,6 @@
-//! Where rows are kept: a file of this process' own, or a seat in a database that many use. What is asked of both.
+//! Storage of rows: a file of this process, or a lease in a shared database. The operations of both.
 //!
-//! Each question waits for its answer. Not here: SQL, and what rows mean.
+//! Each call waits for its result. Not here: SQL, and what rows mean.
 
 use std::sync::Arc;
 
@@ -15,24 +15,19 @@ use super::seat::{self, DatabaseLease};
 use super::thread::Thread;
 use crate::troubles::Lasting;
 
-/// Where rows are kept.
 pub(super) enum RowJournal {
-    /// A file.
     File(Thread<OwnFile>),
-    /// A seat.
     Seat(DatabaseLease),
 }
 
-/// What counts are kept under.
+/// The secrets that counts are kept under.
 #[derive(Clone, Copy)]
 pub(super) struct Secrets {
-    /// Of the table.
     pub(super) table: [u8; 16],
-    /// Of receipts.
     pub(super) receipts: [u8; 32],
 }
 
-/// Asks either journal the same.
+/// Forwards an operation to either journal.
 macro_rules! ask {
     ($journal:expr, $name:ident($($value:expr),*)) => {
         match $journal {
@@ -45,7 +40,7 @@ macro_rules! ask {
 }
 
 impl RowJournal {
-    /// The file of a data directory, and its secrets; that of the table may be given.
+    /// The file of a data directory, and its secrets; the table's may be given.
     pub(super) fn in_folder(
         folder: Folder,
         given: Option<[u8; 16]>,
@@ -58,7 +53,6 @@ impl RowJournal {
         Ok((Self::File(thread), secrets))
     }
 
-    /// The file, where it is one.
     pub(super) fn file(&self) -> Result<Option<Arc<File>>, StoreError> {
         match self {
             Self::File(thread) => thread.run(async |file| Ok(Some(file.file()))),
@@ -66,7 +60,7 @@ impl RowJournal {
         }
     }
 
-    /// Why what is written to the file does not reach the disk, where it is one.
+    /// Why writes to the file do not reach the disk; `None` for a database.
     pub(super) fn unsynced(&self) -> Result<Option<Arc<Lasting>>, StoreError> {
         match self {
             Self::File(thread) => thread.run(async |file| Ok(Some(file.unsynced()))),
@@ -74,7 +68,7 @@ impl RowJournal {
         }
     }
 
-    /// Sees to it that rows can be written. Says whether none of those that were written is sure to be there any more.
+    /// Makes sure that rows can be written. Returns whether earlier writes may be lost.
     pub(super) fn look(&self) -> Result<bool, StoreError> {
         match self {
             Self::File(thread) => thread.run(async |file| file.look().await),
@@ -111,7 +105,7 @@ impl RowJournal {
         ask!(self, cells_after(contract, after, now.as_nanos()))
     }
 
-    /// Reads these cells of a contract, and hands those that are not fresh to `apply` before anything else is asked.
+    /// Reads these cells of a contract, and passes those that are not fresh to `apply` before the next operation.
     pub(super) fn cells_at<T: Send + 'static>(
         &self,
         contract: i64,
@@ -160,7 +154,7 @@ impl RowJournal {
         ask!(self, cells_of_others(&contracts))
     }
 
-    /// Writes cells; where that fails, some may have been written.
+    /// On error, some cells may have been written.
     pub(super) fn write(&self, cells: Vec<CellWrite>) -> Result<(), StoreError> {
         match self {
             Self::File(thread) => thread.run(async move |file| {
@@ -177,7 +171,7 @@ impl RowJournal {
         }
     }
 
-    /// The same of keys that are counted together.
+    /// The same for gossiped keys.
     pub(super) fn write_saved(
         &self,
         tag: u64,
@@ -199,5 +193,5 @@ impl RowJournal {
     }
 }
 
-/// Rows that go to a database in one statement.
+/// Rows sent to a database in one statement.
 const PART: usize = 10_000;

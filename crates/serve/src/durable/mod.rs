@@ -1,9 +1,8 @@
-//! Counts that survive a restart: cells of durable policies, written to `SQLite` or `PostgreSQL` once in a while.
+//! Counts that survive a restart: cells of durable policies, written periodically to `SQLite` or `PostgreSQL`.
 //!
-//! What is charged is first only in memory; twice in every flush interval the cells that changed are written in one go.
-//! A process that is killed loses what it charged since its last flush, and never finds more than it charged. Rows of
-//! contracts that are not loaded are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their
-//! bytes (`tollgate-limit`).
+//! Charges are first only in memory; twice per flush interval the changed cells are written together. A killed process
+//! loses its charges since the last flush, and never finds more than it charged. Rows of contracts that are not loaded
+//! are kept for thirty days. Not here: which cells changed (`tollgate-node`), nor their bytes (`tollgate-limit`).
 
 mod counted;
 mod error;
@@ -40,36 +39,34 @@ pub use flush::Flusher;
 pub use folder::Folder;
 pub use seat::{DatabaseLease, LeaseStanding, open_seat};
 
-/// Where counts are kept: the database of one data directory, which no other process has open, or a seat in one of
-/// many.
+/// Storage of counts: the database of one locked data directory, or a lease in a shared one.
 pub struct Store {
     journal: RowJournal,
     loaded: Mutex<LoadSummary>,
-    /// What is known of rows of contracts, by id and shape.
+    /// Known rows of contracts, by id and shape.
     known: Mutex<BTreeMap<(String, String), Arc<KnownRows>>>,
-    /// Held while rows are moved with the clock, so that none is read by the time before.
+    /// Write-locked while rows move with the clock, so that none is read by the old time.
     moving: RwLock<()>,
 }
 
-/// What a load found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
-    /// Cells that were put into the table.
+    /// Cells put into the table.
     pub cells: u64,
-    /// Rows that said no more than a key never seen, and were dropped.
+    /// Rows equal to a key never seen, dropped.
     pub fresh: u64,
-    /// Rows that are of no use to the contracts as they are now.
+    /// Rows of no use to the contracts as they are now.
     pub changed: u64,
     /// Rows of contracts that are not loaded, kept for a while.
     pub unknown: u64,
-    /// Rows that could not be read.
+    /// Unreadable rows.
     pub broken: u64,
     /// Cells for which the table had no room.
     pub refused: u64,
 }
 
 impl LoadSummary {
-    /// Tells what was found, of one contract or of all.
+    /// Logs the summary of one contract or of all.
     pub(crate) fn log(&self, what: &str, contract: Option<&str>) {
         let Self {
             cells,
@@ -85,17 +82,17 @@ impl LoadSummary {
     }
 }
 
-/// Opens the data directory, making it where there is none, and hands out its secrets, drawn at the first time.
+/// Opens the data directory, creating it if missing, and returns its secrets, which are drawn the first time.
 pub fn open(dir: &Path) -> Result<(Store, Secrets), StoreError> {
     open_with(dir, None)
 }
 
-/// The same in a cluster, where the secret of the table is `given`; a directory with counts under another is refused.
+/// The same in a cluster, where the table's secret is `given`; a directory with counts under another is refused.
 pub fn open_with(dir: &Path, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
     open_in(Folder::take(dir)?, given)
 }
 
-/// The same in a directory that is ours already.
+/// The same in a directory that is locked already.
 pub fn open_in(folder: Folder, given: Option<[u8; 16]>) -> Result<(Store, Secrets), StoreError> {
     let dir = folder.path().to_owned();
     let (journal, kept) = RowJournal::in_folder(folder, given)?;
@@ -119,17 +116,17 @@ impl Store {
         }
     }
 
-    /// The seat, where counts are kept in a database of many.
+    /// The lease, if counts are in a shared database.
     pub const fn seat(&self) -> Option<&DatabaseLease> {
         self.journal.seat()
     }
 
-    /// How surely the seat is held, where there is one.
+    /// The state of the lease, if there is one.
     pub fn standing(&self) -> Option<Arc<LeaseStanding>> {
         self.seat().map(|seat| Arc::clone(seat.standing()))
     }
 
-    /// Puts what was kept into a node that nobody asks yet.
+    /// Loads stored counts into a node that serves no requests yet.
     pub fn load_into(&self, node: &Node) -> Result<LoadSummary, StoreError> {
         let now = wall();
         let mut loaded = LoadSummary::default();
@@ -155,7 +152,7 @@ impl Store {
         Ok(loaded)
     }
 
-    /// Puts what was kept of one contract into a node; keys that have a cell keep it. Says the contract's number.
+    /// Loads stored counts of one contract; keys that have a cell keep it. Returns the contract's number.
     fn load_contract(
         &self,
         of: &CountedContract<'_>,
@@ -183,7 +180,7 @@ impl Store {
         }
     }
 
-    /// Puts what was kept of a policy that nodes count together into a node.
+    /// Loads stored state of a gossiped policy.
     fn load_tag(
         &self,
         node: &Node,
@@ -204,7 +201,7 @@ impl Store {
         }
     }
 
-    /// The number of the shape of terms that keys of a contract have of their own.
+    /// The number of the shape of keys' own terms in a contract.
     fn number_of_terms(
         &self,
         contract: &Contract,
@@ -216,7 +213,7 @@ impl Store {
         numbers.map(|(_, shape)| shape)
     }
 
-    /// Drops rows that say no more than none would, batch by batch.
+    /// Drops rows equal to a key never seen, in batches.
     fn drop_fresh(&self, from: RowTable, now: Instant) -> Result<u64, StoreError> {
         let (mut after, mut all) = (None, 0);
         loop {
@@ -247,5 +244,5 @@ fn millis(now: Instant) -> i64 {
     i64::try_from(now.as_nanos() / 1_000_000).unwrap_or(i64::MAX)
 }
 
-/// Rows of contracts that no server had for so long are dropped: thirty days.
+/// Rows of contracts that no server loaded for thirty days are dropped.
 const UNSEEN_MS_MAX: i64 = 30 * 86_400_000;

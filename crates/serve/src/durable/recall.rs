@@ -1,10 +1,10 @@
-//! Counts that are on disk and not in memory are read before their keys are decided about.
+//! Reads counts from disk before deciding about keys that are not in memory.
 //!
-//! Where room is short, cells of durable policies leave memory once they are written. A request for such a key waits
-//! until its row was read, half a second at most and twice at most; keys that are asked for meanwhile are read
-//! together. Whoever's row could not be read is denied, and told to come again: nobody passes because a database is
-//! slow. A row is read and put into memory in one job of the thread that also writes, so that it is never older than
-//! what was written. Not here: which cells may leave (`tollgate-node`), and who waits (`engine::later`).
+//! If memory is short, cells of durable policies leave it once written. A request for such a key waits until its row is
+//! read, at most half a second and at most twice; keys requested meanwhile are read together. If the row cannot be
+//! read, the request is denied with a time to retry: no request passes because a database is slow. One job of the
+//! writer thread reads a row and puts it into memory, so that it is never older than what was written. Not here: which
+//! cells may leave (`tollgate-node`), and which requests wait (`engine::later`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak, mpsc};
@@ -22,17 +22,17 @@ use crate::engine::{Learning, Registrar, Unknown};
 use crate::logs::Rarely;
 use crate::shared::Shared;
 
-/// Keys of a contract whose rows are looked for.
+/// Keys of a contract whose rows are needed.
 struct Wanted {
     node: Arc<Node>,
     place: usize,
     prints: Vec<u64>,
-    /// Whether rows of shapes that nobody knows are given up.
+    /// Whether rows of unknown shapes are given up.
     is_last: bool,
 }
 
 impl Wanted {
-    /// Puts rows that were found into memory.
+    /// Puts rows into memory.
     fn put(&self, found: Vec<CellRow>, known: &KnownRows, now: Instant) -> Read {
         let mut read = Read::default();
         let mut rows: BTreeMap<u64, CellRow> =
@@ -61,16 +61,16 @@ impl Wanted {
     }
 }
 
-/// What became of keys whose rows were looked for.
+/// Outcome of reading.
 #[derive(Default)]
 struct Read {
     loaded: LoadSummary,
-    /// Rows of shapes that nobody knew when they were last looked at.
+    /// Rows whose shapes were unknown at the last look.
     strange: Vec<u64>,
 }
 
 impl Store {
-    /// Puts the rows of these keys into memory, and notes which keys have none. Says how many had one.
+    /// Puts the rows of these keys into memory, and records keys without one. Returns how many had one.
     pub(super) fn read(
         &self,
         node: &Arc<Node>,
@@ -112,16 +112,16 @@ impl Store {
     }
 }
 
-/// A way to the thread that reads. The thread ends when this is dropped.
+/// A handle to the reader thread, which ends when this is dropped.
 pub(super) struct RowReader {
     asks: mpsc::SyncSender<Asked>,
     shared: Weak<Shared>,
 }
 
-/// Keys whose rows somebody waits for.
+/// Keys whose rows a request waits for.
 struct Asked {
     unknown: Vec<Unknown>,
-    /// Dropped where nothing was read.
+    /// Dropped without a message if nothing was read.
     done: oneshot::Sender<()>,
 }
 
@@ -165,7 +165,7 @@ impl Registrar for RowReader {
     }
 }
 
-/// What the thread works with.
+/// The state of the reader thread.
 struct Desk {
     store: Weak<Store>,
     shared: Weak<Shared>,
@@ -173,7 +173,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// Reads what all of these wait for.
+    /// Reads the rows for all of these requests.
     fn answer(&mut self, asked: Vec<Asked>) {
         let (Some(store), Some(shared)) = (self.store.upgrade(), self.shared.upgrade()) else {
             return;
@@ -207,7 +207,7 @@ impl Desk {
         }
         if is_read {
             for asked in asked {
-                // Who does not wait any more was told so.
+                // A receiver that gave up has its answer already.
                 let _ = asked.done.send(());
             }
         }
@@ -216,7 +216,7 @@ impl Desk {
 
 /// How long a request waits for a row.
 const WITHIN: Duration = Duration::from_millis(500);
-/// Requests whose keys wait to be read; those beyond are denied at once.
+/// Limit on waiting requests; those beyond are denied at once.
 const ASKS_MAX: usize = 4_096;
 /// Requests whose keys are read together.
 const ASKS_AT_ONCE: usize = 512;

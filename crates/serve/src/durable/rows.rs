@@ -1,27 +1,24 @@
 //! Rows: secrets, contracts, shapes and cells, read and written.
 //!
-//! Numbers of 64 bits without a sign are kept as those with one that have the same bits. Not here: what is dirty and
-//! when it is written (`flush.rs`).
+//! Unsigned 64-bit numbers are stored as the signed ones with the same bits. Not here: what is dirty and when it is
+//! written (`flush.rs`).
 
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row as _};
 
 use super::StoreError;
 
-/// A cell to be written.
 #[derive(Clone, Debug)]
 pub(super) struct CellWrite {
     /// Number of the contract in the database.
     pub(super) contract: i64,
     /// Number of the shape in the database.
     pub(super) shape: i64,
-    /// The print of the key.
     pub(super) print: u64,
-    /// What is kept; nothing where the row should go.
+    /// `None` deletes the row.
     pub(super) state: SavedRow,
 }
 
-/// A cell that was read.
 #[derive(Clone, Debug)]
 pub(super) struct CellRow {
     pub(super) print: u64,
@@ -29,14 +26,13 @@ pub(super) struct CellRow {
     pub(super) state: Vec<u8>,
 }
 
-/// A new random secret.
 pub(super) fn draw<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut drawn = [0; N];
     getrandom::fill(&mut drawn)?;
     Ok(drawn)
 }
 
-/// The secret of a name: that which was first kept, now `drawn` where there was none.
+/// The stored secret of this name; stores `drawn` if there is none.
 pub(super) async fn secret<const N: usize>(
     connection: &mut SqliteConnection,
     name: &'static str,
@@ -55,8 +51,8 @@ pub(super) async fn secret<const N: usize>(
         .map_err(|_| StoreError::Damaged("a secret of another length".into()))
 }
 
-/// The secret of the table, which a cluster gives to all its nodes. A database that has another keeps it, unless
-/// nothing was counted under it yet; whoever is given it must look.
+/// The table's secret, which a cluster gives to all its nodes. A database with another keeps it if anything was counted
+/// under it; the caller must compare.
 pub(super) async fn table_secret(
     connection: &mut SqliteConnection,
     given: Option<[u8; 16]>,
@@ -73,7 +69,7 @@ pub(super) async fn table_secret(
     secret(connection, "table", draw()?).await
 }
 
-/// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.
+/// The numbers of a contract and its shape, assigned now if new; marks the contract as seen.
 pub(super) async fn number(
     connection: &mut SqliteConnection,
     id: &str,
@@ -111,7 +107,7 @@ pub(super) async fn shapes(
     Ok(shapes)
 }
 
-/// The next cells of a contract that are not fresh, in the order of their prints.
+/// The next cells of a contract that are not fresh, ordered by fingerprint.
 pub(super) async fn cells_after(
     connection: &mut SqliteConnection,
     contract: i64,
@@ -132,7 +128,7 @@ pub(super) async fn cells_after(
     rows.iter().map(found).collect()
 }
 
-/// These cells of a contract, as far as they are there and not fresh.
+/// These cells of a contract, as far as they exist and are not fresh.
 pub(super) async fn cells_at(
     connection: &mut SqliteConnection,
     contract: i64,
@@ -204,8 +200,8 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came,
-/// `None` at the end, and how many went.
+/// Drops some rows equal to keys never seen, after the last position; returns the new position (`None` at the end) and
+/// how many were dropped.
 pub(super) async fn drop_fresh(
     connection: &mut SqliteConnection,
     from: RowTable,
@@ -239,17 +235,16 @@ pub(super) async fn drop_fresh(
     Ok((until, done.rows_affected()))
 }
 
-/// Where keys are kept.
+/// Tables with rows of keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RowTable {
-    /// Those of contracts.
     Cells,
-    /// Those that nodes count together.
+    /// Keys of gossiped policies.
     Gossip,
 }
 
 impl RowTable {
-    /// The table, and what its rows belong to.
+    /// The table's name, and the column of what its rows belong to.
     pub(super) const fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Cells => ("cell", "contract"),
@@ -258,7 +253,7 @@ impl RowTable {
     }
 }
 
-/// Drops contracts that no server had since then, their shapes, and their cells.
+/// Drops contracts that no server loaded since then, with their shapes and cells.
 pub(super) async fn drop_unseen(
     connection: &mut SqliteConnection,
     since_ms: i64,
@@ -272,7 +267,7 @@ pub(super) async fn drop_unseen(
         let query = sqlx::query(statement).bind(since_ms);
         query.execute(&mut *transaction).await?;
     }
-    // Every change of a key's own terms leaves a shape behind; whoever writes cells of it again makes it again.
+    // Every change of a key's own terms leaves a shape behind; it is made again when cells of it are written.
     sqlx::query("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM cell)")
         .execute(&mut *transaction)
         .await?;
@@ -280,7 +275,7 @@ pub(super) async fn drop_unseen(
     Ok(())
 }
 
-/// How many cells there are of contracts other than these.
+/// How many cells belong to contracts other than these.
 pub(super) async fn cells_of_others(
     connection: &mut SqliteConnection,
     contracts: &[i64],
@@ -295,7 +290,7 @@ pub(super) async fn cells_of_others(
     Ok(count.cast_unsigned())
 }
 
-/// The next keys of a policy that nodes count together, in order: their prints, and what is kept of them.
+/// The next keys of a gossiped policy, ordered by fingerprint, and their states.
 pub(super) async fn saved_after(
     connection: &mut SqliteConnection,
     tag: u64,
@@ -319,10 +314,10 @@ pub(super) async fn saved_after(
         .collect())
 }
 
-/// What is kept of a key and until when; nothing where the row should go.
+/// The state of a key and its expiry; `None` deletes the row.
 pub(super) type SavedRow = Option<(Vec<u8>, u64)>;
 
-/// Writes what is kept of keys of such a policy, all or none.
+/// Writes states of gossiped keys, all or none.
 pub(super) async fn write_saved(
     connection: &mut SqliteConnection,
     tag: u64,
@@ -350,12 +345,12 @@ pub(super) async fn write_saved(
     Ok(())
 }
 
-/// A time that can be compared; the last one there is where it is later still.
+/// A time as a comparable number, saturating.
 pub(super) fn time(nanos: u64) -> i64 {
     i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
-/// Rows that are read or looked at in one go.
+/// Rows read or examined at once.
 pub(super) const BATCH: i64 = 10_000;
 /// Rows in one statement: five numbers each, of the 32,766 that a statement may have.
 const ROWS_AT_ONCE: usize = 500;

@@ -1,4 +1,4 @@
-//! The tables, and how an older database becomes a newer one.
+//! The tables, and migrations of older databases.
 //!
 //! Not here: what the rows mean (`rows.rs`).
 
@@ -13,7 +13,7 @@ use super::StoreError;
 /// Marks a file as ours: "toll".
 const APPLICATION: i64 = 0x746f_6c6c;
 
-/// Each brings the database to the next version, from version 0, which is empty.
+/// Each migrates the database to the next version, from the empty version 0.
 const MIGRATIONS: &[&str] = &["
     CREATE TABLE secret (
         name TEXT PRIMARY KEY,
@@ -54,17 +54,16 @@ const MIGRATIONS: &[&str] = &["
 
 /// How the database is opened.
 ///
-/// A commit is with the system when it returns, not yet on disk (`synchronous=NORMAL`): a killed process loses no
-/// commit that way, and a disk that takes a second for a sync does not hold up the flush behind it. Bringing commits to
-/// the disk, and the log back into the database, is left to `settle.rs`; only a log that outgrows it is written back in
-/// a commit.
+/// A commit is in the system's cache when it returns, not yet on disk (`synchronous=NORMAL`): a killed process loses no
+/// commit that way, and a disk that takes a second for a sync does not delay the flush behind it. `settle.rs` syncs
+/// commits to the disk and checkpoints the log; a commit writes the log back only if it outgrows its limit.
 pub(super) fn options(path: &Path) -> SqliteConnectOptions {
     file_options(path, false, BUSY)
         .pragma("journal_size_limit", WAL_BYTES.to_string())
         .pragma("wal_autocheckpoint", WAL_PAGES.to_string())
 }
 
-/// Brings a database up to date, unless another program made it.
+/// Migrates a database, unless another program made it.
 pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let ours: i64 = sqlx::query_scalar("PRAGMA application_id")
         .fetch_one(&mut *connection)
@@ -85,14 +84,14 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Sto
     Ok(tollgate_sqlite::migrate(connection, &steps).await?)
 }
 
-/// Marks the file as ours, too.
+/// Also marks the file as ours.
 const BEGIN: &str = "
     BEGIN IMMEDIATE;
     PRAGMA application_id = 1953459308;
     CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_ms INTEGER NOT NULL) STRICT";
-/// How long somebody else may keep the database locked, as a backup does.
+/// How long another process, such as a backup, may keep the database locked.
 const BUSY: Duration = Duration::from_secs(5);
-/// The log of changes is cut down to this many bytes once it has been written back.
+/// The log is truncated to this many bytes after a checkpoint.
 const WAL_BYTES: u64 = 64 << 20;
-/// Pages in as many bytes.
+/// The same in pages.
 const WAL_PAGES: u64 = WAL_BYTES / 4_096;

@@ -1,10 +1,9 @@
 //! The thread that waits for the disk, so that no flush does.
 //!
-//! A commit only hands its pages to the system: that is enough for a process that is killed. Once in a while this
-//! thread has the system bring the log of changes to the disk, for the day the power fails, and writes the log back
-//! into the database where it is long. A disk may take more than a second for it. Commits go on meanwhile, but a file
-//! system with a journal may keep some of them waiting; so this is done seldom. Where it fails, `/readyz` says so, and
-//! the whole log is written back as soon as that works. Not here: flushes.
+//! A commit only hands its pages to the system: that survives a killed process. Periodically this thread syncs the log
+//! to the disk, for power failures, and checkpoints the log if it is long. A disk may take more than a second for it.
+//! Commits go on meanwhile, but a journaling file system may delay some of them; so this is rare. If it fails,
+//! `/readyz` reports it, and the whole log is written back as soon as that works. Not here: flushes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,14 +20,14 @@ use super::StoreError;
 use crate::logs::Rarely;
 use crate::troubles::Lasting;
 
-/// A way to that thread. It ends when this is dropped.
+/// A handle to that thread, which ends when this is dropped.
 pub(super) struct Settler {
     wishes: Option<mpsc::SyncSender<()>>,
     handle: Option<JoinHandle<()>>,
 }
 
 impl Settler {
-    /// Starts the thread, for a database that is open and stays so while the thread runs. Why it fails is in `trouble`.
+    /// Starts the thread, for a database that stays open while it runs. Failures are in `trouble`.
     pub(super) fn start(database: &Path, trouble: Arc<Lasting>) -> Result<Self, StoreError> {
         let (wishes, queue) = mpsc::sync_channel(1);
         let (opened, is_open) = mpsc::sync_channel(1);
@@ -36,7 +35,7 @@ impl Settler {
         let work = move || match Disk::open(&path, trouble) {
             Err(error) => drop(opened.send(Err(error))),
             Ok(mut disk) => {
-                // Secrets that were drawn just now must not be drawn again.
+                // Secrets that were just drawn must not be drawn again.
                 disk.settle();
                 let _ = opened.send(Ok(()));
                 while (disk.is_doubtful || queue.recv().is_ok()) && disk.rest(&queue) {
@@ -56,10 +55,10 @@ impl Settler {
         })
     }
 
-    /// There was a commit.
+    /// Reports a commit.
     pub(super) fn wish(&self) {
         if let Some(wishes) = &self.wishes {
-            // Where a wish waits already, that one will do for both.
+            // A pending request covers this one too.
             let _ = wishes.try_send(());
         }
     }
@@ -75,7 +74,7 @@ impl Drop for Settler {
     }
 }
 
-/// What the thread works on.
+/// The state of the thread.
 struct Disk {
     runtime: Runtime,
     options: SqliteConnectOptions,
@@ -83,11 +82,10 @@ struct Disk {
     connection: Option<SqliteConnection>,
     log: File,
     path: PathBuf,
-    /// When that was last done.
     settled: Instant,
     warnings: Rarely,
     trouble: Arc<Lasting>,
-    /// Whether the system may have given up pages that it could not write: syncing them again would not notice.
+    /// Whether the system may have dropped pages that it could not write: syncing them again would not notice.
     is_doubtful: bool,
 }
 
@@ -121,7 +119,7 @@ impl Disk {
         })
     }
 
-    /// Waits until it is time again; says whether anybody still wants it.
+    /// Waits until the next round is due; returns whether to go on.
     fn rest(&self, queue: &mpsc::Receiver<()>) -> bool {
         loop {
             let left = SETTLE_EVERY.saturating_sub(self.settled.elapsed());
@@ -149,12 +147,12 @@ impl Disk {
     fn try_settle(&mut self) -> Result<(), StoreError> {
         let failed = |error| StoreError::File(self.path.clone(), error);
         self.log.sync_data().map_err(failed)?;
-        // The file keeps its length when it is written from the start again, so a long one is not always full.
+        // The file keeps its length when it is rewritten from the start, so a long one is not always full.
         let length = self.log.metadata().map_err(failed)?.len();
         if length < LOG_BYTES && !self.is_doubtful {
             return Ok(());
         }
-        // It waits for nobody and nobody for it: what is committed meanwhile is left for the next time.
+        // A passive checkpoint neither waits nor blocks: later commits are left for the next time.
         let connection = self.connection.take();
         let written = self.runtime.block_on(async {
             let mut connection = match connection {
@@ -165,22 +163,22 @@ impl Disk {
             checkpoint.execute(&mut connection).await?;
             Ok::<_, sqlx::Error>(connection)
         });
-        // One that failed is closed.
+        // A connection that failed is closed.
         self.connection = Some(written?);
         Ok(())
     }
 
     fn close(self) {
-        // The other connection is the last one, and tidies up.
+        // The other connection is the last one, and cleans up.
         if let Some(connection) = self.connection {
             let _ = self.runtime.block_on(connection.close());
         }
     }
 }
 
-/// A log is left alone until it is as long as this.
+/// Shorter logs are left alone.
 const LOG_BYTES: u64 = 4 << 20;
-/// No more often than this.
+/// The shortest interval between rounds.
 const SETTLE_EVERY: Duration = Duration::from_secs(5);
-/// A failing disk is spoken of so often.
+/// Interval between warnings about a failing disk.
 const WARN_EVERY: Duration = Duration::from_mins(1);

@@ -1,4 +1,4 @@
-//! A thread that has a database: nobody else waits for a disk or a network.
+//! A thread that owns a database, so that no other waits for a disk or a network.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -7,17 +7,16 @@ use tokio::runtime::Runtime;
 
 use super::StoreError;
 
-/// What is asked of the thread.
 type Job<C> = Box<dyn FnOnce(&Runtime, &mut C) + Send>;
 
-/// A way to the thread that has a database. It ends when this is dropped.
+/// A handle to the thread that owns a database. It ends when this is dropped.
 pub(super) struct Thread<C> {
     jobs: Option<mpsc::SyncSender<Job<C>>>,
     handle: Option<JoinHandle<()>>,
 }
 
 impl<C: 'static> Thread<C> {
-    /// Starts the thread, opens the database there, and closes it there in the end.
+    /// Starts the thread; it opens the database and finally closes it.
     pub(super) fn start(
         open: impl AsyncFnOnce() -> Result<C, StoreError> + Send + 'static,
         close: impl AsyncFnOnce(C) + Send + 'static,
@@ -49,14 +48,14 @@ impl<C: 'static> Thread<C> {
         })
     }
 
-    /// Does something on the thread, and waits for it.
+    /// Runs on the thread, and waits for the result.
     pub(super) fn run<T: Send + 'static>(
         &self,
         job: impl AsyncFnOnce(&mut C) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (done, wait) = mpsc::sync_channel(1);
         let job = move |runtime: &Runtime, database: &mut C| {
-            // Nobody waits any more: whoever asked is gone.
+            // The receiver may have gone.
             let _ = done.send(runtime.block_on(job(database)));
         };
         let jobs = self.jobs.as_ref().ok_or(StoreError::Gone)?;
@@ -75,5 +74,5 @@ impl<C> Drop for Thread<C> {
     }
 }
 
-/// Jobs that wait for the thread.
+/// Jobs queued for the thread.
 const JOBS_MAX: usize = 4;

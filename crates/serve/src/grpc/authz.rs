@@ -1,7 +1,7 @@
 //! Envoy's external authorization: may a request of a client pass?
 //!
-//! What the owner of the proxy says of a route, in its `context_extensions`, is what stands in the query of `/v1/auth`:
-//! options and entries. Not here: deciding (`auth`).
+//! A route's `context_extensions` correspond to the query of `/v1/auth`: options and entries. Not here: deciding
+//! (`auth`).
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ use crate::engine::{EngineError, Started, Turn};
 use crate::meter::{Door, Event};
 use crate::shared::Shared;
 
-/// Judges a request; and how long the answer is to be held back.
+/// Judges a request; also returns how long to hold the answer back.
 pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
@@ -70,7 +70,7 @@ fn judge(
     let source = source.and_then(|peer| ip(peer.address.as_ref()?));
     let inquiry = Inquiry {
         client: source.map(|source| match shared.settings.client_address.trust {
-            // Envoy says where a connection comes from; what stands in header fields anybody can write.
+            // Envoy reports the connection's source; header fields can be forged by clients.
             Trust::Nobody => source,
             _ => judge.client(Some(source), &fields),
         }),
@@ -84,7 +84,7 @@ fn judge(
     judge.judge(turn, &inquiry, given)
 }
 
-/// Header fields in either of the two ways in which Envoy tells them.
+/// Header fields in either of Envoy's two encodings.
 struct Told<'a>(&'a HttpRequest);
 
 impl Fields for Told<'_> {
@@ -123,7 +123,7 @@ fn response(turn: &Turn<'_>, ruling: &AuthRuling, dialect: Dialect) -> CheckResp
     denied(ruling.status(&report), headers, body)
 }
 
-/// The answer to a client's request that cannot be a key.
+/// The answer to a client's request that cannot become a key.
 pub(super) fn denial(unfit: &Unfit) -> CheckResponse {
     let title = unfit.status.canonical_reason().unwrap_or("Refused");
     let problem = Problem::blank(unfit.status.as_u16(), title, &*unfit.what);
@@ -155,7 +155,7 @@ fn header(name: &str, value: &[u8]) -> HeaderValueOption {
     HeaderValueOption {
         header: Some(HeaderValue {
             key: name.to_owned(),
-            // Fields of ours are printable.
+            // Our fields are printable.
             value: String::from_utf8_lossy(value).into_owned(),
             raw_value: Vec::new(),
         }),

@@ -1,4 +1,4 @@
-//! The body of an answer: one message and its trailers, nothing, or what a service of tonic streams.
+//! The body of an answer: one message and its trailers, nothing, or the stream of a tonic service.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,35 +9,30 @@ use http_body::{Frame, SizeHint};
 
 use super::status;
 
-/// The body of an answer.
 pub struct Body(Kind);
 
 enum Kind {
-    /// A message in its frame, then the trailers.
+    /// A framed message, then the trailers of success.
     Message(Bytes),
-    /// The trailers of a call that went well.
+    /// The trailers of success.
     Trailers,
-    /// Nothing, or nothing more.
     Empty,
-    /// Whatever comes.
     Stream(tonic::body::Body),
 }
 
 impl Body {
-    /// No body: the head said it all.
     pub(super) const EMPTY: Self = Self(Kind::Empty);
 
-    /// One message in its frame, and the trailers of a call that went well.
+    /// A framed message, and the trailers of success.
     pub(super) const fn message(framed: Bytes) -> Self {
         Self(Kind::Message(framed))
     }
 
-    /// Whether there is one message at most.
+    /// Whether there is at most one message.
     pub(crate) const fn is_one(&self) -> bool {
         !matches!(self.0, Kind::Stream(_))
     }
 
-    /// What a service of tonic answers.
     pub(super) const fn stream(body: tonic::body::Body) -> Self {
         Self(Kind::Stream(body))
     }
@@ -53,7 +48,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let kind = &mut self.get_mut().0;
         if let Kind::Stream(body) = kind {
-            // A service of tonic says in its trailers what went wrong; a broken stream just ends.
+            // A tonic service reports errors in its trailers; a broken stream just ends.
             let frame = Pin::new(body).poll_frame(context);
             return frame.map(|frame| frame.and_then(Result::ok).map(Ok));
         }
@@ -75,7 +70,6 @@ impl http_body::Body for Body {
         }
     }
 
-    /// Nothing is promised of a message, as a `content-length` would only cost bytes.
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Empty => SizeHint::with_exact(0),

@@ -1,7 +1,7 @@
-//! The methods that are answered by hand: their paths, who answers them, and the frames of their messages: a byte that
-//! says whether a message is compressed, four with its length, the message.
+//! The methods answered without tonic: their paths, handlers, and message frames (a byte for compression, four for the
+//! length, the message).
 //!
-//! Not here: how long a message may take to come.
+//! Not here: how long a message may take to arrive.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -39,16 +39,15 @@ pub(super) enum Method {
     Throttle,
 }
 
-/// An answer in its frame, and how long it is held back: mostly not at all.
+/// A framed answer, and how long it is held back: usually zero.
 pub(super) struct GrpcAnswer {
     pub(super) framed: Bytes,
     pub(super) hold: Duration,
-    /// What policies said to do as nobody was there who decides about the key.
+    /// The applied `on_failure` if the node that decides about the key was unreachable.
     pub(super) fell_back: Option<OnFailure>,
 }
 
 impl Method {
-    /// The method with this path.
     pub(super) fn of(path: &str) -> Option<Self> {
         Some(match path {
             "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit" => Self::ShouldRateLimit,
@@ -67,7 +66,7 @@ impl Method {
         })
     }
 
-    /// What a caller must be let do; what a message asks beyond that is looked at with it.
+    /// The operation a caller must be authorized for; further demands of a message are checked with it.
     pub(super) const fn operation(self) -> Operation {
         match self {
             Self::ShouldRateLimit
@@ -131,8 +130,8 @@ impl Method {
         }
     }
 
-    /// What is answered where a proxy asks about a client's request in a message that cannot be read: proxies may let
-    /// requests pass for which they get an error.
+    /// The denial for an unreadable question about a client's request: proxies may pass requests when they get an
+    /// error.
     pub(super) fn denial(self) -> Option<GrpcAnswer> {
         let framed = match self {
             Self::ShouldRateLimit | Self::CheckRateLimit => encode(&RateLimitResponse {
@@ -166,14 +165,14 @@ impl GrpcAnswer {
     }
 }
 
-/// What a call is answered, now or later.
+/// The outcome of a call, now or later.
 pub(super) type Begun<A> = Result<Started<Result<A, GrpcStatus>>, GrpcStatus>;
 
 const fn now<A>(answer: A) -> Started<Result<A, GrpcStatus>> {
     Started::Now(Ok(answer))
 }
 
-/// Reads the question, asks, and writes the answer.
+/// Decodes the question, decides, and encodes the answer.
 fn call<Q: Message + Default, A: Message + 'static, E: Into<GrpcStatus> + 'static>(
     turn: &Turn<'_>,
     message: Bytes,
@@ -231,7 +230,7 @@ impl From<EngineError> for GrpcStatus {
     }
 }
 
-/// The one message of a unary call, without its frame.
+/// The one message of a unary call, unframed.
 pub(super) async fn read<B>(mut body: Pin<&mut B>, bytes_max: usize) -> Result<Bytes, GrpcStatus>
 where
     B: Body<Data = Bytes>,
@@ -263,7 +262,6 @@ where
     unframed(whole)
 }
 
-/// The next piece of a body; `None` at its end.
 async fn next<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, GrpcStatus>
 where
     B: Body<Data = Bytes>,
@@ -273,7 +271,7 @@ where
         match frame {
             None => return Ok(None),
             Some(Err(_)) => return Err(GrpcStatus::new(GrpcCode::Internal, "the call broke off")),
-            // What is no data is trailers, which nobody asked for.
+            // Other frames are trailers, which are ignored.
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -303,18 +301,16 @@ fn unframed(mut framed: Bytes) -> Result<Bytes, GrpcStatus> {
     Ok(framed)
 }
 
-/// A message that a call brought.
 fn decode<M: Message + Default>(message: Bytes) -> Result<M, GrpcStatus> {
     M::decode(message)
         .map_err(|error| GrpcStatus::unfit(GrpcCode::InvalidArgument, error.to_string()))
 }
 
-/// A message in its frame.
 fn encode(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut out = Vec::with_capacity(HEAD + length);
     out.push(0);
-    // An answer of four gibibytes cannot be: questions are bounded, and answers by them.
+    // Never truncated: questions are bounded, and answers by them.
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
     message.encode_raw(&mut out);
     out.into()

@@ -1,8 +1,8 @@
-//! The gRPC services, as one function for the HTTP door's HTTP/2 connections.
+//! The gRPC services, as one function for the HTTP listener's HTTP/2 connections.
 //!
-//! Calls with one message each way are answered by hand: a frame, a message, a decision, a frame, trailers. What
-//! streams is left to tonic, the machine of quotas (`quota`) apart. Deliberately absent: compressed messages, and gRPC
-//! in the guise of HTTP/1.1 or of JSON.
+//! Calls with one message each way are answered without tonic: a frame, a message, a decision, a frame, trailers.
+//! Streams use tonic, except for the state of quotas (`quota`). Deliberately absent: compressed messages, gRPC-Web, and
+//! gRPC as JSON.
 
 mod authz;
 mod body;
@@ -37,15 +37,12 @@ pub use quota::Quotas;
 use services::Service;
 use status::{GrpcCode, GrpcStatus};
 
-/// An error of any kind, as bodies have it.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whether a request is for a gRPC service.
 pub fn is_for<B>(request: &Request<B>) -> bool {
     kind(request.headers()).is_some_and(|kind| kind.starts_with(GRPC.as_bytes()))
 }
 
-/// Answers one call.
 pub async fn answer<B>(request: Request<B>, caller: &Caller) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -99,7 +96,6 @@ where
     }
 }
 
-/// Answers a call with one message each way.
 async fn unary<B>(
     method: Method,
     request: Request<B>,
@@ -120,7 +116,7 @@ where
     }
     let body = pin!(request.into_body());
     let mut reading = pin!(method::read(body, limits.body_bytes_max));
-    // Most calls are here whole when they are looked at: those neither wait nor need a place among those who do.
+    // Most calls have arrived whole by now: those neither wait nor need a slot among waiting ones.
     let first = std::future::poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
     let message = match first {
         Poll::Ready(message) => message?,
@@ -150,14 +146,14 @@ where
     Ok(answered)
 }
 
-/// Denies what cannot be read, where that is an answer.
+/// Denies unreadable messages if the method has denials.
 fn denied(method: Method, status: GrpcStatus, shared: &Shared) -> Result<GrpcAnswer, GrpcStatus> {
     let answered = method.denial().ok_or(status)?;
     shared.engine.meter().count(Event::Malformed(Door::Grpc));
     Ok(answered)
 }
 
-/// Whether a call to one of tonic's services may go on. Health is for everybody: those who probe it have no secrets.
+/// Authorizes a call to a tonic service. Health is open to everyone: probes have no secrets.
 fn admitted<B>(
     service: Service,
     request: &Request<B>,
@@ -183,7 +179,7 @@ fn check_head<B>(request: &Request<B>) -> Result<(), GrpcStatus> {
     Err(GrpcStatus::new(GrpcCode::Unimplemented, what))
 }
 
-/// Shows what a call says of its sender: what the sender may, who may do this.
+/// Presents the call's credentials; returns the scopes if they allow this.
 fn show(
     pass: &mut Pass,
     operation: Operation,
@@ -202,7 +198,7 @@ fn show(
     within.map_err(GrpcStatus::denied)
 }
 
-/// Counts what went wrong, where somebody should know.
+/// Counts failures that an operator should see.
 fn refused(shared: &Shared, response: Response<Body>, code: GrpcCode) -> Response<Body> {
     let event = match code {
         GrpcCode::InvalidArgument
@@ -229,7 +225,7 @@ fn kind(headers: &HeaderMap) -> Option<&[u8]> {
     headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes)
 }
 
-/// Whether a type that begins as gRPC's does is one whose messages are protobuf: not that of gRPC-Web, nor of JSON.
+/// Whether a content type that begins like gRPC's is protobuf, not gRPC-Web or JSON.
 fn is_protobuf(kind: &[u8]) -> bool {
     let rest = kind.strip_prefix(GRPC.as_bytes()).unwrap_or(b"-");
     let rest = rest.strip_prefix(b"+proto").unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! Tollgate's own service: checks, one or many in a call.
+//! Tollgate's own service: checks, one or many per call.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,6 @@ use crate::engine::{EngineError, EngineRequest, Op, OpOutcome, Scope, Started, S
 use crate::settings::RequestLimits;
 use crate::value::{self, millis};
 
-/// Decides one check.
 pub(super) fn check(
     turn: &Turn<'_>,
     request: &CheckRequest,
@@ -25,7 +24,7 @@ pub(super) fn check(
     Ok(turn.ask(&op, |turn, _, outcome| respond(turn, outcome, true)))
 }
 
-/// Decides many, in order. What is wrong with one is said in its answer.
+/// Decides many, in order. An error of one is in its answer.
 pub(super) fn check_many(
     turn: &Turn<'_>,
     request: &CheckManyRequest,
@@ -85,7 +84,7 @@ fn answer(decided: Result<CheckResponse, GrpcStatus>) -> CheckResponse {
     })
 }
 
-/// A request as it is, or with long values as their fingerprints, as a proxy's.
+/// The request, with too long values replaced by fingerprints, as for a proxy.
 fn fitting(request: &CheckRequest, bytes_max: usize) -> Cow<'_, CheckRequest> {
     let bytes = request.entries.iter();
     let bytes: usize = bytes.map(|one| one.key.len() + one.value.len()).sum();

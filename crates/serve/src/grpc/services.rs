@@ -1,8 +1,7 @@
-//! Health and reflection, which are tonic's: they stream, and nobody calls them often. Quotas stream through tonic too.
+//! Health and reflection through tonic: they stream, and are called rarely. Quotas stream through tonic too.
 //!
-//! Health is that of the server as a whole, whichever of its services is asked for: `SERVING` while it is ready.
-//! Whoever watches is told once when it stops, and the stream ends, so that it does not hold up the end of a
-//! connection.
+//! Health is that of the whole server, for any of its services: `SERVING` while it is ready. A watcher gets one message
+//! when the server stops, and its stream ends, so that it does not delay closing the connection.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -24,7 +23,6 @@ use tower::ServiceExt as _;
 use super::{BoxError, quota};
 use crate::shared::Shared;
 
-/// Answers a call to one of the services here.
 pub(super) async fn answer<B>(
     service: Service,
     request: Request<B>,
@@ -52,7 +50,6 @@ where
     }
 }
 
-/// A service that is tonic's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Service {
     Health,
@@ -61,7 +58,6 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// The service of a path, where it is one of these.
     pub(super) fn of(path: &str) -> Option<Self> {
         match path.strip_prefix('/')?.split_once('/')?.0 {
             HEALTH => Some(Self::Health),
@@ -93,11 +89,10 @@ fn reflection_routes() -> Option<&'static Routes> {
     ROUTES.get_or_init(build).as_ref()
 }
 
-/// Health as the server's state tells it.
 struct State(Arc<Shared>);
 
 impl State {
-    /// The state, where the service is one of ours; the empty name is the server.
+    /// The state, if the service is one of ours; the empty name is the server.
     fn of(&self, service: &str) -> Result<HealthCheckResponse, Status> {
         let known = service.is_empty() || service == HEALTH;
         if known || reflection::SERVICES.contains(&service) {
@@ -145,7 +140,7 @@ impl Health for State {
     }
 }
 
-/// The state now, and whenever it changes until the server stops.
+/// The state now, and at each change until the server stops.
 struct Watch {
     shared: Arc<Shared>,
     ticks: Interval,
@@ -173,5 +168,5 @@ impl Stream for Watch {
 }
 
 const HEALTH: &str = "grpc.health.v1.Health";
-/// How soon a watcher hears of a change.
+/// How soon a watcher is notified of a change.
 const WATCH_EVERY: Duration = Duration::from_millis(500);

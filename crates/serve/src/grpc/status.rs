@@ -1,6 +1,6 @@
-//! How a call ended: a code, and words for people.
+//! How a call ended: a code, and a message for people.
 //!
-//! Not here: what HTTP says of a request that is no call at all.
+//! Not here: HTTP statuses of requests that are no call at all.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 use crate::access::Denied;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// Why a call has no message for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GrpcStatus {
     code: GrpcCode,
@@ -16,7 +15,7 @@ pub(super) struct GrpcStatus {
     is_unfit: bool,
 }
 
-/// The codes of gRPC that are used here.
+/// The subset of gRPC's codes in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GrpcCode {
     InvalidArgument = 3,
@@ -55,7 +54,6 @@ impl GrpcStatus {
         }
     }
 
-    /// Why a caller may not.
     pub(super) fn denied(denied: Denied) -> Self {
         let code = match denied {
             Denied::Scope(_) => GrpcCode::PermissionDenied,
@@ -64,8 +62,7 @@ impl GrpcStatus {
         Self::new(code, denied.to_string())
     }
 
-    /// The message cannot be read. Where it is about a client's request, that is denied: what a client chose may be
-    /// why.
+    /// For an unreadable message. A question about a client's request is denied: the client may have caused it.
     pub(super) fn unfit(code: GrpcCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             is_unfit: true,
@@ -85,24 +82,23 @@ impl GrpcStatus {
         &self.message
     }
 
-    /// Adds the two fields that say it.
     pub(super) fn put(&self, into: &mut HeaderMap) {
         into.insert(GRPC_STATUS, HeaderValue::from_static(self.code.digits()));
-        // What is encoded is printable, so that it is a value.
+        // Encoded messages are printable, so this succeeds.
         if let Ok(message) = HeaderValue::try_from(encoded(&self.message)) {
             into.insert(GRPC_MESSAGE, message);
         }
     }
 }
 
-/// The trailers of a call that went well.
+/// The trailers of success.
 pub(super) fn ok() -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(1);
     trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
     trailers
 }
 
-/// A message as the protocol writes it: bytes that are not printable, and the percent sign, as `%` and two digits.
+/// The percent-encoding of `grpc-message`: unprintable bytes, and the percent sign.
 fn encoded(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for byte in message.bytes().take(MESSAGE_BYTES_MAX) {
@@ -119,7 +115,7 @@ fn encoded(message: &str) -> String {
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
-/// The most bytes of a message that are told.
+/// Limit on the length of a message.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
 #[cfg(test)]

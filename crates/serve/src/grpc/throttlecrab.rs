@@ -1,4 +1,4 @@
-//! Throttlecrab's service: one throttle command in a call.
+//! Throttlecrab's service: one throttle command per call.
 
 use tollgate_wire::throttlecrab::{HttpRequest, ThrottleRequest, ThrottleResponse};
 
@@ -7,7 +7,6 @@ use crate::engine::Turn;
 use crate::settings::RequestLimits;
 use crate::throttle::{self, ThrottleError};
 
-/// Decides one request.
 pub(super) fn throttle(
     turn: &Turn<'_>,
     request: ThrottleRequest,
@@ -34,7 +33,7 @@ pub(super) fn throttle(
     })
 }
 
-/// A number as the messages have it: what is too large for them is the largest they can say.
+/// Saturates at what the messages can hold.
 fn number(value: i64) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }

@@ -1,10 +1,10 @@
-//! How long a caller waits, as the field `grpc-timeout` says it: up to eight digits and a unit.
+//! Parses the field `grpc-timeout`: up to eight digits and a unit.
 
 use std::time::Duration;
 
 use http::HeaderMap;
 
-/// How long the caller waits; `None` where it does not say, or not so that one could read it.
+/// `None` if absent or unreadable.
 pub(super) fn of(headers: &HeaderMap) -> Option<Duration> {
     parse(headers.get("grpc-timeout")?.as_bytes())
 }

@@ -1,8 +1,8 @@
 //! `/v1/auth`, for proxies that ask before they pass a request on.
 //!
-//! A request for `/v1/auth` itself tells of the client's request in header fields, and its query is the proxy owner's:
-//! options and entries. Below `/v1/auth/` the request *is* the client's, behind that prefix, as Envoy sends it; then
-//! its query is the client's too, and no option of ours. Not here: deciding (`auth`).
+//! A request for `/v1/auth` itself describes the client's request in header fields, and its query is the proxy's
+//! configuration: options and entries. Below `/v1/auth/` the request *is* the client's, behind that prefix, as Envoy
+//! sends it; then its query is the client's too, and contains no options. Not here: deciding (`auth`).
 
 use http::StatusCode;
 use tollgate_contract::Dialect;
@@ -14,7 +14,7 @@ use crate::auth::{
 };
 use crate::engine::{EngineError, Started, Turn};
 
-/// Answers a proxy. Any method will do.
+/// Accepts any method.
 pub(super) fn auth(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     match judged(turn, asked) {
         Ok(started) => {
@@ -78,7 +78,7 @@ fn tell(turn: &Turn<'_>, dialect: Dialect, ruling: &AuthRuling, reply: &mut Repl
     }
 }
 
-/// The client's own path, where a request is a copy of the client's.
+/// The client's own path, if the request is a copy of the client's.
 pub(super) fn mirrored(path: &str) -> Option<&str> {
     path.strip_prefix(PATH).filter(|rest| rest.starts_with('/'))
 }
@@ -92,14 +92,13 @@ fn query_of(uri: &[u8]) -> Option<&[u8]> {
     uri.get(mark + 1..)
 }
 
-/// Some proxies put the client's query behind a path without one, and clients must not choose options.
+/// Some proxies append the client's query to a path without one, and clients must not choose options.
 #[cold]
 fn client_query() -> AuthError {
     let what = "the query of the question is that of the client's request; end the path of the question with `?`";
     AuthError::Malformed(MalformedQuestion(what.to_owned()))
 }
 
-/// A method that is one.
 fn token(value: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(value).ok()?;
     let is_token = !text.is_empty()
@@ -115,5 +114,4 @@ impl Fields for HeaderLines<'_> {
     }
 }
 
-/// Where proxies ask.
 pub(super) const PATH: &str = "/v1/auth";

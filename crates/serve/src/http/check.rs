@@ -1,4 +1,4 @@
-//! The questions of `/v1`: may this pass, may it be held, what is left?
+//! The questions of `/v1`: check, reserve, peek.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,6 @@ use crate::engine::{
 };
 use crate::value::millis;
 
-/// `POST /v1/check`.
 pub(super) fn check(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let as_status = match query::flag(asked.query, "status") {
         Ok(flag) => flag,
@@ -57,8 +56,8 @@ fn single(
     Ok(())
 }
 
-/// Decides a list in order. A check that cannot be decided has a problem in its place; one that makes no sense spoils
-/// the whole list before anything is charged.
+/// Decides a list in order. A check that cannot be decided has a problem in its place; an invalid one fails the whole
+/// list before anything is charged.
 fn batch(
     turn: &Turn<'_>,
     asked: &ReceivedRequest<'_>,
@@ -96,7 +95,6 @@ fn batch(
     reply.own(JSON, list.end());
 }
 
-/// Answers, written one after another.
 struct List(Vec<u8>);
 
 impl List {
@@ -111,7 +109,7 @@ impl List {
         if out.len() > 1 {
             out.push(b',');
         }
-        // Bodies of ours have text for names, so that nothing can fail.
+        // Our bodies have text for names, so this cannot fail.
         let _ = match answer {
             Ok(answer) => v1::encode(&response(turn, &answer), out),
             Err(error) => v1::encode(&BodyRefusal::Engine(error).problem(), out),
@@ -124,7 +122,6 @@ impl List {
     }
 }
 
-/// What a check asks.
 fn ask<'a>(
     asked: &ReceivedRequest<'_>,
     request: &'a JsonCheckRequest<'_>,
@@ -141,7 +138,6 @@ fn ask<'a>(
     })
 }
 
-/// `POST /v1/reserve`.
 pub(super) fn reserve(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if let Some(request) = request::read(asked, reply) {
         let done = reserved(turn, asked, &request, reply);
@@ -180,7 +176,6 @@ fn reserved(
     Ok(())
 }
 
-/// `POST /v1/peek`.
 pub(super) fn peek(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(PeekRequest { key }) = request::read(asked, reply) else {
         return;
@@ -195,7 +190,6 @@ pub(super) fn peek(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Rep
     reply.put(turn, started, |_, body, reply| reply.own(JSON, body));
 }
 
-/// How policies stand, as the body of an answer.
 fn states(
     turn: &Turn<'_>,
     ask: &EngineRequest<'_>,
@@ -215,7 +209,6 @@ fn states(
     Ok(encoded(&PeekResponse { policies }))
 }
 
-/// The answer as it is written.
 fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> JsonCheckResponse<'t> {
     JsonCheckResponse {
         allowed: answer.is_allowed(),
@@ -233,7 +226,6 @@ fn response<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> JsonCheckResponse<'t>
     }
 }
 
-/// A denial as a problem.
 fn denial<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Problem<'t> {
     if answer.refused_by == Some(RefusedBy::FullTable) {
         return Problem::reduced_capacity("There is no room to count another key.");
@@ -259,7 +251,7 @@ fn denial<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Problem<'t> {
     }
 }
 
-/// Why no wait will help.
+/// Why waiting will not help.
 const fn forbidden(answer: &Answer) -> &'static str {
     match answer.refused_by {
         Some(RefusedBy::Ban { .. }) => "The key is banned, and no end is set.",
@@ -267,9 +259,9 @@ const fn forbidden(answer: &Answer) -> &'static str {
     }
 }
 
-/// How long a reservation stays open unless its caller says.
+/// How long a reservation stays open by default.
 const TTL_MS: u64 = 60_000;
 /// How long it stays open at most: a day.
 const TTL_MAX_MS: u64 = 86_400_000;
-/// Bytes of one answer in a list, or a bit more.
+/// Bytes of one answer in a list, rounded up.
 const ANSWER_BYTES: usize = 256;

@@ -1,4 +1,4 @@
-//! Bodies that come in parts, within limits of size, time and memory.
+//! Reads bodies that arrive in parts, within limits of size, time and memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,17 +12,15 @@ use crate::settings::RequestLimits;
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uncollected {
-    /// It is larger than one may be.
     TooLarge,
-    /// It did not come in time.
     TooSlow,
     /// All bodies together take as much memory as they may.
     TooMuch,
-    /// It ended early, or was no body.
+    /// It ended early, or was malformed.
     Broken,
 }
 
-/// Reads a whole body, of whose length the head may have `told`.
+/// Reads a whole body; `told` is its length from the head, if known.
 pub(super) async fn collect<B>(
     told: Option<usize>,
     body: B,
@@ -55,7 +53,7 @@ async fn read<B: Body<Data = Bytes>>(body: B, max: usize) -> Result<Bytes, Uncol
         }
         held.grow(data.len())?;
         if first.is_empty() && all.is_empty() {
-            // Most bodies come whole, and need no copy.
+            // Most bodies arrive whole, and need no copy.
             first = data;
             continue;
         }
@@ -88,5 +86,5 @@ impl Drop for Held {
 
 /// Bytes of all unfinished bodies of the process.
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// The most of them.
+/// Limit on [`HELD`].
 const HELD_MAX: usize = 128 << 20;

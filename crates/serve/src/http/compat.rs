@@ -15,7 +15,7 @@ use crate::engine::Turn;
 use crate::gubernator;
 use crate::throttle::{self, ThrottleError};
 
-/// `POST /throttle`, which is answered with 200 whether the request may pass or not.
+/// `POST /throttle`: always answered with 200, also for denials.
 pub(super) fn throttle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(request) = read::<HttpRequest>(asked, reply) else {
         return;
@@ -30,7 +30,7 @@ pub(super) fn throttle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut
     reply.refuse(StatusCode::BAD_REQUEST, &detail);
 }
 
-/// `POST /v1/GetRateLimits` of gubernator, which is answered with 200 whether the requests may pass or not.
+/// `POST /v1/GetRateLimits` of gubernator: always answered with 200, also for denials.
 pub(super) fn get_rate_limits(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(request) = read::<GetRateLimitsReq>(asked, reply) else {
         return;

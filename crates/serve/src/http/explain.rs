@@ -10,7 +10,6 @@ use super::{ReceivedRequest, Reply};
 use crate::engine::{Act, EngineError, EngineRequest, Explained, Op, RemoteAnswer, Scope, Turn};
 use crate::value::millis;
 
-/// `POST /v1/explain`.
 pub(super) fn explain(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if let Some(request) = request::read(asked, reply) {
         let done = explained(turn, asked, &request, reply);
@@ -41,7 +40,7 @@ fn explained(
     Ok(())
 }
 
-/// Why a request would pass or not, as the body of an answer, by what was read elsewhere or else here.
+/// The explanation as a body, from state read on another node or else on this one.
 pub fn told(
     turn: &Turn<'_>,
     ask: &EngineRequest<'_>,

@@ -1,7 +1,7 @@
-//! Requests that take their time: their body comes in parts or is large, or somebody else than the engine answers.
+//! Requests that take time: their body arrives in parts or is large, or another handler than the engine answers.
 //!
-//! What the head alone decides is answered before a body is waited for, so that only those wait here who may ask. Not
-//! here: how a request came (`lean`, `http2`), and paths and answers (`route`).
+//! What the head alone decides is answered before the body is awaited, so that only authorized callers wait here. Not
+//! here: how a request arrived (`lean`, `http2`), and paths and answers (`route`).
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,7 +21,7 @@ use crate::meter::{Door, Event};
 use crate::settings::RequestLimits;
 use crate::shared::{Caller, PlaceCounter};
 
-/// Answers a request: with what is given back, or else with what `reply` says.
+/// Answers with the returned response, or else with `reply`.
 pub(super) async fn answer<B>(
     caller: &Caller,
     site: &ListenerSite,
@@ -72,7 +72,7 @@ where
     None
 }
 
-/// Has a whole request decided, and waits for as long as that takes and as the answer is held back.
+/// Decides a whole request, and waits until it is decided and the hold has passed.
 async fn decide(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     let began = tokio::time::Instant::now();
@@ -88,7 +88,7 @@ async fn decide(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     }
 }
 
-/// Asks whoever answers there; `reply` says why not, where there is no answer.
+/// Forwards to the admin API; without a response, `reply` says why.
 async fn at_desk<B>(
     desk: &Arc<dyn AdminApi>,
     caller: &Caller,
@@ -120,14 +120,14 @@ where
     Some(desk.answer(Visit { request, peer }).await)
 }
 
-/// What a body may take.
+/// Limits on reading a body.
 #[derive(Clone, Copy)]
 struct Room<'a> {
     limits: &'a RequestLimits,
     places: &'a PlaceCounter,
 }
 
-/// The body of a request; `reply` says why it was not read, where it was not.
+/// The body of a request; without one, `reply` says why.
 async fn read<B>(
     caller: &Caller,
     head: &http::request::Parts,
@@ -147,7 +147,7 @@ where
     let mut reading = pin!(collect::collect(told, body, limits));
     let mut first = Poll::Pending;
     if std::ptr::eq(places, caller.shared.state.visitor_places()) {
-        // A sign-in that came with its body needs no place, so that those whose bodies never come cannot keep it out.
+        // A sign-in whose body has arrived needs no slot, so that clients which never send theirs cannot block it.
         first = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await;
     }
     let collected = match first {

@@ -1,7 +1,7 @@
 //! HTTP/2, and gRPC over it.
 //!
-//! Every stream has a task that answers it and sends what the client has room for. What it has no room for is counted,
-//! and waits for so long and no longer. Not here: frames (`h2`), paths and answers (`route`).
+//! Every stream has a task that answers it and sends what the client's window permits. The rest is counted, and waits
+//! for a bounded time. Not here: frames (`h2`), paths and answers (`route`).
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -31,7 +31,7 @@ use crate::settings::RequestLimits;
 use crate::shared::{Caller, Stop, Stream};
 use crate::unsent::HeldBytes;
 
-/// What all streams of a connection have in common.
+/// What all streams of a connection share.
 pub(super) struct Http2Connection {
     caller: Caller,
     site: Arc<ListenerSite>,
@@ -45,7 +45,6 @@ impl Http2Connection {
     }
 }
 
-/// Serves a connection.
 pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Http2Connection, mut stop: Stop) {
     let line = Arc::new(line);
     let limits = line.caller.shared.settings.limits;
@@ -68,7 +67,7 @@ pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Http2Connection, m
         }
         sleep(limits.drain).await;
     };
-    // Who does not take the last answers does not keep the connection.
+    // A client that does not read the last answers does not keep the connection open.
     tokio::select! {
         () = take_all(&mut connection, &line) => {}
         () = &mut alive => {}
@@ -76,8 +75,8 @@ pub(super) async fn serve<S: Stream>(stream: Rewind<S>, line: Http2Connection, m
     }
 }
 
-/// Ends when the client is to go elsewhere. Who came when that was told already has nowhere else to go, and may stay to
-/// the end.
+/// Ends when the client should reconnect elsewhere. A client that connected after that was announced may stay to the
+/// end.
 async fn elsewhere(stop: &mut Stop) {
     if stop.is_leaving() {
         stop.given().await;
@@ -86,7 +85,7 @@ async fn elsewhere(stop: &mut Stop) {
     }
 }
 
-/// Within limits: streams, what is kept of streams that were reset, sizes of heads and windows.
+/// Sets limits: streams, state of reset streams, sizes of heads and windows.
 fn builder(limits: &RequestLimits) -> Builder {
     let mut builder = Builder::new();
     builder
@@ -101,14 +100,14 @@ fn builder(limits: &RequestLimits) -> Builder {
     builder
 }
 
-/// Ends when the client does not say for too long that it is there.
+/// Ends when the client leaves pings unanswered for too long.
 async fn alive(pings: Option<PingPong>, limits: RequestLimits) {
     let Some(mut pings) = pings else {
         return std::future::pending().await;
     };
     let (mut every, mut patience) = (PING_EVERY.min(limits.idle), limits.slow);
     if limits.quota.ttl_s > 0 {
-        // What is assigned to a data plane must arrive in time, or the connection end.
+        // An assignment must reach a data plane in time, or the connection end.
         let quarter = limits.quota.delivery / 4;
         (every, patience) = (every.min(quarter), patience.min(3 * quarter));
     }
@@ -121,7 +120,7 @@ async fn alive(pings: Option<PingPong>, limits: RequestLimits) {
     }
 }
 
-/// Ends when a connection is so old that the client is to connect again; never where that is not limited.
+/// Ends at the connection's maximum age, so that the client reconnects; never if there is no limit.
 async fn old(line: &Http2Connection) {
     match super::age(&line.caller.shared, &line.caller.peer) {
         Some(age) => sleep(age).await,
@@ -129,7 +128,7 @@ async fn old(line: &Http2Connection) {
     }
 }
 
-/// Gives every stream a task, until the connection ends.
+/// Starts a task for every stream, until the connection ends.
 async fn take_all<S: Stream>(
     connection: &mut Connection<Timed<Rewind<S>>, Bytes>,
     line: &Arc<Http2Connection>,
@@ -145,7 +144,6 @@ async fn take_all<S: Stream>(
     }
 }
 
-/// Answers one stream.
 async fn stream(
     line: Arc<Http2Connection>,
     request: Request<RecvStream>,
@@ -157,7 +155,7 @@ async fn stream(
     let response = tokio::select! {
         biased;
         response = answer(&line, request.map(Incoming), &mut unread) => response,
-        // The client wants no answer any more.
+        // The client cancelled.
         _ = poll_fn(|context| respond.poll_reset(context)) => return,
     };
     let (parts, body) = response.into_parts();
@@ -173,14 +171,13 @@ async fn stream(
         _at_work: at_work,
     };
     let mut sent = Box::pin(sending.send(body, is_end));
-    // What is taken at once needs no task that waits for that, and such a one is small.
+    // A body that fits at once needs no waiting task, which keeps most tasks small.
     let first = poll_fn(|context| Poll::Ready(sent.as_mut().poll(context))).await;
     if first.is_pending() {
         tokio::spawn(sent);
     }
 }
 
-/// The body of an answer.
 enum Body {
     Whole(CountedBody),
     Grpc(grpc::Body),
@@ -195,7 +192,7 @@ impl Body {
     }
 }
 
-/// The answer to a request. A body that it was given without is left in `unread`.
+/// The answer to a request. An unread request body is put into `unread`.
 async fn answer(
     line: &Http2Connection,
     mut request: Request<Incoming>,
@@ -237,7 +234,7 @@ async fn answer(
     response
 }
 
-/// Has the host of a request where HTTP/1 has it. Says whether there is one and no other.
+/// Moves the request's authority to where HTTP/1 has the host. Returns whether there is exactly one host.
 fn name_host(request: &mut Request<Incoming>) -> bool {
     let authority = request.uri().authority().map(|it| it.as_str().to_owned());
     let mut hosts = request.headers().get_all(HOST).iter();
@@ -256,7 +253,7 @@ fn name_host(request: &mut Request<Incoming>) -> bool {
     }
 }
 
-/// An answer of a desk, with its length.
+/// A response of the admin API, with its length.
 fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
     let length = answered.body().len();
     let mut response = answered.map(|body| {
@@ -270,7 +267,7 @@ fn whole(answered: Response<Bytes>, is_head: bool) -> Response<Body> {
     response
 }
 
-/// An answer of a handler.
+/// A handler's reply as a response.
 fn said(mut reply: Reply, is_head: bool) -> Response<Body> {
     let length = reply.body().len();
     let body = if is_head {
@@ -308,12 +305,11 @@ fn split(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     Some((name, value))
 }
 
-/// An answer whose head was sent.
 struct Sending {
     stream: SendStream<Bytes>,
     line: Arc<Http2Connection>,
     held: Option<HeldBytes>,
-    /// What the client may still be sending, though it is not needed.
+    /// The rest of the request body, which is ignored.
     unread: Option<Incoming>,
     _at_work: AtWork,
 }
@@ -331,13 +327,13 @@ impl Sending {
         if let Err(reason) = sent {
             self.stream.send_reset(reason);
         } else if let Some(mut unread) = self.unread.take() {
-            // Some clients take a stream that ends while they send for one that failed.
+            // Some clients treat a stream that ends while they send as failed.
             let passed = async { while let Some(Ok(_)) = unread.frame().await {} };
             let _ = timeout(LINGER, passed).await;
         }
     }
 
-    /// Sends a message, or as many as there are, and what comes behind them.
+    /// Sends all messages, then the trailers.
     async fn frames(&mut self, body: grpc::Body) -> Result<(), Reason> {
         let is_one = body.is_one();
         let mut body = pin!(body);
@@ -370,7 +366,7 @@ impl Sending {
         }
     }
 
-    /// Sends bytes as the client has room for them. They count as kept until the last of them is on its way.
+    /// Sends bytes as the client's window permits. They count as kept until the last is sent.
     async fn piece(
         &mut self,
         text: CountedBody,
@@ -397,7 +393,7 @@ impl Sending {
         sent
     }
 
-    /// Sends bytes to a client that has too little room for all of them.
+    /// Sends bytes to a client whose window is too small for all of them.
     async fn trickle(&mut self, bytes: &mut Bytes, is_last: bool) -> Result<(), Reason> {
         while !bytes.is_empty() {
             let room = self.stream.capacity().min(bytes.len());
@@ -420,7 +416,7 @@ impl Sending {
     }
 }
 
-/// Bytes of an answer, counted for as long as they are somewhere.
+/// Bytes of an answer, counted until they are dropped.
 struct Kept {
     bytes: Bytes,
     _held: Option<HeldBytes>,
@@ -432,18 +428,18 @@ impl AsRef<[u8]> for Kept {
     }
 }
 
-/// What a stream costs whose answer waits, besides the bytes of the answer.
+/// Cost of a stream whose answer waits, besides the bytes of the answer.
 const STREAM_BYTES: usize = 4 << 10;
-/// Streams that were reset before they were looked at; a connection with more is closed.
+/// Streams reset before they were examined; a connection with more is closed.
 const RESETS_MAX: usize = 20;
-/// Streams that were reset for errors; a connection with more is closed.
+/// Streams reset for errors; a connection with more is closed.
 const LOCAL_RESETS_MAX: usize = 256;
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 const FRAME_BYTES_MAX: u32 = 16 << 10;
-/// Bytes of one stream that wait for the system to take them.
+/// Bytes of one stream that may wait for the socket.
 const SEND_BYTES_MAX: usize = 64 << 10;
 /// How long a client that has its answer may go on sending.
 const LINGER: Duration = Duration::from_secs(1);
-/// How often a client is asked whether it is there.
+/// Ping interval.
 const PING_EVERY: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use h2::RecvStream;
 use http_body::{Body, Frame};
 
-/// The body of a request, which gives the client room for more as it is read.
+/// Reading it widens the client's window.
 pub(super) struct Incoming(pub(super) RecvStream);
 
 impl Body for Incoming {

@@ -1,4 +1,4 @@
-//! `/json`, the rate limit service without gRPC, and the paths beside it.
+//! `/json`, the rate limit service without gRPC, and related paths.
 //!
 //! Not here: what is answered (`rls`).
 
@@ -17,7 +17,7 @@ use crate::engine::{Started, Turn};
 use crate::meter::{Door, Event};
 use crate::rls::{self, Counting, JudgeOptions, RlsError};
 
-/// `POST /json`: 200 where the request may pass, 429 where it may not.
+/// `POST /json`: 200 if the request may pass, otherwise 429.
 pub(super) fn json(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let Some(request) = read::<RateLimitRequest>(asked, reply) else {
         return;
@@ -25,7 +25,7 @@ pub(super) fn json(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Rep
     if rls::gives_back(&request) && may(Operation::Refund, asked, reply).is_none() {
         return;
     }
-    // Its caller makes header fields of the statuses.
+    // Its callers make header fields from the statuses.
     let dialect = Dialect::None;
     let manner = JudgeOptions {
         dialect,
@@ -67,8 +67,8 @@ pub(super) fn healthcheck(_: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut
 
 /// Reads a body in JSON, or answers with what is wrong with it.
 ///
-/// Clients of these paths do not all say that it is JSON. A page in a browser has to, as that makes the browser ask
-/// before it sends anything for somebody else's page.
+/// Clients of these paths do not all send a content type. A browser has to, which makes it send a preflight before a
+/// cross-origin request.
 pub(super) fn read<'a, T: Deserialize<'a>>(
     asked: &ReceivedRequest<'a>,
     reply: &mut Reply,
@@ -99,8 +99,7 @@ pub(super) fn malformed(asked: &ReceivedRequest<'_>) {
     meter.count(Event::Malformed(Door::Http));
 }
 
-/// Seconds until the last of the refusing rules is as if nothing had been taken: the service does not say when it has
-/// a token.
+/// Seconds until the last of the refusing rules is full again: the service does not report when it has a token.
 fn retry_after(response: &RateLimitResponse) -> u64 {
     let over = response.statuses.iter();
     let over = over.filter(|status| status.code == i32::from(Code::OverLimit));

@@ -1,9 +1,9 @@
-//! The HTTP door: HTTP/1 and HTTP/2 on one port, and gRPC over the latter.
+//! The HTTP listener: HTTP/1 and HTTP/2 on one port, and gRPC over the latter.
 //!
-//! HTTP/1 is read by the lean loop, which has the only parser of heads; HTTP/2 by `h2`. Requests that are not whole at
-//! once, or that somebody else than the engine answers, go through `full` either way. A request becomes an
-//! `ReceivedRequest`, the table of `route` finds who answers it, and the answer is a `Reply`; every handler has the
-//! shape `fn(&Turn<'_>, &Asked<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
+//! HTTP/1 is read by the fast path, which has the only parser of heads; HTTP/2 by `h2`. Requests that are not whole at
+//! once, or that another handler than the engine answers, go through `full` either way. A request becomes a
+//! `ReceivedRequest`, the table of `route` finds its handler, and the answer is a `Reply`; every handler has the shape
+//! `fn(&Turn<'_>, &ReceivedRequest<'_>, &mut Reply)`. Not here: gRPC services (`grpc`), TLS (`listen`).
 
 mod auth;
 mod check;
@@ -43,7 +43,7 @@ pub(crate) use reply::Reply;
 pub(crate) use request::{HeaderLines, ReceivedRequest};
 pub(crate) use route::FALLBACK;
 
-/// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
+/// Serves one connection until it ends; after `stop`, until it has nothing under way.
 pub async fn serve<S: Stream>(
     stream: S,
     peer: Peer,
@@ -51,7 +51,7 @@ pub async fn serve<S: Stream>(
     shared: Arc<Shared>,
     stop: Stop,
 ) {
-    // What few connections need is boxed, so that the many have small tasks.
+    // The state that few connections need is boxed, which keeps most tasks small.
     match lean::serve(stream, peer, &site, &shared, stop.clone()).await {
         NextProtocol::Nobody => {}
         NextProtocol::Http2(stream, read) => {
@@ -61,11 +61,11 @@ pub async fn serve<S: Stream>(
     }
 }
 
-/// How old a connection may get, where that is limited: some a little less and some a little more, so that those that
-/// came together do not all come again together.
+/// The maximum age of a connection, if limited; spread, so that clients which connected together do not reconnect
+/// together.
 fn age(shared: &Shared, peer: &Peer) -> Option<Duration> {
     let most = shared.settings.limits.connection_age?;
-    // By the golden ratio numbers that follow each other are far apart.
+    // Multiples of the golden ratio spread consecutive numbers far apart.
     let spread = peer.connection.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
     let part = u32::try_from(spread).unwrap_or_default();
     Some(most / 10 * 9 + most / 5 * part / 256)

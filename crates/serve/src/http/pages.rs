@@ -1,4 +1,4 @@
-//! What is read about the server itself: is it alive, is it ready, what did it count, what can it be asked.
+//! Pages about the server itself: liveness, readiness, metrics, API.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -46,7 +46,6 @@ pub(super) fn readyz(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut 
     reply.text(TEXT, text.as_bytes());
 }
 
-/// `GET /metrics`, for Prometheus.
 pub(super) fn metrics(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     let mut text = Exposition::new();
@@ -54,7 +53,7 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut
     if asked.shared.cluster.get().is_some() {
         crate::meter::cluster(&mut text, &cluster::view(asked.shared));
     }
-    // A server in no cluster lends too.
+    // A server outside a cluster grants leases too.
     crate::meter::modes(&mut text, asked.shared);
     asked.shared.state.databases.render(&mut text);
     engine.tail().render(&mut text);
@@ -79,20 +78,20 @@ pub(super) fn metrics(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut
     );
 }
 
-/// `GET /v1/top`: what happens now.
+/// `GET /v1/top`: the busiest keys.
 pub(super) fn top(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let engine = &asked.shared.engine;
     reply.line("cache-control", b"no-store");
     reply.json(&engine.meter().top(engine));
 }
 
-/// `GET /v1/cluster`: who is in the cluster, and what it costs.
+/// `GET /v1/cluster`: members and their costs.
 pub(super) fn cluster(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     reply.json(&cluster::view(asked.shared));
 }
 
-/// `POST /v1/cluster/forget`: a node that is dead is missed no more, here and at all members.
+/// `POST /v1/cluster/forget`: removes a dead node, here and at all members.
 pub(super) fn forget(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -115,19 +114,18 @@ pub(super) fn forget(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut 
     }
 }
 
-/// `GET /v1/gateway`: how the gateway stands that is a door of this server.
+/// `GET /v1/gateway`: the state of the gateway in this server.
 pub(super) fn gateway(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     let view = asked.shared.annex.get().map(|annex| annex.view());
     reply.json(&view.unwrap_or_default());
 }
 
-/// `GET /openapi.json`.
 pub(super) fn openapi(_turn: &Turn<'_>, _asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.fix(JSON, OPENAPI);
 }
 
-/// `GET /`: where everything is; the console as well, where somebody can sign in.
+/// `GET /`: links to everything; to the console only if anyone can sign in.
 pub(super) fn front(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     static PLAIN: LazyLock<String> = LazyLock::new(|| FRONT.replace(CONSOLE_PLACE, ""));
     static WITH_CONSOLE: LazyLock<String> =
@@ -141,7 +139,7 @@ pub(super) fn front(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
 
 const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 const FRONT: &str = include_str!("front.html");
-/// Where the front page names the console.
+/// The front page's line with the console.
 const CONSOLE_PLACE: &str = "  <!-- console -->\n";
 const CONSOLE_LINK: &str =
     "  <li><a href=\"/console\">console</a>: limits, who is refused and why</li>\n";

@@ -1,6 +1,6 @@
-//! What follows the question mark of a path, where it matters.
+//! Parses the queries of paths that take flags.
 
-/// Whether a flag is set. Refuses what it does not know, so that a slip is no silent no.
+/// Whether a flag is set. Refuses unknown parameters, so that a typo is not a silent no.
 pub(super) fn flag(query: &str, name: &str) -> Result<bool, String> {
     let mut set = false;
     for part in query.split('&').filter(|part| !part.is_empty()) {

@@ -1,4 +1,4 @@
-//! What is said where a question has no answer.
+//! The answers to questions that cannot be decided.
 
 use http::StatusCode;
 use tollgate_limit::Cost;
@@ -10,7 +10,6 @@ use super::request::{BodyRefusal, shown};
 use crate::engine::{EngineError, SealError};
 
 impl BodyRefusal {
-    /// Answers with the problem.
     #[cold]
     pub(super) fn answer(&self, reply: &mut Reply) {
         let problem = self.problem();
@@ -20,14 +19,13 @@ impl BodyRefusal {
         reply.problem(&problem);
     }
 
-    /// Answers for a whole list, whose check of that number makes no sense.
+    /// Answers for a whole list, of which the check of this number is invalid.
     #[cold]
     pub(super) fn answer_nth(&self, number: usize, reply: &mut Reply) {
         let detail = format!("Check {number} of the list: {}", self.detail());
         reply.refuse(self.status(), &detail);
     }
 
-    /// The problem.
     pub(super) fn problem(&self) -> Problem<'static> {
         let status = self.status();
         if status == StatusCode::SERVICE_UNAVAILABLE {
@@ -73,7 +71,7 @@ impl BodyRefusal {
     }
 }
 
-/// A remark as a sentence.
+/// Makes a sentence of an error text.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());

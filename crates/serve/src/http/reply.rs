@@ -1,6 +1,6 @@
-//! An answer as handlers write it, however it is sent, and as bytes of HTTP/1.
+//! An answer as handlers write it, independent of HTTP's version, and its bytes in HTTP/1.
 //!
-//! One reply serves all requests of a connection, so that its buffers are allocated once. Not here: what is asked
+//! One reply serves all requests of a connection, so that its buffers are allocated once. Not here: requests
 //! (`request`), and the frames of HTTP/2.
 
 use std::cell::RefCell;
@@ -19,24 +19,22 @@ use super::tail::{self, TailResponse};
 use crate::engine::{EngineError, Started, Turn, WaitingSteps};
 use crate::shared::Peer;
 
-/// An answer.
 pub(crate) struct Reply {
     status: StatusCode,
     kind: &'static str,
     /// Header fields, each with its line end.
     lines: Vec<u8>,
     body: Vec<u8>,
-    /// A body that is the same for everybody, in the place of one that was written.
+    /// A constant body, instead of a written one.
     fixed: Option<&'static [u8]>,
     hold: Duration,
-    /// What follows for as long as somebody reads, in the place of a body.
+    /// An endless body, instead of a written one.
     watch: Option<Box<TailResponse>>,
-    /// What is answered once it is decided, in the place of all this.
+    /// The answer once it is decided, instead of all this.
     later: Option<Box<WaitingSteps<Reply>>>,
 }
 
 impl Reply {
-    /// An empty answer, which is a success.
     pub(crate) const fn new() -> Self {
         Self {
             status: StatusCode::OK,
@@ -50,7 +48,7 @@ impl Reply {
         }
     }
 
-    /// Empties it again, and keeps what memory it has, within reason.
+    /// Empties it and keeps its memory, within reason.
     pub(crate) fn clear(&mut self) {
         self.status = StatusCode::OK;
         self.kind = "";
@@ -63,27 +61,25 @@ impl Reply {
         self.body.shrink_to(BODY_KEPT_MAX);
     }
 
-    /// The status.
     pub(crate) const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The content type; empty where there is no body.
+    /// Empty if there is no body.
     pub(crate) const fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The header fields, each with its line end.
+    /// Each with its line end.
     pub(crate) fn lines(&self) -> &[u8] {
         &self.lines
     }
 
-    /// The body.
     pub(crate) fn body(&self) -> &[u8] {
         self.fixed.unwrap_or(&self.body)
     }
 
-    /// The body, to be sent without a copy of it.
+    /// Takes the body without copying it.
     pub(crate) fn take_body(&mut self) -> CountedBody {
         match self.fixed.take() {
             Some(body) => CountedBody::fixed(Bytes::from_static(body)),
@@ -96,18 +92,17 @@ impl Reply {
         self.hold
     }
 
-    /// Answers with lines as they come.
     pub(crate) fn watch(&mut self, watch: TailResponse) {
         self.kind = tail::LINES;
         self.watch = Some(Box::new(watch));
     }
 
-    /// What follows for as long as somebody reads, where something does.
+    /// The endless body, if there is one.
     pub(crate) fn take_watch(&mut self) -> Option<Box<TailResponse>> {
         self.watch.take()
     }
 
-    /// Has `write` write what is made of operations, now or later.
+    /// Has `write` write the operations' result, now or later.
     #[inline]
     pub(super) fn put<T: 'static>(
         &mut self,
@@ -134,22 +129,19 @@ impl Reply {
         }
     }
 
-    /// What is answered once it is decided, where it is not yet.
     pub(super) const fn take_later(&mut self) -> Option<Box<WaitingSteps<Self>>> {
         self.later.take()
     }
 
-    /// Holds the answer back for a while.
     pub(crate) const fn set_hold(&mut self, hold: Duration) {
         self.hold = hold;
     }
 
-    /// Sets the status.
     pub(crate) const fn set_status(&mut self, status: StatusCode) {
         self.status = status;
     }
 
-    /// Adds a header field, its name in lower case. A value that is none is left out: it could end the head early.
+    /// Adds a header field, its name in lower case. An invalid value is left out: it could end the head early.
     pub(crate) fn line(&mut self, name: &str, value: &[u8]) {
         if !value
             .iter()
@@ -163,12 +155,10 @@ impl Reply {
         self.lines.extend_from_slice(b"\r\n");
     }
 
-    /// Adds a header field whose value is a number.
     pub(crate) fn number(&mut self, name: &str, value: u64) {
         self.line(name, itoa::Buffer::new().format(value).as_bytes());
     }
 
-    /// Sets the body.
     pub(crate) fn text(&mut self, kind: &'static str, body: &[u8]) {
         self.kind = kind;
         self.fixed = None;
@@ -176,25 +166,23 @@ impl Reply {
         self.body.extend_from_slice(body);
     }
 
-    /// Sets the body to what was written for it.
     pub(crate) fn own(&mut self, kind: &'static str, body: Vec<u8>) {
         self.kind = kind;
         self.fixed = None;
         self.body = body;
     }
 
-    /// Sets the body to what is the same for everybody.
+    /// Sets the body to a constant.
     pub(crate) const fn fix(&mut self, kind: &'static str, body: &'static str) {
         self.kind = kind;
         self.fixed = Some(body.as_bytes());
     }
 
-    /// Sets the body to a value in JSON.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) {
         self.kind = JSON;
         self.fixed = None;
         self.body.clear();
-        // Bodies of ours have text for names, so that nothing can fail.
+        // Our bodies have text for names, so this cannot fail.
         let _ = v1::encode(value, &mut self.body);
     }
 
@@ -205,27 +193,26 @@ impl Reply {
         self.kind = problem::CONTENT_TYPE;
     }
 
-    /// Answers with a problem that its status says most about.
+    /// Answers with a problem that its status mostly describes.
     pub(crate) fn refuse(&mut self, status: StatusCode, detail: &str) {
         let title = status.canonical_reason().unwrap_or("Refused");
         self.problem(&Problem::blank(status.as_u16(), title, detail));
     }
 
-    /// Turns a request away because there is too much to do.
+    /// Turns a request away because of overload.
     pub(crate) fn shed(&mut self, detail: &str) {
         self.number("retry-after", SHED_SECONDS);
         self.problem(&Problem::reduced_capacity(detail));
     }
 }
 
-/// A body in JSON. Bodies of ours have text for names, so that nothing can fail.
+/// Our bodies have text for names, so this cannot fail.
 pub(super) fn encoded(value: &impl serde::Serialize) -> Vec<u8> {
     let mut body = Vec::new();
     let _ = v1::encode(value, &mut body);
     body
 }
 
-/// A body on its way, and whether keeping it costs memory.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedBody {
     pub(crate) bytes: Bytes,
@@ -234,7 +221,6 @@ pub(crate) struct CountedBody {
 }
 
 impl CountedBody {
-    /// No body.
     pub(crate) const NONE: Self = Self::fixed(Bytes::new());
 
     /// A body that was written for one answer.
@@ -243,42 +229,38 @@ impl CountedBody {
         Self { bytes, own }
     }
 
-    /// A body that may be there anyway, or be kept for others as well.
+    /// A body that may be constant or shared.
     pub(crate) fn of(bytes: Bytes) -> Self {
         let own = if bytes.is_unique() { bytes.len() } else { 0 };
         Self { bytes, own }
     }
 
-    /// A body that is there anyway.
+    /// A constant body.
     pub(crate) const fn fixed(bytes: Bytes) -> Self {
         Self { bytes, own: 0 }
     }
 }
 
-/// The type of JSON.
 pub(crate) const JSON: &str = "application/json";
-/// The type of plain text.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
-/// When those may come again who were turned away.
+/// `Retry-After` of requests turned away.
 const SHED_SECONDS: u64 = 1;
-/// The most bytes of body that are kept for the next answer.
+/// The largest body buffer kept for the next answer.
 const BODY_KEPT_MAX: usize = 16 << 10;
 
 /// How an answer is sent.
 #[derive(Clone, Copy)]
 pub(super) struct SendOptions {
     pub(super) version: HttpVersion,
-    /// Whether the connection stays open.
     pub(super) is_kept: bool,
     /// Whether the request was `HEAD`, whose answer has no body.
     pub(super) is_head: bool,
-    /// Whether the connection is sealed by TLS.
     pub(super) is_sealed: bool,
     pub(super) now: Instant,
 }
 
 impl SendOptions {
-    /// That of the last answer of a connection.
+    /// For the last answer of a connection.
     pub(super) const fn last(now: Instant, peer: Peer) -> Self {
         Self {
             version: HttpVersion::Http11,
@@ -290,7 +272,7 @@ impl SendOptions {
     }
 }
 
-/// Writes an answer. Says whether its body is left to be sent, as it is too large to be copied.
+/// Writes an answer. Returns whether its body is left to be sent, as it is too large to be copied.
 #[must_use]
 pub(super) fn write(reply: &Reply, manner: SendOptions, out: &mut Vec<u8>) -> bool {
     put_status(reply.status(), out);
@@ -317,7 +299,7 @@ pub(super) fn write_open(reply: &Reply, manner: SendOptions, out: &mut Vec<u8>) 
     out.extend_from_slice(b"connection: close\r\n\r\n");
 }
 
-/// Writes the head of an answer that somebody else wrote.
+/// Writes the head of a complete response of another handler.
 pub(super) fn write_whole(answered: &Response<Bytes>, manner: SendOptions, out: &mut Vec<u8>) {
     put_status(answered.status(), out);
     put_always(manner, out);
@@ -368,7 +350,7 @@ fn put_status(status: StatusCode, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Hands over the date, which is written once a second.
+/// Passes the date, which is formatted once a second.
 pub(super) fn with_date(now: Instant, take: impl FnOnce(&[u8])) {
     thread_local! {
         static DATE: RefCell<(u64, Vec<u8>)> = const { RefCell::new((0, Vec::new())) };
@@ -384,7 +366,7 @@ pub(super) fn with_date(now: Instant, take: impl FnOnce(&[u8])) {
     });
 }
 
-/// Fields that every answer has: nobody takes it for something else, and whoever came by TLS comes by TLS again.
+/// Fields of every answer: no content sniffing, and over TLS, TLS again next time.
 pub(super) fn always(is_sealed: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let count = if is_sealed { ALWAYS.len() } else { 1 };
     ALWAYS.into_iter().take(count)
@@ -394,9 +376,9 @@ const ALWAYS: [(&str, &str); 2] = [
     ("x-content-type-options", "nosniff"),
     ("strict-transport-security", "max-age=31536000"),
 ];
-/// The largest body that is written behind its head.
+/// The largest body that is copied behind its head.
 const COPIED_MAX: usize = 16 << 10;
-/// Fields that are written here, whatever somebody else says of them.
+/// Fields that are written here; those of other handlers are dropped.
 const SET_HERE: [&str; 5] = [
     "connection",
     "content-length",

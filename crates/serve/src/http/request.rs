@@ -1,7 +1,7 @@
-//! A request as handlers see it, however it came, and its body under `/v1`: read, or refused with what is wrong and
-//! where.
+//! A request as handlers see it, independent of HTTP's version, and its body under `/v1`: read, or refused with what is
+//! wrong and where.
 //!
-//! Not here: reading requests, the shapes of bodies (`tollgate-wire`), and what is answered (`reply`).
+//! Not here: reading requests, the shapes of bodies (`tollgate-wire`), and answers (`reply`).
 
 use std::borrow::Cow;
 
@@ -17,45 +17,40 @@ use crate::engine::EngineError;
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 
-/// A whole request.
 #[derive(Clone, Copy)]
 pub(crate) struct ReceivedRequest<'a> {
     /// What the server was set up with.
     pub(crate) shared: &'a Shared,
     /// What the listener answers to.
     pub(crate) site: &'a ListenerSite,
-    /// Who is at the other end of the connection.
     pub(crate) peer: Peer,
-    /// The method, as it was written.
+    /// The method, as it was sent.
     pub(crate) method: &'a str,
     /// The path, with nothing decoded.
     pub(crate) path: &'a str,
-    /// What follows the question mark; empty where there is none.
+    /// What follows the question mark; may be empty.
     pub(crate) query: &'a str,
-    /// The header fields.
     pub(crate) lines: HeaderLines<'a>,
-    /// The body.
     pub(crate) body: &'a [u8],
 }
 
 impl<'a> ReceivedRequest<'a> {
-    /// The value of a header field: the first, where there are several.
+    /// The first value of a header field.
     pub(crate) fn line(&self, name: &str) -> Option<&'a [u8]> {
         self.lines.get(name)
     }
 }
 
-/// The header fields of a request.
 #[derive(Clone, Copy)]
 pub(crate) enum HeaderLines<'a> {
-    /// As the lean loop reads them.
+    /// As the fast path parses them.
     Raw(&'a [httparse::Header<'a>]),
-    /// As others read them.
+    /// As other parsers have them.
     Map(&'a HeaderMap),
 }
 
 impl<'a> HeaderLines<'a> {
-    /// The value of a field by its name in lower case: the first, where there are several.
+    /// The first value of a field; the name must be in lower case.
     pub(crate) fn get(&self, name: &str) -> Option<&'a [u8]> {
         match self {
             Self::Raw(lines) => lines
@@ -66,7 +61,7 @@ impl<'a> HeaderLines<'a> {
         }
     }
 
-    /// Hands over every value of a field by its name in lower case, in order.
+    /// Passes every value of a field, in order; the name must be in lower case.
     pub(crate) fn each(&self, name: &str, mut take: impl FnMut(&'a [u8])) {
         match self {
             Self::Raw(lines) => lines
@@ -103,9 +98,9 @@ pub(super) fn read<'a, T: Deserialize<'a>>(
     }
 }
 
-/// Whether the body says that it is JSON, or nothing, or what `curl -d` says of anything.
+/// Whether the content type is JSON, absent, or the one that `curl -d` always sends.
 ///
-/// A page in a browser has to say it: that makes the browser ask before it sends anything for somebody else's page.
+/// A browser has to send JSON's, which makes it send a preflight before a cross-origin request.
 fn is_json(asked: &ReceivedRequest<'_>) -> bool {
     let Some(kind) = asked.line("content-type") else {
         return asked.line("origin").is_none();
@@ -141,7 +136,7 @@ fn explain(error: &BodyError, body: &[u8]) -> String {
     format!("{kind}: {}.{hint}", shown(&text))
 }
 
-/// The member that was probably meant by the one that an error says is unknown.
+/// The known member closest to the unknown one that an error names.
 fn meant(text: &str) -> Option<&str> {
     let text = text.strip_prefix("unknown field ")?;
     let mut names = text.split('`').skip(1).step_by(2);
@@ -149,7 +144,7 @@ fn meant(text: &str) -> Option<&str> {
     tollgate_contract::nearest(unknown, names)
 }
 
-/// What a stranger wrote, short enough to be said again.
+/// Input of a client, cut to a length fit for repeating.
 pub(super) fn shown(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(SHOWN_MAX) {
         None => Cow::Borrowed(text),
@@ -157,19 +152,17 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The entries of a key, where it has some.
 pub(super) type KeyEntries<'a> = SmallVec<[(&'a str, &'a str); 8]>;
 
-/// Why something that was read cannot be asked.
+/// Why a readable body cannot be decided.
 pub(super) enum BodyRefusal {
-    /// A key is longer than the server takes.
+    /// A key is longer than the server accepts.
     KeyTooLong {
-        /// What it takes.
+        /// The limit.
         max: usize,
     },
     /// A cost is larger than counts go.
     Cost(u64),
-    /// The engine has no answer.
     Engine(EngineError),
 }
 
@@ -179,7 +172,6 @@ impl From<EngineError> for BodyRefusal {
     }
 }
 
-/// The entries of a key; none where it is bare.
 pub(super) fn entries<'k>(key: &'k v1::WireKey<'_>) -> KeyEntries<'k> {
     match key {
         v1::WireKey::Bare(_) => KeyEntries::new(),
@@ -190,7 +182,6 @@ pub(super) fn entries<'k>(key: &'k v1::WireKey<'_>) -> KeyEntries<'k> {
     }
 }
 
-/// The key that the engine is asked for.
 pub(super) fn key<'k>(
     key: &'k v1::WireKey<'_>,
     entries: &'k [(&'k str, &'k str)],
@@ -210,10 +201,9 @@ pub(super) fn key<'k>(
     Ok(key)
 }
 
-/// The cost that the engine is asked for.
 pub(super) fn cost(tokens: u64) -> Result<Cost, BodyRefusal> {
     Cost::new(tokens).map_err(|_| BodyRefusal::Cost(tokens))
 }
 
-/// The most letters of a stranger's that are said again.
+/// Letters of a client's input that are repeated.
 const SHOWN_MAX: usize = 200;

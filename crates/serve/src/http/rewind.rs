@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::shared::Stream;
 
-/// A stream that first gives back what was read of it.
+/// Returns the bytes that were read before, then the stream's.
 pub(super) struct Rewind<S> {
     read: BytesMut,
     stream: S,

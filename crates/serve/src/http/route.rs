@@ -1,6 +1,6 @@
-//! Which function answers which path.
+//! The table of paths and handlers.
 //!
-//! Not here: how a request came (`lean`, `http2`), and the answers themselves.
+//! Not here: how a request arrived (`lean`, `http2`), and the answers themselves.
 
 use http::StatusCode;
 
@@ -16,23 +16,21 @@ use crate::traces::TraceSpan;
 
 type Handler = fn(&Turn<'_>, &ReceivedRequest<'_>, &mut Reply);
 
-/// A path and who answers there.
 pub(super) struct Route {
     path: &'static str,
     takes: Takes,
-    /// What a token must be for where tokens are set; `None` where none is needed.
+    /// The operation a token must allow if tokens are set; `None` if no token is needed.
     asks: Option<Operation>,
     handler: Handler,
 }
 
-/// Which methods a path takes.
 #[derive(Clone, Copy)]
 enum Takes {
-    /// A body.
+    /// `POST`, with a body.
     Post,
-    /// None, and with `HEAD` only the head of the answer.
+    /// `GET`, and `HEAD` with only the head of the answer.
     Get,
-    /// Any, whatever it means to whoever is asked about.
+    /// Any method; it is that of the client's request that a proxy asks about.
     Any,
 }
 
@@ -55,13 +53,13 @@ impl Takes {
 }
 
 impl Route {
-    /// Whether it looks at bodies.
+    /// Whether it reads bodies.
     pub(super) const fn reads(&self) -> bool {
         !matches!(self.takes, Takes::Get)
     }
 }
 
-/// Answers a request, or begins to.
+/// Answers a request, or starts to.
 pub(super) fn answer(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     if let Some((route, sender)) = admitted(asked, reply) {
         turn.sent_by(sender);
@@ -69,7 +67,7 @@ pub(super) fn answer(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
     }
 }
 
-/// Who answers and who asks, by the head alone; where that is not to be answered, `reply` says why.
+/// The handler and the caller, by the head alone; on `None`, `reply` says why.
 pub(super) fn admitted(
     asked: &ReceivedRequest<'_>,
     reply: &mut Reply,
@@ -90,7 +88,7 @@ pub(super) fn admitted(
     Some((route, sender))
 }
 
-/// The span of a request, where spans are made.
+/// The span of a request, if tracing is on.
 pub(super) fn span<'s>(shared: &'s Shared, asked: &ReceivedRequest<'_>) -> Option<TraceSpan<'s>> {
     let mut span = shared.engine.meter().span(
         || format!("HTTP {}", asked.method),
@@ -108,25 +106,25 @@ pub(super) fn end(span: Option<TraceSpan<'_>>, reply: &Reply) {
     }
 }
 
-/// Whether a path is asked so often that a share of its decisions is traced instead.
+/// Whether a path is so frequent that a sample of its decisions is traced instead.
 pub(super) fn is_busy(path: &str) -> bool {
     matches!(path, "/v1/check" | auth::PATH)
 }
 
-/// Whether a path has an answer that goes on for as long as somebody reads it.
+/// Whether a path's answer is endless.
 pub(super) fn is_endless(path: &str) -> bool {
     path == TAIL
 }
 
 fn find(path: &str) -> Option<&'static Route> {
     let at = |path: &str| ROUTES.iter().find(|route| route.path == path);
-    // Below one path stand the paths of other servers.
+    // Paths below this one are those of other servers.
     let mirrored = || auth::mirrored(path).and_then(|_| at(auth::PATH));
     let mode = || supply::asked_mode(path).map(|_| &MODE);
     at(path).or_else(mirrored).or_else(mode)
 }
 
-/// Who asks, where that caller may; `reply` says why not.
+/// The caller, if authorized; otherwise `reply` says why.
 pub(super) fn may(
     operation: Operation,
     asked: &ReceivedRequest<'_>,
@@ -153,7 +151,7 @@ pub(super) fn may(
         .ok()
 }
 
-/// Answers a request that calls the server by a name that it has not.
+/// Answers a request with a host name that is not the server's.
 #[cold]
 pub(super) fn misdirected(asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     let meter = asked.shared.engine.meter();
@@ -239,12 +237,11 @@ const fn open(path: &'static str, handler: Handler) -> Route {
     }
 }
 
-/// Tells what policies said to do as nobody was there who decides about the key.
+/// The header field with the applied `on_failure` if the node that decides about the key was unreachable.
 pub(crate) const FALLBACK: &str = "tollgate-fallback";
 const TAIL: &str = "/v1/tail";
-/// Characters of a path that a span tells.
+/// Characters of a path in a span.
 const SPAN_PATH_MAX: usize = 128;
-/// The paths of all modes.
 static MODE: Route = get("/v1/cluster/…", Operation::Cluster, supply::stand);
 /// The other paths, the busiest first.
 static ROUTES: &[Route] = &[

@@ -1,8 +1,7 @@
-//! What a listener answers to: names, and paths.
+//! The names and paths that a listener answers to.
 //!
-//! A page in a browser can make a name of its own mean this machine (DNS rebinding), and would then be let to read
-//! whatever is answered under that name. A listener that only this machine reaches is asked by names of this machine,
-//! so others are refused there.
+//! A web page can point its own name at this machine (DNS rebinding), and the browser would let it read the answers
+//! under that name. A listener on loopback is called by names of this machine, so others are refused there.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,38 +10,36 @@ use super::auth;
 use crate::desk::{self, AdminApi};
 use crate::shared::Shared;
 
-/// What a listener answers to.
 #[derive(Debug, Default)]
 pub struct ListenerSite {
-    /// Names besides those of this machine; `None` where every name will do.
+    /// Names besides those of this machine; `None` if any name is accepted.
     names: Option<Vec<String>>,
     paths: Paths,
 }
 
-/// Which paths there are at a listener.
+/// The paths of a listener.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paths {
-    /// All.
     #[default]
     All,
-    /// All but those of the desk, which has a listener of its own.
+    /// All but the admin API, which has its own listener.
     NoDesk,
-    /// Those of the desk, and of the rest what needs no token.
+    /// The admin API, and other paths that need no token.
     Desk,
 }
 
 impl ListenerSite {
-    /// A listener with these paths, and where only this machine reaches it with these names.
+    /// A listener with these paths; `names` are set if it is reachable from this machine only.
     pub const fn new(names: Option<Vec<String>>, paths: Paths) -> Self {
         Self { names, paths }
     }
 
-    /// Whether only the desk is here, and what needs no token.
+    /// Whether only the admin API is here, and what needs no token.
     pub(crate) fn is_desk(&self) -> bool {
         self.paths == Paths::Desk
     }
 
-    /// Whoever answers at a path in the engine's place.
+    /// The handler for paths of the admin API.
     #[inline]
     pub(super) fn desk<'s>(&self, shared: &'s Shared, path: &str) -> Option<&'s Arc<dyn AdminApi>> {
         if self.paths == Paths::NoDesk || !desk::is_for(path) {
@@ -51,9 +48,9 @@ impl ListenerSite {
         shared.desk.get()
     }
 
-    /// Whether a request for a path calls the server by a name that it has not.
+    /// Whether the host is not a name of this server.
     ///
-    /// Proxies that ask whether a request may pass give its host, whatever that is.
+    /// Proxies that ask whether a request may pass send its host, which can be any.
     pub(super) fn is_foreign(&self, host: Option<&[u8]>, path: &str) -> bool {
         let (Some(names), Some(host)) = (&self.names, host) else {
             return false;
@@ -63,7 +60,7 @@ impl ListenerSite {
     }
 }
 
-/// Whether a host is this machine by what everybody knows. Nobody can register a name without a dot.
+/// Whether a host means this machine. A name without a dot cannot be registered.
 fn is_near(host: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(without_port(host)) else {
         return false;
@@ -86,7 +83,7 @@ fn ends_with(name: &[u8], end: &[u8]) -> bool {
         .is_some_and(|tail| tail.eq_ignore_ascii_case(end))
 }
 
-/// A host without its port, and without the dot that a whole name may end with.
+/// A host without its port and trailing dot.
 fn without_port(host: &[u8]) -> &[u8] {
     let is_digits = |port: &[u8]| port.iter().all(u8::is_ascii_digit);
     let name = match host.iter().rposition(|byte| *byte == b':') {

@@ -1,7 +1,7 @@
-//! `GET /v1/leases`, and `GET /v1/cluster/` with the name of a mode: how policies under it stand on this node.
+//! `GET /v1/leases`, and `GET /v1/cluster/` with the name of a mode: the state of that mode's policies on this node.
 //!
-//! `contract=ID` asks about one contract, and each `key=ENTRY=VALUE` names an entry of the key, where it has one;
-//! without, known keys are summed. Values are percent-encoded.
+//! `contract=ID` selects one contract, and each `key=ENTRY=VALUE` names an entry of the key; without, known keys are
+//! summed. Values are percent-encoded.
 
 use http::StatusCode;
 use tollgate_contract::{Coordination, Decider};
@@ -10,7 +10,6 @@ use super::{ReceivedRequest, Reply};
 use crate::engine::Turn;
 use crate::modes::{self, view::ModeView};
 
-/// Tells how the policies under a mode stand.
 pub(super) fn stand(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     let by = asked_mode(asked.path).unwrap_or_default();
@@ -20,13 +19,13 @@ pub(super) fn stand(_turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
     }
 }
 
-/// The mode that a path asks about.
+/// The mode in a path.
 pub(super) fn asked_mode(path: &str) -> Option<Coordination> {
     let mut modes = Coordination::ALL.into_iter();
     modes.find(|mode| path_of(*mode).is_some_and(|of| of == path))
 }
 
-/// The paths of all modes that say how they stand.
+/// The state paths of all modes.
 pub(super) fn paths() -> impl Iterator<Item = String> {
     Coordination::ALL.into_iter().filter_map(path_of)
 }
@@ -50,7 +49,7 @@ fn found(asked: &ReceivedRequest<'_>, by: Coordination) -> Result<ModeView, (Sta
     found.map_err(|what| (StatusCode::NOT_FOUND, what))
 }
 
-/// The contract and the entries of the key that a query names.
+/// The contract and the entries of the key in a query.
 fn question(query: &str) -> Result<Question, String> {
     let mut contract = None;
     let mut entries = Vec::new();
@@ -73,7 +72,7 @@ fn question(query: &str) -> Result<Question, String> {
 
 type Question = (Option<String>, Vec<(String, String)>);
 
-/// A text without its percent signs; nothing where they mean nothing.
+/// Percent-decodes; `None` if malformed.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

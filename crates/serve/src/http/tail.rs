@@ -1,4 +1,4 @@
-//! `GET /v1/tail`: decisions as they are made, one JSON object a line, for as long as somebody reads.
+//! `GET /v1/tail`: decisions as they are made, one JSON object a line, without an end.
 //!
 //! Not here: sending lines (`lean::follow`).
 
@@ -14,15 +14,13 @@ use crate::engine::Turn;
 use crate::shared::Shared;
 use crate::tail::{DecisionFilter, TailLine, WATCHERS_MAX, Watching};
 
-/// An answer that goes on while somebody reads it.
 pub(crate) struct TailResponse {
     watching: Watching,
-    /// What was shown to be let in, which may end.
+    /// The caller's authorization, which may end.
     pass: Pass,
     told: u64,
 }
 
-/// `GET /v1/tail`.
 pub(super) fn tail(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     reply.line("cache-control", b"no-store");
     let filter = DecisionFilter::read(pairs(asked.query.as_bytes()), turn.node().contracts());
@@ -33,7 +31,7 @@ pub(super) fn tail(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Rep
     let callers = &asked.shared.callers;
     let mut pass = Pass::new(callers, asked.peer);
     let shown = asked.line("authorization").map(access::shown);
-    // Whoever is not let in was told so before.
+    // An unauthorized caller was refused before.
     let _ = pass.show(callers, shown, |_| None);
     match asked.shared.engine.tail().watch(filter) {
         Some(watching) => reply.watch(TailResponse {
@@ -46,19 +44,18 @@ pub(super) fn tail(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Rep
 }
 
 impl TailResponse {
-    /// Which node shows what.
+    /// The first line: which node shows what.
     pub(super) fn greeting(&self, shared: &Shared) -> String {
         let node = cluster::view(shared).me.map(|me| me.name);
         let watching = json!({ "node": node, "filter": self.watching.filter() });
         line(&json!({ "watching": watching }))
     }
 
-    /// The next decision.
     pub(super) async fn next(&mut self) -> Option<TailLine> {
         self.watching.next().await
     }
 
-    /// A decision, and those that are there as well, as lines.
+    /// This decision and all that are ready, as lines.
     pub(super) fn lines(&mut self, first: &TailLine, out: &mut Vec<u8>) {
         out.extend_from_slice(line(first).as_bytes());
         while out.len() < LINES_BYTES_MAX
@@ -68,7 +65,7 @@ impl TailResponse {
         }
     }
 
-    /// What is said now and then: how many decisions were left out. An error is the last line.
+    /// The periodic line: how many decisions were dropped. An error is the last line.
     pub(super) fn beat(&mut self, shared: &Shared, is_due: bool) -> Result<Option<String>, String> {
         let scopes = self.pass.scopes(&shared.callers);
         if scopes.is_none_or(|scopes| Operation::Tail.is_within(scopes).is_err()) {
@@ -85,15 +82,14 @@ impl TailResponse {
 
 fn line(value: &impl serde::Serialize) -> String {
     let mut out = Vec::new();
-    // It has text for names, so that nothing can fail.
+    // It has text for names, so this cannot fail.
     let _ = v1::encode(value, &mut out);
     out.push(b'\n');
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The type of lines of JSON.
 pub(super) const LINES: &str = "application/x-ndjson";
-/// Bytes that are sent at once.
+/// Bytes sent at once.
 const LINES_BYTES_MAX: usize = 16 << 10;
 
 #[cfg(test)]

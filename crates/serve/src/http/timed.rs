@@ -1,4 +1,4 @@
-//! Time limits of a connection of HTTP/2: for one without requests, and for what is written and not taken.
+//! Time limits of an HTTP/2 connection: idle, and written but not read by the client.
 
 use std::io;
 use std::pin::Pin;
@@ -12,24 +12,24 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::shared::Stream;
 
-/// What goes on in a connection, as far as its time limits must know.
+/// What the time limits of a connection must know.
 #[derive(Default)]
 pub(super) struct ConnectionTimes {
-    /// Requests that are worked on.
+    /// Requests under way.
     working: AtomicUsize,
-    /// Requests that were begun so far.
+    /// Requests started so far.
     begun: AtomicU64,
 }
 
 impl ConnectionTimes {
-    /// A request was read whole but for its body.
+    /// Call when the head of a request was read.
     pub(super) fn enter(self: &Arc<Self>) -> AtWork {
         self.working.fetch_add(1, Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::Relaxed);
         AtWork(Arc::clone(self))
     }
 
-    /// Waits until there was no request for so long.
+    /// Waits until there was no request for this long.
     pub(super) async fn idle(&self, idle: Duration) {
         let mut seen = self.begun.load(Ordering::Relaxed);
         loop {
@@ -43,7 +43,7 @@ impl ConnectionTimes {
     }
 }
 
-/// A request that is worked on, until it is dropped.
+/// A request under way, until it is dropped.
 pub(super) struct AtWork(Arc<ConnectionTimes>);
 
 impl Drop for AtWork {
@@ -52,11 +52,11 @@ impl Drop for AtWork {
     }
 }
 
-/// A stream whose other end must take what is written.
+/// A stream whose other end must read what is written.
 pub(super) struct Timed<S> {
     stream: S,
     slow: Duration,
-    /// Runs while something is left to be taken, and how much was taken since it began.
+    /// Runs while unread output remains, with how much was read since it began.
     writing: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
@@ -69,7 +69,7 @@ impl<S> Timed<S> {
         }
     }
 
-    /// An outcome of writing, or an error where the other end takes too little of it.
+    /// The outcome of a write, or an error if the other end reads too slowly.
     fn paced<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -136,7 +136,7 @@ impl<S: Stream> AsyncWrite for Timed<S> {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(context);
         if outcome.is_ready() {
-            // All is taken.
+            // Everything was read.
             self.writing = None;
         }
         self.paced(context, outcome, |()| 0)
@@ -148,5 +148,5 @@ impl<S: Stream> AsyncWrite for Timed<S> {
     }
 }
 
-/// Bytes that the other end must take in the time that an answer may take.
+/// Bytes that the other end must read within the write timeout.
 const TAKEN_MIN: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! The writes of `/v1`: tokens taken without asking, given back, or settled at what something really cost.
+//! The writes of `/v1`: charge without a decision, refund, or settle at the real cost.
 
 use tollgate_limit::Cost;
 use tollgate_wire::v1::{CancelRequest, ChargeRequest, CommitRequest, Done, SettleRequest};
@@ -7,7 +7,6 @@ use super::request::{self, BodyRefusal};
 use super::{ReceivedRequest, Reply};
 use crate::engine::{Act, EngineRequest, Op, Settle, Turn};
 
-/// `POST /v1/settle`.
 pub(super) fn settle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: SettleRequest<'_>, reply| {
         let settle = Settle {
@@ -20,7 +19,6 @@ pub(super) fn settle(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
     });
 }
 
-/// `POST /v1/commit`.
 pub(super) fn commit(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: CommitRequest<'_>, reply| {
         let op = Op::Commit(&request.id, request::cost(request.cost)?);
@@ -29,7 +27,6 @@ pub(super) fn commit(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
     });
 }
 
-/// `POST /v1/cancel`.
 pub(super) fn cancel(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     answer(asked, reply, |request: CancelRequest<'_>, reply| {
         write(turn, &Op::Commit(&request.id, Cost::PEEK), true, reply);
@@ -37,12 +34,10 @@ pub(super) fn cancel(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut R
     });
 }
 
-/// `POST /v1/charge`.
 pub(super) fn charge(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     write_key(turn, asked, Act::Charge, reply);
 }
 
-/// `POST /v1/refund`.
 pub(super) fn refund(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, reply: &mut Reply) {
     write_key(turn, asked, Act::Refund, reply);
 }
@@ -62,7 +57,7 @@ fn write_key(turn: &Turn<'_>, asked: &ReceivedRequest<'_>, act: Act, reply: &mut
     });
 }
 
-/// Carries out an operation, which changes something where it applies.
+/// Carries out an operation; `applies` says whether it had an effect.
 fn write(turn: &Turn<'_>, op: &Op<'_>, applies: bool, reply: &mut Reply) {
     let started = turn.ask(op, move |_, _, outcome| Ok(applies && outcome?.is_done()));
     reply.put(turn, started, |_, applied, reply| {

@@ -17,17 +17,17 @@ use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 use crate::{http, resp};
 
-/// What every connection of a thread stands on.
+/// What all connections of a thread share.
 #[derive(Clone)]
 pub(crate) struct ListenerContext {
     pub(crate) shared: Arc<Shared>,
     pub(crate) crowd: Arc<ConnectionLimit>,
     pub(crate) stop: Stop,
-    /// Held by every connection: when no one holds it any more, all are closed.
+    /// Held by every connection: closed once all of them are.
     pub(crate) held: mpsc::Sender<()>,
 }
 
-/// A listener as one thread has it.
+/// A listener on one thread.
 pub(crate) struct ThreadListener {
     socket: Listening,
     speech: Speech,
@@ -41,8 +41,7 @@ enum Listening {
 }
 
 impl ThreadListener {
-    /// Must be called within the runtime that will accept. `is_apart` where the management API has listeners of its
-    /// own.
+    /// Call it within the runtime that will accept. `is_apart` if the admin API has listeners of its own.
     pub(crate) fn new(socket: Socket, bound: &BoundListener, is_apart: bool) -> io::Result<Self> {
         let paths = match bound.speech {
             Speech::Admin => Paths::Desk,
@@ -71,7 +70,7 @@ enum Accepted {
     Unix(UnixStream),
 }
 
-/// Accepts connections until the signal to stop is given.
+/// Accepts connections until the stop signal.
 pub(crate) async fn accept(post: Arc<ThreadListener>, mut ground: ListenerContext) {
     let rarely = Rarely::new(SAID_EVERY);
     loop {
@@ -84,7 +83,7 @@ pub(crate) async fn accept(post: Arc<ThreadListener>, mut ground: ListenerContex
             Ok(accepted) => admit(&post, &ground, accepted),
             Err(error) if is_one_connection(&error) => {}
             Err(error) => {
-                // Out of descriptors or memory. Connections that end make room; asking again at once would only spin.
+                // Out of descriptors or memory. Connections that end free some; retrying at once would only spin.
                 ground
                     .shared
                     .engine
@@ -109,7 +108,7 @@ async fn next(socket: &Listening) -> io::Result<Accepted> {
     }
 }
 
-/// Whether only the connection that was to be accepted is at fault.
+/// Whether only the connection to be accepted failed.
 fn is_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, TimedOut, WouldBlock,
@@ -153,7 +152,7 @@ fn admit(post: &Arc<ThreadListener>, ground: &ListenerContext, accepted: Accepte
     }
 }
 
-/// Says why, as far as that takes no waiting. A handshake would, so that TLS is just closed.
+/// Says why, if that needs no waiting. A TLS handshake would, so TLS is just closed.
 fn turn_away(post: &ThreadListener, accepted: &Accepted) {
     if post.certificates.is_some() {
         return;
@@ -162,15 +161,14 @@ fn turn_away(post: &ThreadListener, accepted: &Accepted) {
         Speech::Http | Speech::Admin => CROWDED_HTTP,
         Speech::Resp => CROWDED_RESP,
     };
-    // Whoever cannot be told sees the end of the connection. The runtime has not yet learnt that there is room to
-    // write.
+    // On failure the client only sees the end. The runtime does not know yet that the socket is writable.
     let _ = match accepted {
         Accepted::Tcp(stream, _) => SockRef::from(stream).send(words),
         Accepted::Unix(stream) => SockRef::from(stream).send(words),
     };
 }
 
-/// Gives the connection a task that is as large as what is spoken needs, and no larger.
+/// Starts a task sized for the connection's protocol.
 fn begin<S: Stream>(
     post: &Arc<ThreadListener>,
     ground: &ListenerContext,
@@ -233,7 +231,7 @@ async fn shake<S: Stream>(
     shaken.map(|stream| (stream, peer))
 }
 
-/// Keeps the guards until the connection is over, also where it ends by a panic.
+/// Keeps the guards until the connection is over, also after a panic.
 async fn guarded<G>(guards: G, served: impl Future<Output = ()>) {
     let _guards = guards;
     served.await;
@@ -241,7 +239,7 @@ async fn guarded<G>(guards: G, served: impl Future<Output = ()>) {
 
 /// How long a thread waits before it tries to accept again.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often it is said that nothing can be accepted.
+/// Interval between log lines about failing accepts.
 const SAID_EVERY: Duration = Duration::from_secs(10);
 
 const CROWDED_RESP: &[u8] = b"-ERR too many connections\r\n";

@@ -1,6 +1,6 @@
 //! Binding: one socket for each thread, all at the same address.
 //!
-//! The kernel deals connections out among sockets that share a port. It would as gladly deal half of them to another
+//! The kernel distributes connections among sockets that share a port. It would also give half of them to another
 //! process of the same user, so the port is first tried without sharing.
 
 use std::fmt;
@@ -14,32 +14,26 @@ use socket2::{Domain, Protocol, Socket as RawSocket, TcpKeepalive, Type};
 use super::{Certificates, Speech, unix};
 use crate::settings::{ListenAddress, Listener};
 
-/// A listener that is open.
 pub(crate) struct BoundListener {
     pub(crate) speech: Speech,
-    /// Where, with the port that was chosen.
+    /// With the port that was chosen.
     pub(crate) at: ListenAddress,
-    /// Names that it answers to besides those of this machine, where only this machine reaches it and no certificate
-    /// names it.
+    /// Accepted names besides those of this machine; set if only this machine reaches it and no certificate names it.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) certificates: Option<Arc<Certificates>>,
-    /// One for each thread.
     pub(crate) sockets: Vec<Socket>,
 }
 
-/// A socket that listens.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(std::net::TcpListener),
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// Why nothing can listen at an address.
+/// Why listening at an address failed.
 #[derive(Debug)]
 pub struct BindError {
-    /// Where.
     pub at: ListenAddress,
-    /// What the system says.
     pub error: io::Error,
 }
 
@@ -87,7 +81,7 @@ pub(crate) fn bind(
     })
 }
 
-/// Sockets at one port, of which the first to be bound chooses the number.
+/// Sockets at one port; the first to be bound chooses the number.
 fn tcp(address: SocketAddr, threads: usize) -> io::Result<(ListenAddress, Vec<Socket>)> {
     let alone = unshared(address)?;
     let address = local(&alone)?;
@@ -103,7 +97,7 @@ fn tcp(address: SocketAddr, threads: usize) -> io::Result<(ListenAddress, Vec<So
     ))
 }
 
-/// Fails where anybody listens, this process included.
+/// Fails if any process listens there, including this one.
 fn unshared(address: SocketAddr) -> io::Result<RawSocket> {
     let socket = RawSocket::new(
         Domain::for_address(address),
@@ -123,11 +117,11 @@ fn sharing(address: SocketAddr) -> io::Result<RawSocket> {
         Type::STREAM,
         Some(Protocol::TCP),
     )?;
-    // Connections of the process before this one may still linger at the port.
+    // Connections of the previous process may still linger at the port.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     only_one_family(&socket, address)?;
-    // Inherited by what is accepted. Notices peers that vanished without a word.
+    // Inherited by accepted sockets. Detects peers that vanished silently.
     let alive = TcpKeepalive::new()
         .with_time(ALIVE_AFTER)
         .with_interval(ALIVE_EVERY)
@@ -159,7 +153,7 @@ fn shared_by(first: &std::os::unix::net::UnixListener, threads: usize) -> io::Re
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// A peer that is silent this long is asked whether it is there, this often, before it counts as gone.
+/// Keep-alive: a peer that is silent this long is probed at this interval before it counts as gone.
 const ALIVE_AFTER: Duration = Duration::from_mins(1);
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 const ALIVE_TRIES: u32 = 4;

@@ -1,4 +1,4 @@
-//! How many connections there are, and whether one more may come.
+//! Limits the number of connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::meter::{Door, Event};
 use crate::shared::Shared;
 
-/// All connections that are open, whatever they speak.
+/// All open connections of all protocols.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimit {
     open: AtomicUsize,
@@ -23,8 +23,8 @@ impl ConnectionLimit {
         }
     }
 
-    /// Lets one more in, or not. The last places are for callers on this machine, so that whoever runs it can still ask
-    /// how it is when strangers took all others.
+    /// Admits or rejects a connection. The last slots are for callers on this machine, so that an operator can reach it
+    /// when remote clients took all others.
     pub(crate) fn admit(&self, is_near: bool) -> bool {
         let room = if is_near { 0 } else { self.kept() };
         let before = self.open.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl ConnectionLimit {
     }
 }
 
-/// A connection's place in the crowd, given back when it is dropped.
+/// A connection's slot, freed when dropped.
 pub(crate) struct ConnectionSlot {
     shared: Arc<Shared>,
     crowd: Arc<ConnectionLimit>,
@@ -57,7 +57,7 @@ pub(crate) struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// Takes the place that [`ConnectionLimit::admit`] gave.
+    /// Takes the slot that [`ConnectionLimit::admit`] reserved.
     pub(crate) fn take(shared: &Arc<Shared>, crowd: &Arc<ConnectionLimit>, door: Door) -> Self {
         shared.engine.meter().count(Event::Opened(door));
         Self {
@@ -79,7 +79,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Places that only callers on this machine may take; fewer where there are few.
+/// Slots reserved for callers on this machine; fewer if there are few.
 const KEPT_NEAR: usize = 16;
 
 #[cfg(test)]

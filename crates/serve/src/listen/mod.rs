@@ -1,6 +1,6 @@
-//! Sockets: binding them, accepting connections, handing each to its door, and closing all of it in good order.
+//! Sockets: binding them, accepting connections, handing each to its protocol, and closing all of it in order.
 //!
-//! Not here: what is said over a connection (`http`, `resp`), and the threads this runs on (`run`).
+//! Not here: protocols (`http`, `resp`), and the threads this runs on (`run`).
 
 mod accept;
 mod bind;
@@ -19,19 +19,18 @@ pub(crate) use room::connections;
 pub(crate) use tls::Certificates;
 pub use tls::{TlsError, certificates, key, server_config};
 
-/// What is spoken at a listener.
+/// The protocol of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speech {
     /// HTTP of every version, and gRPC.
     Http,
-    /// HTTP, for the management API alone.
+    /// HTTP, for the admin API alone.
     Admin,
-    /// RESP.
     Resp,
 }
 
 impl Speech {
-    /// The door that counts connections here.
+    /// The label that connections here are counted under.
     const fn door(self) -> Door {
         match self {
             Self::Http | Self::Admin => Door::Http,

@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How many of the connections asked for fit, after the limit on descriptors was raised as far as is allowed.
+/// Raises the limit on descriptors as far as is allowed; returns how many of the requested connections fit.
 pub(crate) fn connections(asked: usize) -> usize {
     let Some(descriptors) = descriptors() else {
         return asked;
@@ -21,7 +21,7 @@ pub(crate) fn connections(asked: usize) -> usize {
     asked.min(room)
 }
 
-/// How many descriptors this process may have; `None` where there is no limit.
+/// The descriptors this process may have; `None` if unlimited.
 fn descriptors() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -34,5 +34,5 @@ fn descriptors() -> Option<u64> {
     }
 }
 
-/// Descriptors for everything that is no connection: listeners, files, the database, wake-ups.
+/// Descriptors for everything but connections: listeners, files, the database, wake-ups.
 const KEPT: usize = 128;

@@ -1,6 +1,6 @@
-//! Certificates, and the handshake that shows them.
+//! Certificates, and the handshake that presents them.
 //!
-//! They are read again on demand; connections that are open keep those they began with.
+//! They are reloaded on demand; open connections keep those they began with.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,6 @@ use super::Speech;
 use crate::settings::Tls;
 use crate::shared::Stream;
 
-/// The certificates of a listener.
 pub(crate) struct Certificates {
     files: Tls,
     speech: Speech,
@@ -30,9 +29,7 @@ pub(crate) struct Certificates {
 /// Why certificates cannot be used.
 #[derive(Debug)]
 pub struct TlsError {
-    /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub what: String,
     /// Whether the file cannot be read at all.
     pub is_unreadable: bool,
@@ -56,7 +53,7 @@ impl Certificates {
         })
     }
 
-    /// Reads the files again. Those in use stay where that fails.
+    /// Reads the files again. On error, those in use stay.
     pub(crate) fn reload(&self) -> Result<(), TlsError> {
         self.config.store(configure(&self.files, self.speech)?);
         Ok(())
@@ -66,12 +63,12 @@ impl Certificates {
         self.speech
     }
 
-    /// Whether clients must show a certificate.
+    /// Whether clients must present a certificate.
     pub(crate) const fn asks_clients(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
-    /// Shakes hands; `None` where that fails or takes too long.
+    /// `None` if the handshake fails or times out.
     pub(crate) async fn shake<S: Stream>(
         &self,
         stream: S,
@@ -91,7 +88,7 @@ fn configure(files: &Tls, speech: Speech) -> Result<Arc<ServerConfig>, TlsError>
     Ok(Arc::new(config))
 }
 
-/// How to shake hands by these files.
+/// The TLS configuration of these files.
 pub fn server_config(files: &Tls) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(crypto::ring::default_provider());
     let chain = certificates(&files.certificate)?;
@@ -121,7 +118,6 @@ fn verifier(
         .map_err(|error| wrong(path, error))
 }
 
-/// The private key of a file.
 pub fn key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, &error))
 }

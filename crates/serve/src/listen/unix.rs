@@ -1,4 +1,4 @@
-//! Sockets in the file system: what a crash left behind is cleared away, what is in use is not.
+//! Unix sockets: stale files of a crash are removed, those in use are not.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Listens at a path. Nobody can connect before the file has its mode.
+/// Listens at a path. No client can connect before the file has its mode.
 pub(crate) fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
     clear_stale(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -19,7 +19,7 @@ pub(crate) fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixLis
     Ok(socket.into())
 }
 
-/// Removes the socket of a process that is no more.
+/// Removes the socket of a process that has ended.
 fn clear_stale(path: &Path) -> io::Result<()> {
     let kind = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata.file_type(),

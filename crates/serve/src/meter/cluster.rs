@@ -1,4 +1,4 @@
-//! What the cluster costs and how it is doing, for Prometheus.
+//! The cluster's costs and state, for Prometheus.
 //!
 //! Peers are labels by name, policies by contract and name; keys never are.
 
@@ -10,7 +10,6 @@ use crate::cluster::view::{ClusterView, PeerView, PolicyView};
 type OfPeer = (&'static str, fn(&PeerView) -> f64);
 type OfPolicy = (&'static str, fn(&PolicyView) -> u64);
 
-/// The families of the cluster.
 pub(crate) fn cluster(text: &mut Exposition, view: &ClusterView) {
     members(text, view);
     text.one("tollgate_cluster_running", u8::from(view.part.running));

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that only grows.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -11,7 +10,6 @@ impl Count {
         self.0.fetch_add(more, Relaxed);
     }
 
-    /// The number.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }

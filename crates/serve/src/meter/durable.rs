@@ -3,54 +3,48 @@
 use parking_lot::Mutex;
 use tollgate_limit::Instant;
 
-/// What is counted of durable counts.
 #[derive(Debug, Default)]
 pub struct DurableMeter(Mutex<DurableFigures>);
 
-/// How durable counts stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DurableFigures {
-    /// Whether there is a store.
     pub is_on: bool,
-    /// Flushes that went well.
     pub flushes: u64,
-    /// Flushes that failed; their cells wait for the next.
+    /// Their cells wait for the next flush.
     pub failures: u64,
-    /// Rows written.
     pub rows: u64,
-    /// Cells found at the start.
+    /// Cells loaded at the start.
     pub loaded: u64,
-    /// Rows found that could not be read.
+    /// Unreadable rows found at the start.
     pub broken: u64,
-    /// When everything charged before had been written.
+    /// Everything charged before this was written.
     pub flushed_at: Instant,
-    /// Nanoseconds the last flush took.
+    /// Duration of the last flush in nanoseconds.
     pub took_ns: u64,
-    /// Cells that wait to be written.
+    /// Cells waiting to be written.
     pub waiting: u64,
-    /// Flushes that were refused, as another process has the seat.
+    /// Flushes refused because another process holds the lease.
     pub refused: u64,
-    /// Cells of nodes that are gone, counted here since.
+    /// Cells of dead nodes that this one took over.
     pub inherited: u64,
-    /// Keys whose rows were looked for before they were decided about.
+    /// Keys whose rows were looked up before a decision.
     pub reads: Reads,
 }
 
-/// What became of keys whose counts may have been on disk only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// They had a row, which was read.
+    /// The row was read.
     pub found: u64,
-    /// They had none.
+    /// There was no row.
     pub new: u64,
-    /// The database did not say.
+    /// The database did not answer.
     pub failed: u64,
-    /// It did not say in time; counted beside the others.
+    /// It did not answer in time; also counted in one of the others.
     pub late: u64,
 }
 
 impl DurableMeter {
-    /// There is a store, which held so many cells and rows that could not be read.
+    /// Call when a store was opened; `loaded` cells and `broken` rows that could not be read.
     pub fn opened(&self, loaded: u64, broken: u64, now: Instant) {
         let mut figures = self.0.lock();
         figures.is_on = true;
@@ -69,43 +63,42 @@ impl DurableMeter {
         figures.waiting = 0;
     }
 
-    /// A flush failed, and so many cells wait for the next.
+    /// A flush failed; `waiting` cells wait for the next.
     pub fn failed(&self, waiting: u64) {
         let mut figures = self.0.lock();
         figures.failures += 1;
         figures.waiting = waiting;
     }
 
-    /// A flush was refused, as another process has the seat.
+    /// A flush was refused because another process holds the lease.
     pub fn refused(&self) {
         self.0.lock().refused += 1;
     }
 
-    /// Cells of a node that is gone are counted here: so many, and so many that made no sense.
+    /// Cells of a dead node were taken over; `broken` could not be read.
     pub fn inherited(&self, cells: u64, broken: u64) {
         let mut figures = self.0.lock();
         figures.inherited += cells;
         figures.broken += broken;
     }
 
-    /// Rows of keys were looked for: so many were there, and so many not.
+    /// Rows of keys were looked up: `found` existed, `new` did not.
     pub fn read(&self, found: u64, new: u64) {
         let mut figures = self.0.lock();
         figures.reads.found += found;
         figures.reads.new += new;
     }
 
-    /// Rows of so many keys could not be looked for.
+    /// Look-ups of this many keys failed.
     pub fn read_failed(&self, keys: u64) {
         self.0.lock().reads.failed += keys;
     }
 
-    /// The rows of so many keys were not there in time.
+    /// Look-ups of this many keys timed out.
     pub fn read_late(&self, keys: u64) {
         self.0.lock().reads.late += keys;
     }
 
-    /// How durable counts stand.
     pub fn figures(&self) -> DurableFigures {
         *self.0.lock()
     }

@@ -1,25 +1,22 @@
-//! What listeners tell the meter.
+//! Events that listeners report to the meter.
 
 use tollgate_limit::{Instant, Verdict};
 use tollgate_node::{Answer, Key};
 
-/// One decision, as the meter sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Decided<'a> {
-    /// Where it was asked.
     pub door: Door,
-    /// Who or what was counted.
+    /// The key or client that was counted.
     pub key: Key<'a>,
-    /// What was said.
+    /// The outcome.
     pub judgement: Judgement,
-    /// Place of the contract that refused, or else that has the least left; `None` where there is none.
+    /// Place of the contract that refused, or else has the least left; `None` without contracts.
     pub contract: Option<usize>,
-    /// When.
     pub now: Instant,
 }
 
 impl<'a> Decided<'a> {
-    /// What an answer by contracts is to the meter.
+    /// The event of a decision by contracts.
     #[inline]
     pub fn of(door: Door, key: Key<'a>, answer: &Answer, now: Instant) -> Self {
         Self {
@@ -32,23 +29,22 @@ impl<'a> Decided<'a> {
     }
 }
 
-/// What was said to a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It passes at once.
     Allowed,
     /// It passes after a wait.
     Delayed,
     /// It does not pass.
     Denied,
-    /// It passes, though a policy that is not enforced would have refused it.
+    /// It passes, though a shadow policy would have refused it.
     ShadowDenied,
     /// It got no decision.
     Failed,
 }
 
 impl Judgement {
-    /// All of them, in the order of their numbers.
+    /// In the order of their numbers.
     pub(super) const ALL: [Self; JUDGEMENTS] = [
         Self::Allowed,
         Self::Delayed,
@@ -57,7 +53,6 @@ impl Judgement {
         Self::Failed,
     ];
 
-    /// The name in metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Allowed => "allow",
@@ -68,12 +63,11 @@ impl Judgement {
         }
     }
 
-    /// Whether the request does not pass.
     pub(super) const fn is_denied(self) -> bool {
         matches!(self, Self::Denied)
     }
 
-    /// What a verdict is; `shadowed` where a policy that is not enforced would have refused.
+    /// `shadowed` if a shadow policy would have refused.
     #[inline]
     pub const fn of(verdict: Verdict, shadowed: bool) -> Self {
         match verdict {
@@ -85,41 +79,35 @@ impl Judgement {
     }
 }
 
-/// What has a counter of its own.
+/// Events with a counter of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A connection was opened.
     Opened(Door),
-    /// A connection was closed.
     Closed(Door),
     /// A connection or request was turned away because there were too many.
     Shed(Door),
-    /// Somebody sent what the protocol does not allow.
+    /// A client violated the protocol.
     Malformed(Door),
-    /// Somebody was too slow.
     TimedOut(Door),
-    /// Somebody had no credential, or a wrong one.
     Unauthorized(Door),
-    /// A credential is not for what was asked.
     Forbidden(Door),
     /// A connection ended by a panic, which is a bug of ours.
     Panicked(Door),
-    /// Connections could not be accepted for want of descriptors or memory.
+    /// No connection could be accepted for lack of descriptors or memory.
     AcceptFailed(Door),
-    /// Somebody did not get through the handshake of TLS.
+    /// A TLS handshake failed.
     HandshakeFailed(Door),
-    /// A key was asked for that no contract binds.
+    /// No contract matched the key.
     Unmatched(Door),
-    /// Contracts were read again and are in force.
     Reloaded,
-    /// Contracts were read again and could not be used; the old ones stay.
+    /// New contracts could not be used; the old ones stay.
     ReloadFailed,
-    /// Envoy's rate limit service let a request pass that was over its limits.
+    /// Envoy's rate limit service let a request over its limits pass in shadow mode.
     Shadowed,
 }
 
 impl Event {
-    /// The number of its counter.
+    /// The index of its counter.
     pub(super) const fn number(self) -> usize {
         match self {
             Self::Opened(door) => door as usize,
@@ -141,10 +129,9 @@ impl Event {
 }
 
 impl Door {
-    /// All of them, in the order of their numbers.
+    /// In the order of their numbers.
     pub(super) const ALL: [Self; DOORS] = [Self::Http, Self::Grpc, Self::Resp, Self::Mqtt];
 
-    /// The name in metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -155,15 +142,12 @@ impl Door {
     }
 }
 
-/// A way in.
+/// The protocol of a listener, as a label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Door {
-    /// HTTP of any kind, but for gRPC.
     #[default]
     Http,
-    /// gRPC.
     Grpc,
-    /// RESP.
     Resp,
     /// MQTT, of a gateway.
     Mqtt,

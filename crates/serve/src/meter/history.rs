@@ -1,6 +1,6 @@
-//! How one thread's counts stood at the start of each second, so that rates over the last seconds can be told.
+//! One thread's counts at the start of each second, for rates over the last seconds.
 //!
-//! A second is noted by its first decision; one without decisions is not noted, and needs not be.
+//! The first decision of a second records it; a second without decisions needs no record.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,12 +9,10 @@ use super::event::{DOORS, JUDGEMENTS};
 use super::latency::BUCKETS;
 use super::shard::MeterCounters;
 
-/// Decisions by judgement.
 pub(super) type ByJudgement = [u64; JUDGEMENTS];
-/// Answers by length, all doors together.
+/// Answers by length, all protocols together.
 pub(super) type ByLength = [u64; BUCKETS];
 
-/// How counts stood.
 pub(super) struct History {
     /// Oldest first, each as of the start of its second.
     seconds: Ring<ByJudgement, SECONDS>,
@@ -23,13 +21,12 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Notes how counts stand now, as a second begins.
+    /// Records the counts at the start of a second.
     pub(super) fn begin_second(&mut self, second: u64, counts: &MeterCounters) {
         self.seconds.push(second, judgements(counts));
         self.tens.push(second / 10, lengths(counts));
     }
 
-    /// Decisions in these seconds.
     pub(super) fn decisions(&self, seconds: &Range<u64>, counts: &MeterCounters) -> ByJudgement {
         let now = judgements(counts);
         let at = |second| *self.seconds.since(second).unwrap_or(&now);
@@ -37,7 +34,7 @@ impl History {
         std::array::from_fn(|i| to[i].saturating_sub(from[i]))
     }
 
-    /// Answers since the start of a ten of seconds, until now.
+    /// Answers since the start of this ten-second period.
     pub(super) fn lengths_since(&self, ten: u64, counts: &MeterCounters) -> ByLength {
         let now = lengths(counts);
         let from = *self.tens.since(ten).unwrap_or(&now);
@@ -54,14 +51,14 @@ impl Default for History {
     }
 }
 
-/// The last `N` values, each with the time since when it holds.
+/// The last `N` values, each with the time from which it holds.
 struct Ring<T, const N: usize> {
     values: Box<[(u64, T)]>,
     next: usize,
 }
 
 impl<T: Copy, const N: usize> Ring<T, N> {
-    /// Before the first value, time is before everything.
+    /// The first value holds from time zero.
     fn new(value: T) -> Self {
         Self {
             values: vec![(NEVER, value); N].into(),
@@ -69,7 +66,7 @@ impl<T: Copy, const N: usize> Ring<T, N> {
         }
     }
 
-    /// Adds a value, unless there is one of this time.
+    /// Adds a value, unless there is one for this time.
     fn push(&mut self, time: u64, value: T) {
         let last = self.values[(self.next + N - 1) % N].0;
         if last == NEVER || last < time {
@@ -104,6 +101,6 @@ fn lengths(counts: &MeterCounters) -> ByLength {
 }
 
 const NEVER: u64 = u64::MAX;
-/// A minute, and room for a reader whose second is another.
+/// A minute, and slack for a reader in another second.
 const SECONDS: usize = 64;
 const TENS: usize = 8;

@@ -1,26 +1,24 @@
-//! Which contracts are counted by name: the first so many ever loaded; the rest together.
+//! Which contracts are counted by name: the first ones ever loaded up to a limit; the rest together.
 //!
-//! A contract keeps its column when contracts are loaded again, so that its counters go on. Requests that were begun
-//! before a load and end after it may be counted for the contract that then has the place of theirs.
+//! A contract keeps its column when contracts are loaded again, so that its counters go on. Requests started before a
+//! load and ending after it may be counted for the contract that then has the place of theirs.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::Contracts;
 
-/// Columns of counters: one for each contract with a name, one for the rest, one for no contract.
+/// Columns of counters: one for each named contract, one for the rest, one for no contract.
 pub(super) const COLUMNS: usize = NAMED_MAX + 2;
 
-/// Contracts that are counted by name.
 pub(super) const NAMED_MAX: usize = 64;
 const OTHER: usize = NAMED_MAX;
 const NONE: usize = NAMED_MAX + 1;
-/// Places of contracts beyond are counted with the rest.
+/// Contracts at places beyond are counted with the rest.
 const PLACES_MAX: usize = 4_096;
 
-/// Which contracts are counted by name.
 pub(super) struct Labels {
-    /// Column by place of a contract.
+    /// Indexed by the place of a contract.
     columns: Box<[AtomicU8]>,
     names: Mutex<Vec<String>>,
 }
@@ -34,7 +32,7 @@ impl Labels {
         }
     }
 
-    /// Contracts were loaded.
+    /// Call after contracts were loaded.
     pub(super) fn load(&self, contracts: &Contracts) {
         let mut names = self.names.lock();
         for (contract, column) in contracts.as_slice().iter().zip(&*self.columns) {
@@ -50,7 +48,6 @@ impl Labels {
         }
     }
 
-    /// The column of a contract, by its place.
     #[inline]
     pub(super) fn column(&self, contract: Option<usize>) -> usize {
         let Some(place) = contract else {
@@ -60,7 +57,6 @@ impl Labels {
         column.map_or(OTHER, |column| usize::from(column.load(Relaxed)))
     }
 
-    /// The name under which a contract is counted.
     pub(super) fn name(&self, contract: Option<usize>) -> String {
         let column = self.column(contract);
         let found = self.names().into_iter().find(|named| named.0 == column);

@@ -1,19 +1,18 @@
-//! How long answers take: counts by length, four to an octave; other scales divide octaves further.
+//! Latency histogram with four buckets per octave; other scales divide octaves further.
 //!
-//! Not here: clocks. Listeners measure, once for all requests that came in together.
+//! Not here: clocks. Listeners measure, once for all requests that arrived together.
 
-/// How many lengths are told apart.
 pub(super) const BUCKETS: usize = COARSE.buckets();
 
 /// Everything up to here is one bucket: 2^10 ns.
 const FIRST_BITS: u32 = 10;
 /// The last octave ends at 2^34 ns, 17 s; beyond is one bucket.
 const OCTAVES: usize = 24;
-/// As answers are counted.
+/// The scale of answers.
 const COARSE: Scale = Scale { bits: 2 };
 const PARTS: usize = COARSE.parts();
 
-/// Into how many parts octaves of lengths are divided: two to the power of so many bits.
+/// Octaves are divided into 2^`bits` parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) bits: u32,
@@ -24,12 +23,11 @@ impl Scale {
         1 << self.bits
     }
 
-    /// How many lengths are told apart.
     pub(crate) const fn buckets(self) -> usize {
         OCTAVES * self.parts() + 1
     }
 
-    /// The bucket of a length: those above the last bound, up to and including its own.
+    /// Bounds are inclusive.
     pub(crate) const fn bucket(self, nanos: u64) -> usize {
         let below = nanos.saturating_sub(1) >> (FIRST_BITS - self.bits);
         if below < self.parts() as u64 {
@@ -43,7 +41,7 @@ impl Scale {
         if place < last { place } else { last }
     }
 
-    /// The longest length in a bucket, in nanoseconds; the last one has none.
+    /// The longest duration in a bucket, in nanoseconds; the last one has none.
     pub(crate) const fn bound(self, bucket: usize) -> u64 {
         if bucket == 0 {
             return 1 << FIRST_BITS;
@@ -54,22 +52,21 @@ impl Scale {
     }
 }
 
-/// The bucket of a length.
 pub(super) const fn bucket(nanos: u64) -> usize {
     COARSE.bucket(nanos)
 }
 
-/// The longest length in a bucket, in nanoseconds; the last one has none.
+/// The longest duration in a bucket, in nanoseconds; the last one has none.
 pub(super) const fn bound(bucket: usize) -> u64 {
     COARSE.bound(bucket)
 }
 
-/// Buckets that are reported by themselves: ends of octaves.
+/// Buckets in the metrics: ends of octaves.
 pub(super) fn reported() -> impl Iterator<Item = usize> {
     (0..BUCKETS - 1).step_by(PARTS)
 }
 
-/// The bound below which that share of all lengths lies, in nanoseconds; zero where there is none.
+/// The bound below which that share of all durations lies, in nanoseconds; zero without data.
 pub(super) fn percentile(counts: &[u64], per_mille: u64) -> u64 {
     let all: u128 = counts.iter().map(|count| u128::from(*count)).sum();
     let wanted = (all * u128::from(per_mille)).div_ceil(1_000);

@@ -1,7 +1,7 @@
-//! What happened, counted: decisions, refusals, connections, bytes; and which keys come most.
+//! Counters of decisions, refusals, connections, bytes; and the busiest keys.
 //!
-//! Counting must cost a decision next to nothing: no lock, and no line of memory that two threads write. Every thread
-//! has counters of its own, and whoever reads sums them.
+//! Counting must cost a decision next to nothing: no lock, and no cache line that two threads write. Every thread has
+//! its own counters, and readers sum them.
 
 mod cluster;
 mod count;
@@ -48,11 +48,10 @@ pub(crate) use statistics::statistics;
 pub use text::Exposition;
 pub use top::{Percentiles, Rates, Top, TopKey};
 
-/// Counts what happens.
 pub struct Meter {
     shards: Box<[OnceLock<Box<Shard>>]>,
     labels: Labels,
-    /// Tells keys apart, for nobody else to foresee.
+    /// Seed of the hash of keys, so that collisions cannot be provoked.
     seed: Seed,
     shows_keys: AtomicBool,
     durable: DurableMeter,
@@ -61,7 +60,6 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Nothing happened yet.
     #[allow(clippy::new_without_default)] // A meter draws randomness, which a default should not.
     pub fn new() -> Self {
         let shards = std::iter::repeat_with(OnceLock::new).take(SLOTS);
@@ -76,21 +74,21 @@ impl Meter {
         }
     }
 
-    /// Contracts were loaded: decisions are counted by their ids, for the first sixty-four of them.
+    /// Call after contracts were loaded. Decisions are counted by their ids, for the first sixty-four of them.
     pub fn load(&self, contracts: &Contracts) {
         self.labels.load(contracts);
     }
 
-    /// Whether the texts of busy keys are kept and shown, as they are where nothing is said.
+    /// Whether the texts of busy keys are kept and shown; on by default.
     pub fn show_keys(&self, show: bool) {
         self.shows_keys.store(show, Relaxed);
     }
 
-    /// A request was decided, by contracts or by a policy of its own.
+    /// Counts a decision, by contracts or by a policy in the request.
     #[inline]
     pub fn decided(&self, decided: &Decided<'_>) {
         let shard = self.shard();
-        // First, so that a second that begins with this decision has it.
+        // First, so that a second that begins with this decision includes it.
         if shard.is_due(decided.now) {
             self.look(shard, decided);
         }
@@ -103,7 +101,7 @@ impl Meter {
         }
     }
 
-    /// Hits of an imported rule were decided.
+    /// Counts decided hits of an imported rule.
     #[inline]
     pub(crate) fn ruled(&self, contract: usize, hits: &Hits) {
         let shard = self.shard();
@@ -115,7 +113,7 @@ impl Meter {
         }
     }
 
-    /// So many requests that came in together were answered in this time.
+    /// Counts requests that arrived together and were answered in this time.
     #[inline]
     pub fn served(&self, door: Door, requests: u64, took: Duration) {
         let shard = self.shard();
@@ -131,19 +129,17 @@ impl Meter {
         );
     }
 
-    /// Something happened that has a counter of its own.
     #[inline]
     pub fn count(&self, event: Event) {
         let shard = self.shard();
         shard.add(&shard.counts.events[event.number()], 1);
     }
 
-    /// What is counted of durable counts.
     pub const fn durable(&self) -> &DurableMeter {
         &self.durable
     }
 
-    /// From now on spans are made by this tracer. The first one stays.
+    /// Sets the tracer. The first one stays.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         // A second one would have no reader.
         let _ = self.tracer.set(tracer);
@@ -155,8 +151,8 @@ impl Meter {
         self.tracer.get().is_some()
     }
 
-    /// Begins the span of a request off the hot path; `None` where nothing is traced. `parent` is asked for the header
-    /// field `traceparent` only where it matters.
+    /// Starts the span of a request off the hot path; `None` without tracing. `parent` returns the header field
+    /// `traceparent` and is called only if needed.
     #[inline]
     pub fn span<'p>(
         &self,
@@ -184,7 +180,7 @@ impl Meter {
         }
     }
 
-    /// What a key is called where keys are shown; its hash where not.
+    /// The key's text if keys are shown, otherwise its hash.
     pub(crate) fn name_of(&self, key: Key<'_>) -> String {
         if !self.shows_keys.load(Relaxed) {
             return hash_name(self.hash(key));
@@ -216,7 +212,7 @@ impl Meter {
         shard.get_or_init(|| Box::new(Shard::new(slot == COMMON, random())))
     }
 
-    /// One counter, summed over everybody.
+    /// One counter, summed over all threads.
     fn sum(&self, counter: impl Fn(&MeterCounters) -> &AtomicU64) -> u64 {
         let each = self
             .shards()
@@ -224,7 +220,7 @@ impl Meter {
         each.fold(0, u64::wrapping_add)
     }
 
-    /// Everybody's counters.
+    /// The counters of all threads.
     fn shards(&self) -> impl Iterator<Item = &Shard> {
         self.shards
             .iter()
@@ -232,12 +228,11 @@ impl Meter {
     }
 }
 
-/// What a key is called whose text is not shown.
 fn hash_name(hash: u64) -> String {
     format!("#{:012x}", hash >> 16)
 }
 
-/// A number from the system's randomness, for nothing that must never be guessed.
+/// Not fit for secrets.
 fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }

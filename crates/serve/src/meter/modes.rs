@@ -1,4 +1,4 @@
-//! How policies that nodes count together stand, for Prometheus: the figures that their modes call metrics.
+//! The state of policies that nodes count together, for Prometheus: the figures that their modes export.
 //!
 //! Labels are contract and policy, never keys.
 
@@ -8,7 +8,7 @@ use tollgate_node::{MetricKind, PolicyStatus};
 use super::text::{Exposition, LABELS_MAX};
 use crate::shared::Shared;
 
-/// The families of all modes; of none that no policy is under.
+/// The metrics of all modes that have policies.
 pub(crate) fn modes(text: &mut Exposition, shared: &Shared) {
     divided(text, shared);
     let (node, now) = (shared.engine.node(), shared.engine.now());
@@ -21,7 +21,7 @@ pub(crate) fn modes(text: &mut Exposition, shared: &Shared) {
     }
 }
 
-/// Each family once, with the samples of all policies.
+/// Writes each family once, with the samples of all policies.
 fn families(text: &mut Exposition, mode: &str, policies: &[PolicyStatus]) {
     let figures = policies.first().map(|first| &first.figures);
     let mut written = String::new();

@@ -1,17 +1,15 @@
-//! What the system says of this process. Where it says nothing, nothing is reported.
+//! The system's figures about this process. What is unavailable is not reported.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tollgate_limit::Instant;
 
-/// The wall clock.
 pub(crate) fn wall() -> Instant {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = since.map_or(0, |since| since.as_nanos());
     Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Bytes of memory in use.
 pub(super) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -21,10 +19,10 @@ pub(super) fn resident_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Hundredths of a second of processor time used.
+/// Processor time used, in hundredths of a second.
 pub(super) fn cpu_centiseconds() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is a name in brackets that may hold anything.
+    // The second field is a name in brackets that may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;
@@ -32,7 +30,6 @@ pub(super) fn cpu_centiseconds() -> Option<u64> {
     Some(user + system)
 }
 
-/// Files and sockets that are open.
 pub(super) fn open_files() -> Option<u64> {
     let files = std::fs::read_dir("/proc/self/fd").ok()?;
     u64::try_from(files.count()).ok()

@@ -1,6 +1,6 @@
-//! Everything that is counted, for Prometheus.
+//! All counters, for Prometheus.
 //!
-//! Few series by default: doors, judgements, and the first sixty-four contracts are labels; keys never are.
+//! Few series by default: protocols, judgements, and the first sixty-four contracts are labels; keys never are.
 
 #![allow(clippy::cast_precision_loss)] // Seconds as Prometheus wants them.
 
@@ -10,11 +10,11 @@ use super::text::Exposition;
 use super::{Door, Event, Meter, process};
 use crate::engine::Engine;
 
-/// A kind of event by its door.
+/// A kind of event with the protocol as label.
 type OfDoor = fn(Door) -> Event;
 
 impl Meter {
-    /// All that the meter counts, in Prometheus' text format 0.0.4.
+    /// In Prometheus' text format 0.0.4.
     pub fn render(&self, engine: &Engine) -> String {
         let mut text = Exposition::new();
         self.write(&mut text, engine);

@@ -1,7 +1,7 @@
-//! What becomes of hits of imported rules, counted as envoyproxy/ratelimit counts them, under its names in Prometheus.
+//! Outcomes of hits of imported rules, counted as envoyproxy/ratelimit does, under its names in Prometheus.
 //!
-//! As of contracts, the first sixty-four rules ever loaded have series of their own. Not here: a limit that came with a
-//! request.
+//! As for contracts, the first sixty-four rules ever loaded have series of their own. Not here: a limit that came with
+//! a request.
 
 use tollgate_node::Answer;
 
@@ -10,12 +10,10 @@ use super::text::Exposition;
 use super::{Event, Meter};
 use crate::engine::Engine;
 
-/// Hits of one descriptor, by what became of them.
+/// Hits of one descriptor, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// All of them.
     pub total: u64,
-    /// Those beyond the limit.
     pub over: u64,
     /// Those within the limit, but beyond a share of it.
     pub near: u64,
@@ -26,13 +24,13 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// So many hits, answered so; near the limit begins at this share of it, in percent.
+    /// `near_percent`: the share of the limit from which hits count as near it.
     pub(crate) fn of(hits: u64, answer: &Answer, near_percent: u64) -> Self {
         let limit = answer.limit;
         let near_from = u128::from(limit) * u128::from(near_percent) / 100;
         let near_from = u64::try_from(near_from).unwrap_or(limit);
         let is_over = !answer.is_allowed() || answer.shadowed;
-        // Where the answer does not say how far it is beyond the limit, all hits are.
+        // If the answer does not say how far it is beyond the limit, all hits are.
         let over = match answer.debt {
             _ if !is_over => 0,
             0 => hits,
@@ -54,14 +52,12 @@ impl Hits {
         }
     }
 
-    /// In the order of the families.
     pub(super) const fn each(&self) -> [u64; STATS] {
         [self.total, self.over, self.near, self.within, self.shadow]
     }
 }
 
 impl Meter {
-    /// What became of hits of each rule in force.
     pub(super) fn rules(&self, text: &mut Exposition, engine: &Engine) {
         let node = engine.node();
         let Some(domains) = node.contracts().envoy() else {
@@ -98,7 +94,7 @@ impl Meter {
 const KEYS: [&str; 8] = [
     "key1", "key2", "key3", "key4", "key5", "key6", "key7", "key8",
 ];
-/// What is counted of each rule.
+/// Counters per rule.
 pub(super) const STATS: usize = 5;
 const FAMILIES: [&str; STATS] = [
     "ratelimit_service_rate_limit_total_hits",
@@ -139,7 +135,7 @@ mod tests {
         assert_eq!(hits(1, 1, 0, true), [1, 0, 1, 1, 0]);
         assert_eq!(hits(5, 1, 0, true), [5, 0, 1, 5, 0]);
         assert_eq!(hits(10, 0, 0, true), [10, 0, 2, 10, 0]);
-        // Seven were taken, five more were asked for: three filled the window, two of them near its end.
+        // Seven were taken, five more were requested: three filled the window, two of them near its end.
         assert_eq!(hits(5, 0, 2, false), [5, 2, 2, 0, 0]);
         assert_eq!(hits(5, 0, 7, false), [5, 5, 0, 0, 0]);
         assert_eq!(hits(1, 0, 0, false), [1, 1, 0, 0, 0]);

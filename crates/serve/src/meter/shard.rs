@@ -1,4 +1,4 @@
-//! What one thread counts. Only it writes; whoever reads sums over all threads.
+//! One thread's counters. Only it writes; readers sum over all threads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,21 +13,19 @@ use super::latency::BUCKETS;
 use super::rules::STATS;
 use super::sketch::{Sketch, SketchSample, SketchText};
 
-/// What one thread counts.
 pub(super) struct Shard {
     /// Whether several threads write here.
     is_common: bool,
-    /// Decisions until the next one is looked at more closely.
+    /// Decisions until the next one is sampled.
     skip: AtomicU64,
     /// Decisions since one was traced.
     untraced: AtomicU64,
-    /// From when on a new second must be noted.
+    /// When a new second must be recorded.
     second_ends: AtomicU64,
     pub(super) counts: MeterCounters,
     closer: Mutex<Closer>,
 }
 
-/// Plain counters.
 pub(super) struct MeterCounters {
     pub(super) decisions: [[AtomicU64; JUDGEMENTS]; DOORS],
     pub(super) contracts: [[AtomicU64; JUDGEMENTS]; COLUMNS],
@@ -38,20 +36,20 @@ pub(super) struct MeterCounters {
     pub(super) latency_sum: [AtomicU64; DOORS],
 }
 
-/// What is looked at more closely: busy keys, and how counts stood at the start of each second.
+/// Sampled data: busy keys, and counts at the start of each second.
 pub(super) struct Closer {
     pub(super) all: Sketch,
     pub(super) denied: Sketch,
     pub(super) history: History,
-    /// Of how many decisions one is looked at.
+    /// One of this many decisions is sampled.
     step: u64,
-    /// Decisions looked at in this second.
+    /// Decisions sampled in this second.
     looked: u64,
-    /// What the next skip is drawn from.
+    /// Source of the next skip.
     dice: Dice,
 }
 
-/// What the meter knows of a key that is looked at.
+/// A sampled key.
 pub(super) struct MeteredKey<'a> {
     pub(super) decided: &'a Decided<'a>,
     pub(super) hash: u64,
@@ -86,18 +84,18 @@ impl Shard {
         }
     }
 
-    /// Adds to one of our counters.
+    /// Adds to a counter of this shard.
     #[inline]
     pub(super) fn add(&self, counter: &AtomicU64, number: u64) {
         if self.is_common {
             counter.fetch_add(number, Relaxed);
         } else {
-            // Nobody else writes, so nothing is lost between the two.
+            // The only writer, so nothing is lost between load and store.
             counter.store(counter.load(Relaxed).wrapping_add(number), Relaxed);
         }
     }
 
-    /// Whether this decision, or the second it came in, must be looked at more closely.
+    /// Whether this decision is to be sampled, or its second to be recorded.
     #[inline]
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let skip = self.skip.load(Relaxed);
@@ -108,8 +106,7 @@ impl Shard {
         false
     }
 
-    /// Looks at a decision, and says for how many it stands. Whoever reads the same now is not waited for: another
-    /// decision will do.
+    /// Samples a decision; returns for how many it stands. Does not wait for a reader: another decision will do.
     #[cold]
     pub(super) fn look(&self, look: &MeteredKey<'_>) -> u64 {
         let Some(mut closer) = self.closer.try_lock() else {
@@ -130,7 +127,7 @@ impl Shard {
         closer.step
     }
 
-    /// Whether one of these decisions is to be traced, when one in so many is.
+    /// Whether one of these decisions is to be traced, at a rate of one in `one_in`.
     pub(super) fn is_traced(&self, decisions: u64, one_in: u32) -> bool {
         let untraced = self.untraced.load(Relaxed) + decisions;
         let is_due = one_in > 0 && untraced >= u64::from(one_in);
@@ -139,14 +136,14 @@ impl Shard {
         is_due
     }
 
-    /// Shows what was looked at.
+    /// Gives access to the sampled data.
     pub(super) fn with_closer<T>(&self, read: impl FnOnce(&mut Closer, &MeterCounters) -> T) -> T {
         read(&mut self.closer.lock(), &self.counts)
     }
 }
 
 impl Closer {
-    /// How far sampling alone may be off, for a key that came `count` times: two standard deviations.
+    /// The sampling error alone, for a key that came `count` times: two standard deviations.
     #[allow(clippy::cast_precision_loss)] // A small number.
     pub(super) fn sampling_error(&self, count: f64) -> f64 {
         if self.step == 1 {
@@ -195,7 +192,7 @@ impl Closer {
         }
     }
 
-    /// Decisions to skip: drawn evenly, so that no pattern of keys hides between the looks.
+    /// Decisions to skip: drawn evenly, so that no pattern of keys hides between the samples.
     fn next_skip(&mut self) -> u64 {
         self.dice.below(2 * self.step - 1)
     }
@@ -220,7 +217,7 @@ fn text_of(key: tollgate_node::Key<'_>) -> SketchText {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Up to so many decisions a second are all looked at.
+/// Up to this many decisions a second are all sampled.
 const EVERY_ONE_MAX: u64 = 2_000;
-/// Beyond, one of so many is.
+/// Beyond, one of this many is.
 pub(super) const STEP: u64 = 16;

@@ -1,21 +1,20 @@
-//! Which keys come most, in constant memory.
+//! The busiest keys, in constant memory.
 //!
-//! Space-saving in small sets: the hash of a key picks a set of eight places; a key that finds none takes over the
-//! smallest and remembers what that one had as its error. What is in a set is never under-counted, and over-counted by
-//! at most an eighth of what went to that set. Compared with one big summary, which must keep all places in order, a
-//! set is one or two lines of memory to look at, and heavy keys rarely meet. A count-min sketch would need a heap
-//! beside it to name keys, and over-counts by what collides without saying by how much.
+//! Space-saving in small sets: the hash of a key picks a set of eight places; a key without a place takes over the
+//! smallest and records its count as the error. A count is never too low, and too high by at most an eighth of what
+//! went to its set. Compared with one big summary, which must keep all places in order, a set is one or two cache
+//! lines, and heavy keys rarely share one. A count-min sketch would need a heap beside it to name keys, and over-counts
+//! by collisions without saying by how much.
 //!
 //! Counts fade: weights grow with time instead of counts shrinking, so that adding touches one place only.
 
 use tollgate_limit::Instant;
 
-/// Counts of the keys that come most.
 pub(super) struct Sketch {
     sets: Box<[Set]>,
     /// The instant whose weight is one.
     origin: Instant,
-    /// Weight of a request, and the instant it was taken for.
+    /// Weight of a request, and the instant it was computed for.
     weight: f64,
     weighed: Instant,
 }
@@ -29,14 +28,14 @@ struct Set {
     texts: [SketchText; WAYS],
 }
 
-/// The text of a key as far as it is kept.
+/// The beginning of a key's text.
 #[derive(Clone, Copy)]
 pub(super) struct SketchText {
     bytes: [u8; TEXT_MAX],
     len: u8,
 }
 
-/// What is known of one key, as of the time it was asked for.
+/// What is known of one key, at the time of the query.
 #[derive(Clone, Copy)]
 pub(super) struct KeySketch {
     pub(super) hash: u64,
@@ -47,7 +46,7 @@ pub(super) struct KeySketch {
     pub(super) text: SketchText,
 }
 
-/// Requests of a key that were decided alike.
+/// Requests of a key with the same outcome.
 #[derive(Clone, Copy)]
 pub(super) struct SketchSample {
     pub(super) times: f64,
@@ -56,7 +55,6 @@ pub(super) struct SketchSample {
 }
 
 impl Sketch {
-    /// No key yet.
     pub(super) fn new(now: Instant) -> Self {
         Self {
             sets: vec![Set::default(); SETS].into(),
@@ -66,7 +64,7 @@ impl Sketch {
         }
     }
 
-    /// Adds `times` requests of a key; `text` is asked only where it is not known yet.
+    /// Adds `times` requests of a key; `text` is called only for a new key.
     pub(super) fn add(&mut self, hash: u64, seen: SketchSample, text: impl FnOnce() -> SketchText) {
         let SketchSample {
             times,
@@ -90,7 +88,7 @@ impl Sketch {
         }
     }
 
-    /// Every key that is known.
+    /// Every known key.
     pub(super) fn tallies(&mut self, now: Instant) -> impl Iterator<Item = KeySketch> + '_ {
         let weight = self.weight_at(now);
         let each = move |set: &Set| {
@@ -107,7 +105,7 @@ impl Sketch {
         all.filter(|tally| tally.count > 0.0)
     }
 
-    /// How often a key may have come without being known; zero where it is.
+    /// How often a key may have come while unknown; zero if it is known.
     pub(super) fn missed(&mut self, hash: u64, now: Instant) -> f64 {
         let weight = self.weight_at(now);
         match self.sets.get(place(hash)) {
@@ -132,7 +130,7 @@ impl Sketch {
         self.weight
     }
 
-    /// Lets `now` be the instant whose weight is one, before numbers grow too large.
+    /// Makes `now` the instant whose weight is one, before numbers grow too large.
     fn rebase(&mut self, now: Instant, age: f64) {
         let faded = (-age).exp();
         for set in &mut *self.sets {
@@ -173,13 +171,12 @@ impl Set {
 }
 
 impl SketchText {
-    /// No text.
     pub(super) const NONE: Self = Self {
         bytes: [0; TEXT_MAX],
         len: 0,
     };
 
-    /// The first bytes of these parts, one after the other.
+    /// The first bytes of these parts, concatenated.
     pub(super) fn of<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut text = Self::NONE;
         for part in parts {
@@ -192,7 +189,6 @@ impl SketchText {
         text
     }
 
-    /// The bytes.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -209,16 +205,16 @@ const fn place(hash: u64) -> usize {
     (hash >> 32) as usize & (SETS - 1)
 }
 
-/// After so long a request counts for a third.
+/// After this time a request counts for a third (1/e).
 pub(super) const FADE_NS: u64 = 10_000_000_000;
-/// Bytes that are kept of a key's text.
+/// Bytes kept of a key's text.
 pub(super) const TEXT_MAX: usize = 63;
 /// A power of two.
 const SETS: usize = 128;
 const WAYS: usize = 8;
 /// Weights a hundredth of a second old are good enough.
 const WEIGH_EVERY_NS: u64 = 10_000_000;
-/// Ages above make weights too large: e^200 is 10^86 of the 10^308 there are.
+/// Greater ages make weights too large: e^200 is 10^86, of at most 10^308.
 const AGE_MAX: f64 = 200.0;
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Which part of every meter a thread writes: a place of its own, given back when the thread ends.
+//! The slot of a thread in every meter: its own, freed when the thread ends.
 //!
-//! The first place is everybody's: threads beyond the last place share it, and must add with care there.
+//! The first slot is shared: threads beyond the last slot use it, and must add atomically there.
 
 use std::cell::Cell;
 
 use parking_lot::Mutex;
 
-/// Places for threads, the shared one among them.
+/// Slots for threads, including the shared one.
 pub(crate) const SLOTS: usize = 128;
-/// The place that threads share when there is none left.
+/// The slot that threads share when no other is free.
 pub(super) const COMMON: usize = 0;
 
 const NONE: usize = usize::MAX;
@@ -23,13 +23,13 @@ static FREE: Mutex<Free> = Mutex::new(Free {
     next: COMMON + 1,
 });
 
-/// Places that nobody has.
+/// Free slots.
 struct Free {
     returned: Vec<usize>,
     next: usize,
 }
 
-/// The place of the thread that asks.
+/// The slot of the current thread.
 #[inline]
 pub(crate) fn mine() -> usize {
     match SLOT.get() {
@@ -40,13 +40,13 @@ pub(crate) fn mine() -> usize {
 
 #[cold]
 fn first() -> usize {
-    // A thread that ends may still count something; then it does so with everybody.
+    // A thread that is ending may still count; then in the shared slot.
     let slot = LEASE.try_with(|lease| lease.0).unwrap_or(COMMON);
     SLOT.set(slot);
     slot
 }
 
-/// A place that is given back.
+/// Freed when dropped.
 struct Lease(usize);
 
 impl Lease {

@@ -1,4 +1,4 @@
-//! What is told of request statistics themselves: whether they are written, and what they miss.
+//! Metrics about request statistics themselves: whether they are written, and what they miss.
 
 #![allow(clippy::cast_precision_loss)] // Seconds as Prometheus wants them.
 
@@ -7,7 +7,6 @@ use tollgate_limit::Instant;
 use super::text::Exposition;
 use crate::statistics::StatisticsFigures;
 
-/// The families about statistics.
 pub(crate) fn statistics(text: &mut Exposition, figures: &StatisticsFigures, now: Instant) {
     let writes = [("ok", figures.writes), ("failed", figures.failures)];
     text.each("tollgate_statistics_writes_total", "result", writes);

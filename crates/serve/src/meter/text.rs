@@ -1,19 +1,18 @@
 //! Prometheus' text format, version 0.0.4: families of samples, each with help and type.
 //!
-//! What a family is, its type and labels stand in the table of docs/metrics.md, and nowhere else.
+//! Names, types and labels of families are only in the table of docs/metrics.md.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// A text of families.
 #[derive(Debug, Default)]
 pub struct Exposition {
     text: String,
     family: String,
 }
 
-/// Policies that have series of their own.
+/// Policies with series of their own.
 pub(crate) const LABELS_MAX: usize = 64;
 
 /// Types and help of families, by name.
@@ -38,7 +37,7 @@ impl Exposition {
         }
     }
 
-    /// Begins a family of the table; its samples follow.
+    /// Starts a family of the table; its samples follow.
     pub fn family(&mut self, name: &str) {
         let known = FAMILIES.get(name);
         debug_assert!(known.is_some(), "docs/metrics.md has no row of {name}");
@@ -46,7 +45,7 @@ impl Exposition {
         self.family_as(name, kind, help);
     }
 
-    /// Begins a family that a mode describes.
+    /// Starts a family that a mode describes.
     pub(crate) fn family_as(&mut self, name: &str, kind: &str, help: &str) {
         name.clone_into(&mut self.family);
         self.write(format_args!("# HELP {name} "));
@@ -60,7 +59,6 @@ impl Exposition {
         self.write(format_args!("\n# TYPE {name} {kind}\n"));
     }
 
-    /// One sample of the family.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.part("", labels, value);
     }
@@ -87,7 +85,6 @@ impl Exposition {
         self.sample(&[], value);
     }
 
-    /// A family with a sample for each value of one label.
     pub fn each<'l, V: Display>(
         &mut self,
         name: &str,
@@ -100,7 +97,6 @@ impl Exposition {
         }
     }
 
-    /// The text.
     pub fn finish(self) -> String {
         self.text
     }
@@ -117,12 +113,11 @@ impl Exposition {
     }
 
     fn write(&mut self, text: std::fmt::Arguments<'_>) {
-        // Memory is all that a string needs.
+        // Writing to a string cannot fail.
         let _ = self.text.write_fmt(text);
     }
 }
 
-/// The table of all families.
 const TABLE: &str = include_str!("../../../../docs/metrics.md");
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-//! What happens now, as `/v1/top` and `tollgate top` show it.
+//! The figures of `/v1/top` and `tollgate top`.
 
 use serde::{Deserialize, Serialize};
 
-/// What happens now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Top {
     /// Milliseconds since the epoch.
@@ -15,54 +14,44 @@ pub struct Top {
     pub last_10s: Rates,
     /// Decisions per second in the last sixty whole seconds.
     pub last_60s: Rates,
-    /// How long answers took in the last minute or so, all doors together.
+    /// Latency of answers in the last minute or so, all protocols together.
     pub latency: Percentiles,
     /// Cells in the table.
     pub cells: u64,
-    /// Bytes they take.
+    /// Bytes used by cells.
     pub bytes: u64,
-    /// Bytes they may take.
+    /// Limit on these bytes.
     pub bytes_max: u64,
-    /// Connections that are open.
     pub connections: u64,
-    /// The keys that come most, the most first.
+    /// The busiest keys, busiest first.
     pub keys: Vec<TopKey>,
-    /// The keys that are refused most, the most first.
+    /// The keys refused most, in that order.
     pub denied: Vec<TopKey>,
 }
 
-/// Decisions per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// All of them.
     pub all: f64,
-    /// Passed at once.
     pub allowed: f64,
-    /// Passed after a wait.
     pub delayed: f64,
-    /// Refused.
     pub denied: f64,
-    /// Passed, though a policy that is not enforced would have refused.
+    /// Passed, though a shadow policy would have refused.
     pub shadow_denied: f64,
     /// Without a decision.
     pub failed: f64,
 }
 
-/// How long answers took, in microseconds; the upper end of the bucket, at most a fifth too long.
+/// Latencies in microseconds; the upper end of the bucket, at most a fifth too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// Half of the answers took at most this long.
     pub p50_us: f64,
-    /// 99 of 100.
     pub p99_us: f64,
-    /// 999 of 1,000.
     pub p999_us: f64,
 }
 
-/// A key that comes often.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopKey {
-    /// Its text, perhaps cut short; a number of the meter's own where texts are not shown.
+    /// Its text, possibly cut; its hash if texts are not shown.
     pub key: String,
     /// Requests per second, over the last ten seconds or so; in `denied`, refused ones.
     pub rate: f64,

@@ -1,4 +1,4 @@
-//! What happens now, read from everybody's counters.
+//! Current rates and keys, read from all threads' counters.
 
 #![allow(clippy::cast_precision_loss)] // Rates are for people.
 
@@ -19,7 +19,7 @@ use crate::engine::Engine;
 const KEYS_MAX: usize = 20;
 
 impl Meter {
-    /// What happens now: rates, latencies, and the keys that come and are refused most.
+    /// Rates, latencies, and the keys requested and refused most.
     pub fn top(&self, engine: &Engine) -> Top {
         let now = engine.now();
         let node = engine.node();
@@ -40,24 +40,21 @@ impl Meter {
         }
     }
 
-    /// Connections that are open.
     pub(super) fn open(&self, door: Door) -> u64 {
         let opened = self.events(Event::Opened(door));
         opened.saturating_sub(self.events(Event::Closed(door)))
     }
 
-    /// Requests whose key no contract binds, by all doors.
+    /// Requests whose key no contract matches, over all protocols.
     pub fn unmatched(&self) -> u64 {
         let doors = Door::ALL.into_iter();
         doors.map(|door| self.events(Event::Unmatched(door))).sum()
     }
 
-    /// How often something happened.
     pub fn events(&self, event: Event) -> u64 {
         self.sum(|counts| &counts.events[event.number()])
     }
 
-    /// Decisions per second in the last whole seconds.
     pub fn rates(&self, now: Instant, seconds: u64) -> Rates {
         let end = now.as_nanos() / 1_000_000_000;
         let span = end.saturating_sub(seconds)..end;
@@ -99,9 +96,9 @@ impl Meter {
         }
     }
 
-    /// The keys that come most, and those that are refused most, at most so many each.
+    /// The busiest keys and those refused most, at most `most` each.
     pub fn keys(&self, now: Instant, most: usize) -> (Vec<TopKey>, Vec<TopKey>) {
-        // Until the first requests have faded, all of them together say how many come in a second.
+        // Until the first requests have faded, their total gives the rate.
         let up = now.nanos_since(self.started).max(1_000_000_000) as f64 / 1e9;
         let fade = FADE_NS as f64 / 1e9;
         let seconds = fade * (1.0 - (-up / fade).exp());
@@ -124,7 +121,7 @@ impl Meter {
         (keys.collect(), denied.collect())
     }
 
-    /// What everybody's sketches together say of each key.
+    /// The sum of all threads' sketches by key.
     fn merged(
         &self,
         now: Instant,
@@ -147,7 +144,7 @@ impl Meter {
         keys
     }
 
-    /// How often a key may have come to threads that do not know it.
+    /// How often a key may have come on threads that do not know it.
     fn missed(&self, hash: u64, now: Instant, sketch: fn(&mut Closer) -> &mut Sketch) -> f64 {
         let each = self.shards();
         each.map(|shard| shard.with_closer(|closer, _| sketch(closer).missed(hash, now)))
@@ -199,7 +196,7 @@ impl Merged {
     }
 }
 
-/// The keys that came most, the most first; those too faded to speak of left out.
+/// The busiest keys in order, without those that have faded.
 fn largest(keys: &BTreeMap<u64, Merged>, most: usize) -> impl Iterator<Item = &Merged> {
     const FADED: f64 = 0.05;
     let mut sorted: Vec<&Merged> = keys

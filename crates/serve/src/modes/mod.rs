@@ -1,6 +1,6 @@
-//! Shows how policies that nodes count together stand on this node, whatever their mode; and who is warned of them.
+//! The state on this node of policies that nodes count together, in any mode; and warnings about them.
 //!
-//! Not here: what a mode says of a policy (`tollgate-mode`), and how HTTP and metrics write it.
+//! Not here: a mode's figures (`tollgate-mode`), and how HTTP and metrics write them.
 
 pub mod view;
 
@@ -11,13 +11,12 @@ use tollgate_table::Print;
 use crate::shared::Shared;
 use view::{DividedView, ModePolicyView, ModeView, RosterView};
 
-/// How all policies under a coordination stand.
 pub fn view(shared: &Shared, by: Coordination) -> ModeView {
     let now = shared.engine.now();
     whole(shared, by, shared.engine.node().mode_status(by, None, now))
 }
 
-/// How a contract's policies stand, for a key or all; what is wrong with the question otherwise.
+/// The state of a contract's policies, for a key or all; the error says what is wrong with the question.
 pub(crate) fn asked(
     shared: &Shared,
     by: Coordination,
@@ -70,7 +69,7 @@ fn policy(of: PolicyStatus) -> ModePolicyView {
     view
 }
 
-/// The place of a contract, and of a key in it; nothing where all its keys are meant.
+/// The place of a contract and of a key in it; without a spot, all its keys are meant.
 fn asked_spot(
     shared: &Shared,
     contract: &str,
@@ -85,7 +84,7 @@ fn asked_spot(
     let Some((place, of)) = asked.filter(|(_, of)| !entries.is_empty() || of.key.is_empty()) else {
         return Ok(None);
     };
-    // A question that names the contract need not say what the contract asks for.
+    // A question that names the contract may leave out entries that the contract matches on.
     let is_said = |name: &str| entries.iter().any(|(said, _)| *said == name);
     let matches = of.matches.iter().filter(|(name, _)| !is_said(name));
     let matches = matches.map(|(name, value)| (&**name, &**value));
@@ -99,7 +98,7 @@ fn asked_spot(
     Ok(Some((place, spot.print)))
 }
 
-/// What an operator should look at, one sentence each.
+/// Warnings for an operator, one sentence each.
 pub(crate) fn troubles(shared: &Shared) -> Vec<String> {
     let node = shared.engine.node();
     let (doubled, _) = node.doubled_names();
@@ -121,7 +120,7 @@ pub(crate) fn troubles(shared: &Shared) -> Vec<String> {
     said
 }
 
-/// By whom limits are divided.
+/// The nodes that limits are divided among.
 pub(crate) fn divided(shared: &Shared) -> DividedView {
     let node = shared.engine.node();
     let roster = node.roster();
@@ -146,7 +145,7 @@ pub(crate) fn divided(shared: &Shared) -> DividedView {
     }
 }
 
-/// Warns of policies whose limits are not reached, as nodes synchronise them too seldom.
+/// Warns of policies that cannot admit their whole limit because nodes synchronise too rarely.
 pub(crate) fn warn_of_shallow(contracts: &Contracts) {
     for contract in contracts.as_slice() {
         let policies = contract.policies.iter();

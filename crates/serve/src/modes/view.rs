@@ -1,81 +1,75 @@
-//! How policies that nodes count together stand on one node, as `/v1/cluster/{supply,split,sync}` and `/v1/leases` show
-//! it.
+//! The state of policies that nodes count together on one node, as in `/v1/cluster/{supply,split,sync}` and
+//! `/v1/leases`.
 //!
-//! The figures of a policy are those that its mode names. Not here: how they come about (`tollgate-mode`).
+//! The figures of a policy are those that its mode names. Not here: how they are computed (`tollgate-mode`).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How the policies under one coordination stand on this node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModeView {
-    /// The roster, where the limit is divided by one.
+    /// The roster, if limits are divided by one.
     #[serde(flatten)]
     pub divided: Option<DividedView>,
     /// Whether nodes lend each other tokens; under `split` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lends: Option<bool>,
-    /// Whether parts follow traffic; under `split` only.
+    /// Whether shares follow traffic; under `split` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapts: Option<bool>,
-    /// Clients that are connected to this node and have spoken of leases; under `lease` only.
+    /// Connected clients that have used leases; under `lease` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u64>,
     /// Hints that found no client; under `lease` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nudges_lost: Option<u64>,
-    /// The policies.
     pub policies: Vec<ModePolicyView>,
 }
 
 impl ModeView {
-    /// This node's name, where it has one here.
     pub fn name(&self) -> &str {
         self.divided.as_ref().map_or("", |divided| &divided.name)
     }
 }
 
-/// By whom a limit is divided.
+/// The nodes that limits are divided among.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DividedView {
     /// Whether this server divides limits: it is in a cluster that has a roster.
     pub on: bool,
-    /// This node's name.
     pub name: String,
-    /// Who has a part, and how much.
+    /// Nodes and their weights.
     pub roster: Vec<RosterView>,
-    /// Names that more than one live node bears.
+    /// Names shared by more than one live node.
     pub doubled: Vec<String>,
-    /// Policies that are too small to be divided, so that owners decide.
+    /// Policies too small to be divided; their owners decide.
     pub by_owner: Vec<ByOwnerView>,
 }
 
 /// A policy and its figures, by name. A figure whose name has a dot is in an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModePolicyView {
-    /// The contract.
     pub contract: String,
-    /// The policy.
     pub policy: String,
-    /// What its mode says of it.
+    /// The mode's figures.
     #[serde(flatten)]
     pub figures: Map<String, Value>,
 }
 
 impl ModePolicyView {
-    /// The figure of that name; zero where there is none.
+    /// The figure of that name; zero if absent.
     pub fn number(&self, name: &str) -> f64 {
         self.figure(name).and_then(Value::as_f64).unwrap_or(0.0)
     }
 
-    /// The same, of a figure that is a whole number.
+    /// The same for a whole number.
     pub fn count(&self, name: &str) -> u64 {
         self.figure(name).and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// The same, of a figure that says whether something is so.
+    /// The same for a boolean.
     pub fn is(&self, name: &str) -> bool {
         self.figure(name).and_then(Value::as_bool).unwrap_or(false)
     }
@@ -88,7 +82,6 @@ impl ModePolicyView {
         }
     }
 
-    /// Adds a figure.
     pub fn set(&mut self, name: &str, value: Value) {
         let Some((object, name)) = name.split_once('.') else {
             self.figures.insert(name.to_owned(), value);
@@ -104,25 +97,20 @@ impl ModePolicyView {
     }
 }
 
-/// A node of the roster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RosterView {
-    /// Its name.
     pub name: String,
-    /// Its part.
     pub weight: u32,
 }
 
-/// A policy that is too small to be divided. Shown as a sentence: which, by what rule, and what to change.
+/// A policy too small to be divided. Displayed as a sentence: which, by what rule, and what to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByOwnerView {
-    /// The contract.
     pub contract: String,
-    /// The policy.
     pub policy: String,
-    /// The smaller one of its limit and its burst.
+    /// The smaller of its limit and its burst.
     pub tokens: u64,
-    /// Nodes of the roster that have a part.
+    /// Nodes of the roster with a weight above zero.
     pub nodes: u64,
 }
 

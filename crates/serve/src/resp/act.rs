@@ -1,6 +1,6 @@
-//! Commands that ask the engine: from what was sent to an operation, and from what comes of it to the reply.
+//! Commands that ask the engine: from the command to an operation, and from its outcome to the reply.
 //!
-//! Not here: leases (`lease`), what waits (`gaps`), what a connection remembers (`session`).
+//! Not here: leases (`lease`), waiting (`gaps`), state of a connection (`session`).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::engine::{
 use crate::lend::Mailbox;
 use crate::value::millis;
 
-/// What the sender of a command must be let do.
+/// The operation the sender must be authorized for.
 pub(super) const fn operation(command: &Command<'_>) -> Operation {
     match command {
         Command::Throttle(_) | Command::Check(_) => Operation::Check,
@@ -36,7 +36,7 @@ pub(super) const fn operation(command: &Command<'_>) -> Operation {
     }
 }
 
-/// Carries out a command that asks the engine, and writes the reply; one that waits is given back instead.
+/// Carries out a command that asks the engine, and writes the reply; returns it instead if it has to wait.
 pub(super) fn answer(
     room: CommandContext<'_, '_>,
     command: &Command<'_>,
@@ -98,7 +98,6 @@ fn settle<'b>(asked: &Settle<'b>) -> Result<Op<'b>, Refusal> {
     }))
 }
 
-/// Writes what came of an operation.
 #[inline]
 pub(super) fn reply(
     room: CommandContext<'_, '_>,
@@ -146,7 +145,6 @@ fn write_policies(
     Ok(())
 }
 
-/// What a command asks, by the entries of its key.
 fn ask_of<'a>(
     asked: &CheckCommand<'a>,
     entries: &'a [(&'a str, &'a str)],
@@ -161,7 +159,6 @@ fn ask_of<'a>(
     })
 }
 
-/// The key of a command, by its entries.
 const fn key_of<'a>(key: CheckKey<'a>, entries: &'a [(&'a str, &'a str)]) -> Key<'a> {
     match key {
         CheckKey::Bare(value) => Key::Text(value),
@@ -169,7 +166,6 @@ const fn key_of<'a>(key: CheckKey<'a>, entries: &'a [(&'a str, &'a str)]) -> Key
     }
 }
 
-/// Writes a decision.
 fn write_answer(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     let receipt = turn.receipt(answer);
     let violated = turn
@@ -200,7 +196,7 @@ fn write_answer(turn: &Turn<'_>, answer: &Answer, writer: &mut Writer<'_>) {
     reply.write(writer);
 }
 
-/// Names and values of a key as text; none where it is bare.
+/// Names and values of a key as text; empty for a bare key.
 fn entries(
     key: CheckKey<'_>,
     key_bytes_max: usize,

@@ -1,8 +1,8 @@
-//! One connection: reading, answering what is whole, writing, and what happens when the client is slow.
+//! One connection: reading, answering whole commands, writing, and handling slow clients.
 //!
-//! The stream is driven by hand rather than by tasks of its own for reading and writing, so that a batch of commands
-//! costs one read and one write. Replies that the client does not take are never many: as long as there are some,
-//! nothing more is parsed or read. Not here: what a command means (`session`).
+//! The stream is polled by hand instead of by tasks for reading and writing, so that a batch of commands costs one read
+//! and one write. Replies that the client does not read are bounded: while there are some, nothing more is parsed or
+//! read. Not here: what a command means (`session`).
 
 use std::future::poll_fn;
 use std::io;
@@ -25,20 +25,19 @@ use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stream};
 use crate::unsent::HeldBytes;
 
-/// One connection.
 pub(super) struct RespConnection<S> {
     stream: S,
     shared: Arc<Shared>,
     session: Session,
     parser: Parser,
-    /// Bytes that came and are not consumed: a part of a command, or all that is behind replies not taken.
+    /// Unconsumed bytes: a partial command, or everything behind unread replies.
     input: Vec<u8>,
-    /// Replies that the client has yet to take.
+    /// Replies that the client has yet to read.
     output: Output,
-    /// Replies that others have a part in.
+    /// Replies that wait for other nodes.
     later: Option<DelayedReplies>,
     patience: ConnectionTimeouts,
-    /// Whether whole commands may be among the input.
+    /// Whether the input may contain whole commands.
     is_held: bool,
     /// Whether nothing is to be read any more.
     is_last: bool,
@@ -50,28 +49,28 @@ pub(super) struct RespConnection<S> {
 pub(super) enum End {
     /// The client left.
     Gone,
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     Idle,
-    /// Something was half done for too long.
+    /// Something stayed incomplete for too long.
     Slow,
-    /// The client does not take its replies, nor do so many others theirs.
+    /// The client reads no replies, and too many bytes are held for it or all clients.
     Greedy,
-    /// Everything is said; [`RespConnection::close`] lets the client hear it.
+    /// Everything is answered; [`RespConnection::close`] delivers it.
     Said,
 }
 
-/// Why commands are no longer answered.
+/// Why answering stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopped {
     /// No whole command is left.
     Drained,
-    /// There are so many replies that they must go out first.
+    /// There are so many replies that they must be sent first.
     Full,
     /// The connection ends.
     Last,
 }
 
-/// Replies that the client has yet to take.
+/// Replies that the client has yet to read.
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
@@ -132,16 +131,16 @@ impl<S: Stream> RespConnection<S> {
         }
     }
 
-    /// Says good-bye so that the client hears everything that was said before.
+    /// Closes so that the client receives everything sent before.
     ///
-    /// A socket that is closed with bytes unread takes back what the client has not read yet.
+    /// A socket closed with unread bytes resets the connection, which discards what the client has not read yet.
     pub(super) async fn close(&mut self) {
         let goodbye = async {
             self.stream.shutdown().await?;
             while poll_fn(|cx| self.poll_discard(cx)).await? > 0 {}
             io::Result::Ok(())
         };
-        // Nobody is left to tell.
+        // Errors are of no use here.
         let _ = tokio::time::timeout(LINGER, goodbye).await;
     }
 
@@ -183,12 +182,12 @@ impl<S: Stream> RespConnection<S> {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        // Others want to be served as well.
+        // Lets other connections run.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
-    /// Counts what waits for the client to take its replies; whether it may.
+    /// Counts what waits for the client to read; false if that is too much.
     fn hold(&mut self) -> bool {
         if self.output.held.is_none() {
             let bytes = self.output.bytes.len() + self.input.len();
@@ -198,7 +197,7 @@ impl<S: Stream> RespConnection<S> {
         self.output.held.is_some()
     }
 
-    /// Tells the client to speak, where it should; whether it should.
+    /// Pushes hints to the client; returns whether there were any.
     fn push(&mut self, cx: &mut Context<'_>) -> bool {
         let mailbox = self.session.mailbox();
         let Some(Poll::Ready(nudge)) = mailbox.map(|mailbox| mailbox.poll(cx)) else {
@@ -210,7 +209,7 @@ impl<S: Stream> RespConnection<S> {
         true
     }
 
-    /// Reads once and answers what is whole; zero at the end of the stream.
+    /// Reads once and answers whole commands; zero at the end of the stream.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         Scratch::lend(|scratch| {
             let mut came = ReadBuf::new(&mut scratch.input);
@@ -227,7 +226,7 @@ impl<S: Stream> RespConnection<S> {
         })
     }
 
-    /// Answers what is whole, and keeps the rest.
+    /// Answers whole commands, and keeps the rest.
     fn take(&mut self, cx: &mut Context<'_>, bytes: &[u8], replies: &mut Vec<u8>) {
         let consumed = self.answer_and_write(cx, bytes, replies);
         if let Some(rest) = bytes.get(consumed..)
@@ -241,8 +240,8 @@ impl<S: Stream> RespConnection<S> {
         self.settle(consumed > 0);
     }
 
-    /// Answers and writes by turns until no whole command is left, or the client does not take more. Returns how many
-    /// bytes were consumed.
+    /// Answers and writes by turns until no whole command is left, or the client reads no more. Returns how many bytes
+    /// were consumed.
     fn answer_and_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -334,9 +333,9 @@ impl<S: Stream> RespConnection<S> {
         (at, stopped)
     }
 
-    /// Sets the patience by what is half done; `has_moved` where that is something else than before.
+    /// Sets the timeout by what is incomplete; `has_moved` if that is something else than before.
     ///
-    /// Whoever has not said who he is has the time of one command for it, whatever else he sends.
+    /// An unauthenticated client has the time of one command to authenticate, whatever else it sends.
     fn settle(&mut self, has_moved: bool) {
         if !self.session.is_authenticated() {
             return;
@@ -351,7 +350,7 @@ impl<S: Stream> RespConnection<S> {
         }
     }
 
-    /// Reads once and forgets what came.
+    /// Reads once and discards.
     fn poll_discard(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         Scratch::lend(|scratch| {
             let mut came = ReadBuf::new(&mut scratch.input);
@@ -374,7 +373,7 @@ impl Output {
         !self.bytes.is_empty() || self.is_unflushed
     }
 
-    /// Writes as much of the replies as the client takes; what is left waits here.
+    /// Writes as much of the replies as the socket accepts; the rest is kept here.
     fn write(&mut self, stream: &mut impl Stream, cx: &mut Context<'_>, replies: &mut Vec<u8>) {
         if replies.is_empty() {
             return;
@@ -392,7 +391,7 @@ impl Output {
         replies.clear();
     }
 
-    /// Writes what waits here.
+    /// Writes what is kept here.
     fn poll_write(
         &mut self,
         stream: &mut impl Stream,
@@ -404,7 +403,7 @@ impl Output {
     }
 }
 
-/// Writes what is not `sent` yet, and has it sent: a stream that encrypts may hold some back.
+/// Writes what is not `sent` yet, and flushes: a stream that encrypts may hold some back.
 fn poll_all(
     stream: &mut impl Stream,
     cx: &mut Context<'_>,
@@ -422,7 +421,7 @@ fn poll_all(
     Pin::new(stream).poll_flush(cx)
 }
 
-/// Carries out what was queued: one list of all replies.
+/// Carries out queued commands: one array of all replies.
 fn execute(
     session: &mut Session,
     room: CommandContext<'_, '_>,
@@ -443,7 +442,7 @@ fn execute(
             Command::decode(request),
             replies,
         );
-        // Each has its reply, also where the connection ends.
+        // Each has its reply, also if the connection ends.
         if next == AfterCommand::Close {
             last = next;
         }
@@ -459,9 +458,9 @@ fn limits_of(session: &Session) -> CommandLimits {
     }
 }
 
-/// Reads, one after the other, before other connections have their turn.
+/// Consecutive reads before other connections have their turn.
 const READS_MAX: usize = 4;
 /// Bytes of replies after which they are written before more is answered. One reply may exceed it.
 const REPLY_BYTES_MAX: usize = 64 << 10;
-/// How long a client may take to hear the last words.
+/// How long a client may take to read the last replies.
 const LINGER: Duration = Duration::from_secs(1);

@@ -1,6 +1,6 @@
 //! Commands that wait: each leaves a gap among the replies, and all of one read are asked together.
 //!
-//! Not here: who is asked (`engine`), and what is written (`act`).
+//! Not here: asking (`engine`), and writing (`act`).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::shared::Shared;
 /// Replies that are not there yet.
 pub(super) type DelayedReplies = Pin<Box<dyn Future<Output = Vec<u8>> + Send>>;
 
-/// A command that is yet to be answered.
+/// A command whose reply is missing.
 #[derive(Debug)]
 pub(super) struct Gap {
-    /// Where its reply belongs, among those there are.
+    /// The offset of its reply in the output.
     pub(super) at: usize,
     pub(super) version: Version,
     pub(super) ticket: Box<Ticket>,
 }
 
-/// The replies, once the gaps are filled; `None` where there are none.
+/// The replies, once the gaps are filled; `None` without gaps.
 pub(super) fn fill_later(
     mut gaps: Vec<Gap>,
     turn: &Turn<'_>,
@@ -67,5 +67,5 @@ pub(super) fn fill_later(
     }))
 }
 
-/// Bytes of a reply, or a bit more.
+/// Bytes of a reply, rounded up.
 const REPLY_BYTES: usize = 192;

@@ -7,7 +7,7 @@ use tollgate_wire::resp::Arguments;
 use crate::meter::Top;
 use crate::shared::Shared;
 
-/// The sections asked for; all where none is.
+/// The sections requested; all if none is.
 pub(super) fn text(shared: &Shared, asked: Arguments<'_>) -> String {
     let top = shared.engine.meter().top(&shared.engine);
     let mut text = String::new();
@@ -89,5 +89,5 @@ fn keyspace(shared: &Shared, _: &Top, text: &mut String) {
     line(text, "throttle_policies", adhoc.policies_count());
 }
 
-/// The version whose commands about connections are the ones spoken here.
+/// The Redis version whose connection commands are implemented.
 const REDIS_VERSION: &str = "7.2.0";

@@ -1,4 +1,4 @@
-//! `TOLLGATE.LEASE`: what a client is lent; and hints that are pushed to it.
+//! `TOLLGATE.LEASE`: leases of a client; and hints pushed to it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tollgate_wire::resp::{Version, Writer};
 use super::session::CommandContext;
 use crate::lend::Mailbox;
 
-/// Writes what a client is lent that said this, and passes on what others are to know of it.
+/// Writes the grants for a client's report, and forwards what other nodes need of it.
 pub(super) fn write_lent(
     room: CommandContext<'_, '_>,
     inquiry: &[u8],
@@ -17,7 +17,7 @@ pub(super) fn write_lent(
     writer: &mut Writer<'_>,
 ) {
     let ((lent, is_here), hub) = (outcome, &room.shared.lend);
-    // A client that says what it holds is reached through this connection from here on.
+    // From now on this client is reached through this connection.
     if let (Some(mailbox), Some(client)) = (mailbox, tollgate_node::client_of(inquiry)) {
         hub.heard(client, mailbox);
     }
@@ -29,7 +29,6 @@ pub(super) fn write_lent(
     writer.bulk(&lent.reply);
 }
 
-/// Writes a hint.
 pub(super) fn push(nudge: Nudge, version: Version, out: &mut Vec<u8>) {
     if version != Version::Resp3 {
         return;

@@ -1,8 +1,8 @@
-//! The RESP door: what clients of Redis, redis-cell and throttlecrab send, answered in their own words.
+//! The RESP listener: Redis, redis-cell and throttlecrab commands, with their replies.
 //!
-//! A connection reads what is there, answers every whole command of it, and writes once. Nothing waits for anything but
-//! the client. Buffers belong to the thread and not to the connection, so that idle connections cost little. Not here:
-//! bytes to commands and replies to bytes (`tollgate_wire::resp`), decisions (`engine`), accepting (`listen`).
+//! A connection reads what is there, answers every whole command of it, and writes once. It waits only for the client.
+//! Buffers belong to the thread and not to the connection, so that idle connections cost little. Not here: bytes to
+//! commands and replies to bytes (`tollgate_wire::resp`), decisions (`engine`), accepting (`listen`).
 
 mod act;
 mod connection;
@@ -25,7 +25,7 @@ use connection::{End, RespConnection};
 use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared, Stop, Stream};
 
-/// Serves one connection until it ends, or until it has nothing under way when `stop` is given.
+/// Serves one connection until it ends; after `stop`, until it has nothing under way.
 pub async fn serve<S: Stream>(stream: S, peer: Peer, shared: Arc<Shared>, mut stop: Stop) {
     let mut connection = RespConnection::new(stream, peer, shared);
     let end = {

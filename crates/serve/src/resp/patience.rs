@@ -1,7 +1,7 @@
-//! How long a connection is waited for: long where it is idle, short where something is half done.
+//! Timeouts of a connection: long while idle, short while something is incomplete.
 //!
-//! Moving a timer costs as much as a decision, so that it is moved only when something begins and does not end at once.
-//! An idle connection is closed after one to two times the idle time.
+//! Moving a timer costs as much as a decision, so it is moved only when something starts and does not end at once. An
+//! idle connection is closed after one to two times the idle time.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a connection is waited for.
 pub(super) struct ConnectionTimeouts {
     sleep: Pin<Box<Sleep>>,
     idle: Duration,
@@ -19,17 +18,17 @@ pub(super) struct ConnectionTimeouts {
     is_active: bool,
 }
 
-/// Nothing is waited for any more.
+/// Which timeout passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     Idle,
-    /// Something was half done for too long.
+    /// Something stayed incomplete for too long.
     Slow,
 }
 
 impl ConnectionTimeouts {
-    /// Waits for something that has only begun.
+    /// Starts with the short timeout.
     pub(super) fn new(idle: Duration, slow: Duration) -> Self {
         Self {
             sleep: Box::pin(sleep(slow)),
@@ -40,24 +39,23 @@ impl ConnectionTimeouts {
         }
     }
 
-    /// Whether something is half done.
+    /// Whether something is incomplete.
     pub(super) const fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// Something has begun, and is to end soon.
+    /// Something has started, and must end soon.
     pub(super) fn begin(&mut self) {
         self.is_short = true;
         self.sleep.as_mut().reset(Instant::now() + self.slow);
     }
 
-    /// Nothing is half done.
+    /// Nothing is incomplete.
     pub(super) const fn rest(&mut self) {
         self.is_short = false;
         self.is_active = true;
     }
 
-    /// Whether the wait is over.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Over> {
         while self.sleep.as_mut().poll(cx).is_ready() {
             if self.is_short {

@@ -1,4 +1,4 @@
-//! Throttle commands of one read, gathered so that they can be decided together. Replies keep the order of the
+//! Throttle commands of one read, collected so that they can be decided together. Replies keep the order of the
 //! commands.
 
 use smallvec::SmallVec;
@@ -8,17 +8,16 @@ use super::refusal::Refusal;
 use crate::engine::Turn;
 use crate::throttle::{BATCH_MAX, throttle_many};
 
-/// Throttle commands that are yet to be decided.
 #[derive(Default)]
 pub(super) struct ThrottleQueue<'b> {
     asks: SmallVec<[Throttle<'b>; BATCH_MAX]>,
 }
 
 impl<'b> ThrottleQueue<'b> {
-    /// Takes a command whose key lies in `bytes`; says whether it did.
+    /// Takes a command whose key lies in `bytes`; returns whether it did.
     ///
-    /// The parser needs its own memory for the next command, so that a command stays only where its key is in what was
-    /// read. A key that was quoted by hand is not.
+    /// The parser reuses its own memory for the next command, so a command can stay only if its key is in the input. A
+    /// key with escapes is not.
     #[inline]
     pub(super) fn takes(&mut self, ask: &Throttle<'_>, bytes: &'b [u8]) -> bool {
         let start = ask.key.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
@@ -47,12 +46,10 @@ impl<'b> ThrottleQueue<'b> {
         true
     }
 
-    /// Whether the commands must be decided before another is taken.
     pub(super) fn is_full(&self) -> bool {
         self.asks.len() >= BATCH_MAX
     }
 
-    /// Decides the commands and appends the replies.
     pub(super) fn answer(&mut self, turn: &Turn<'_>, version: Version, replies: &mut Vec<u8>) {
         if self.asks.is_empty() {
             return;

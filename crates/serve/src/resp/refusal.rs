@@ -1,4 +1,4 @@
-//! What the door itself refuses, in words that clients know. The connection stays open unless said otherwise.
+//! Refusals by the listener itself, in words that clients know. The connection stays open unless stated otherwise.
 
 use std::fmt;
 
@@ -8,29 +8,26 @@ use crate::settings::TokenScope;
 /// Why a command is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The client has yet to say who it is.
     NotAuthenticated,
-    /// The client said so wrongly.
+    /// A wrong password or token.
     WrongPassword,
-    /// Too often; the connection is closed.
+    /// Too many wrong ones; the connection is closed.
     TooManyFailures,
-    /// The token of the client ended, or is set no more; the connection is closed.
+    /// The client's token expired or was removed; the connection is closed.
     Ended,
-    /// The token of the client is not for that.
+    /// The client's token lacks this scope.
     NotInScope(TokenScope),
-    /// A password was sent to a server that asks for none.
+    /// A password was sent to a server without tokens.
     NoPasswordSet,
-    /// A key is longer than this many bytes.
     KeyTooLong(usize),
-    /// A name of a connection is longer than this many bytes.
     NameTooLong(usize),
-    /// Names, values and ids that contracts see are text.
+    /// Names, values and ids that contracts see must be UTF-8.
     NotText,
     /// `MULTI` within a transaction.
     NestedMulti,
     /// `EXEC` or `DISCARD` without one.
     WithoutMulti(&'static str),
-    /// `EXEC`, where a queued command was refused.
+    /// `EXEC` after a queued command was refused.
     Aborted,
     /// `WATCH` within a transaction.
     WatchInside,
@@ -42,7 +39,6 @@ pub(super) enum Refusal {
     QueueTooLong(usize),
     /// There is no room for the commands of a transaction.
     QueueFull,
-    /// There is no decision.
     Engine(EngineError),
 }
 

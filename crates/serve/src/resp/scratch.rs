@@ -1,15 +1,12 @@
 //! The buffers of a thread, shared by its connections.
 //!
-//! A connection reads, answers and writes without leaving its thread in between, so that one pair of buffers serves all
-//! of them, and stays in the processor's cache. What must outlast the moment moves to the connection.
+//! A connection reads, answers and writes without yielding in between, so one pair of buffers serves all of them, and
+//! stays in the processor's cache. What must last longer moves to the connection.
 
 use std::cell::RefCell;
 
-/// A thread's buffers.
 pub(super) struct Scratch {
-    /// Where bytes are read to.
     pub(super) input: Box<[u8]>,
-    /// Where replies are written.
     pub(super) output: Vec<u8>,
 }
 
@@ -34,7 +31,7 @@ impl Scratch {
                 scratch.output.shrink_to(OUTPUT_BYTES_KEPT);
                 done
             }
-            // A stream that serves another connection while it is read from; none of ours does.
+            // Only if a stream polled another connection while it is read; none of ours does.
             Err(_) => work(&mut Self::new()),
         })
     }
@@ -42,5 +39,5 @@ impl Scratch {
 
 /// The most that is read at once.
 const INPUT_BYTES: usize = 64 << 10;
-/// Room for replies that a thread keeps.
+/// Capacity for replies that a thread keeps.
 const OUTPUT_BYTES_KEPT: usize = 256 << 10;

@@ -1,4 +1,4 @@
-//! What a connection remembers, and the answer to one command.
+//! The state of a connection, and the answer to one command.
 
 use std::sync::Arc;
 
@@ -18,39 +18,37 @@ use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 use crate::throttle::throttle;
 
-/// What a connection remembers.
 #[derive(Debug)]
 pub(super) struct Session {
     peer: Peer,
     version: Version,
     name: Box<[u8]>,
-    /// What the client may, once it has said who it is.
+    /// The client's authorization.
     pass: Pass,
     /// Wrong passwords so far.
     failures: u32,
-    /// Hints for the client, where it has leases.
+    /// Hints for the client, if it has leases.
     mailbox: Option<Arc<Mailbox>>,
     /// Commands since `MULTI`.
     queued: Option<Queued>,
-    /// Commands that are yet to be answered.
+    /// Commands whose replies are missing.
     pub(super) gaps: Vec<Gap>,
 }
 
-/// What happens after a command.
+/// What to do after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum AfterCommand {
-    /// The next one.
+    /// Handle the next one.
     Go,
-    /// The next one; what the client may do has changed.
+    /// Handle the next one; what the client may do has changed.
     Changed,
-    /// The next one, after those of [`Session::take_queued`].
+    /// Handle those of [`Session::take_queued`], then the next one.
     Execute,
-    /// The reply goes out, and the connection ends.
+    /// Send the reply, then close the connection.
     Close,
 }
 
-/// What a command is carried out with.
 #[derive(Clone, Copy)]
 pub(super) struct CommandContext<'r, 'e> {
     pub(super) shared: &'r Shared,
@@ -83,17 +81,15 @@ impl Session {
         }
     }
 
-    /// Hints for the client, where it has leases.
     pub(super) const fn mailbox(&self) -> Option<&Arc<Mailbox>> {
         self.mailbox.as_ref()
     }
 
-    /// Whether commands are queued.
     pub(super) const fn is_queueing(&self) -> bool {
         self.queued.is_some()
     }
 
-    /// The commands that were queued; they are no longer.
+    /// Takes the queued commands out.
     pub(super) fn take_queued(&mut self) -> Option<Queued> {
         self.queued.take()
     }
@@ -103,7 +99,7 @@ impl Session {
         self.pass.is_known()
     }
 
-    /// Whether the client may do that now; why not, otherwise.
+    /// Whether the client is authorized now; the error says why not.
     pub(super) fn may(&mut self, shared: &Shared, operation: Operation) -> Result<(), Refusal> {
         if !self.pass.is_known() {
             return Err(Refusal::NotAuthenticated);
@@ -115,12 +111,11 @@ impl Session {
         }
     }
 
-    /// The version that replies are written in.
     pub(super) const fn version(&self) -> Version {
         self.version
     }
 
-    /// Carries out one command and appends the reply to `out`, or remembers its place.
+    /// Carries out one command and appends the reply to `out`, or records its gap.
     pub(super) fn answer(
         &mut self,
         room: CommandContext<'_, '_>,
@@ -343,7 +338,7 @@ impl Session {
         AfterCommand::Changed
     }
 
-    /// Whoever knows a token is let in, whatever the user is called.
+    /// Any valid token will do, with any user name.
     fn admit(&mut self, shared: &Shared, credentials: Credentials<'_>) -> Result<(), Denied> {
         let from = |peer: &Peer| peer.address.map(|address| address.ip());
         let shown = Some(access::shown(credentials.password));
@@ -383,5 +378,5 @@ fn checked_name(name: &[u8]) -> Result<&[u8], Refusal> {
 
 /// Wrong passwords after which a connection is closed.
 const FAILURES_MAX: u32 = 10;
-/// Bytes of a connection's name, which it may hold for as long as it lasts.
+/// Limit on a connection's name, which is kept as long as the connection.
 const NAME_BYTES_MAX: usize = 128;

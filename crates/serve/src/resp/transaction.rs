@@ -1,7 +1,7 @@
 //! `MULTI … EXEC`: commands that are kept as they were sent, until they are carried out together.
 //!
-//! Only commands with small replies are kept, so many at most, and their bytes count as replies do that a client has
-//! yet to take. Not here: carrying them out (`connection`), which command ends a transaction (`session`).
+//! Only commands with small replies are kept, up to a limit, and their bytes count as unread replies do. Not here:
+//! carrying them out (`connection`), which command ends a transaction (`session`).
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::unsent::HeldBytes;
 /// Commands since `MULTI`.
 #[derive(Debug)]
 pub(super) struct Queued {
-    /// Their bytes, one after the other.
+    /// Their bytes, concatenated.
     pub(super) commands: Vec<u8>,
     pub(super) count: usize,
-    /// Counts the bytes; `None` once a command was refused, and nothing is kept any more.
+    /// Counts the bytes; `None` once a command was refused, after which nothing is kept.
     held: Option<HeldBytes>,
 }
 
@@ -30,7 +30,6 @@ impl Queued {
         }
     }
 
-    /// Keeps a command of these bytes.
     pub(super) fn keep(&mut self, command: &Command<'_>, said: &[u8]) -> Result<(), Refusal> {
         let refusal = match (&mut self.held, command) {
             (_, Command::Hello(_) | Command::Auth(_) | Command::List(_) | Command::Info(_)) => {
@@ -51,12 +50,11 @@ impl Queued {
         Err(refusal)
     }
 
-    /// A command was refused: `EXEC` carries out none.
+    /// Call when a command was refused: `EXEC` will then carry out none.
     pub(super) fn spoil(&mut self) {
         (self.commands, self.held) = (Vec::new(), None);
     }
 
-    /// Whether a command was refused.
     pub(super) const fn is_spoilt(&self) -> bool {
         self.held.is_none()
     }
@@ -74,5 +72,5 @@ pub(super) const fn is_for_now(command: &Command<'_>) -> bool {
     )
 }
 
-/// The most commands of a transaction.
+/// Limit on commands of a transaction.
 const COMMANDS_MAX: usize = 10_000;

@@ -1,4 +1,4 @@
-//! One descriptor after the other: which rule judges it, and what that says.
+//! Judges descriptors one by one: which rule applies, and its result.
 
 use std::borrow::Cow;
 
@@ -16,38 +16,36 @@ use crate::engine::{Act, EngineRequest, Op, OpOutcome, Scope, StartedOp, Steps, 
 use crate::meter::Hits;
 use crate::value::{shorten, text};
 
-/// The entries of a descriptor as texts.
 type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
 
-/// The entries of a descriptor, as contracts see them.
+/// As contracts see them.
 type Entries<'a> = SmallVec<[(&'a str, &'a str); 4]>;
 
-/// The same, borrowed.
 pub(super) type Pairs<'a> = &'a [(&'a str, &'a str)];
 
-/// Whether what is judged is also counted.
+/// Whether judged hits are also counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// What is admitted, as always.
+    /// Admitted hits are, as always.
     Judged,
-    /// Nothing: Kuadrant's `CheckRateLimit`.
+    /// None are: Kuadrant's `CheckRateLimit`.
     Not,
-    /// Everything, whatever the limits say: Kuadrant's `Report`.
+    /// All are, regardless of limits: Kuadrant's `Report`.
     Unjudged,
 }
 
-/// A whole request, while it is judged.
+/// A whole request being judged.
 pub(super) struct RlsRequest<'a> {
     pub(super) turn: &'a Turn<'a>,
     pub(super) asked: &'a RateLimitRequest,
     pub(super) entries: &'a [Pairs<'a>],
-    /// The imported rule of each descriptor; empty where nothing was imported.
+    /// The imported rule of each descriptor; empty without imported rules.
     pub(super) rules: SmallVec<[Option<EnvoyRule<'a>>; 2]>,
     pub(super) manner: JudgeOptions,
     count: Counting,
 }
 
-/// Lends `run` a request as it is judged.
+/// Builds the request's working form and lends it to `run`.
 pub(super) fn lend<T>(
     turn: &Turn<'_>,
     request: &RateLimitRequest,
@@ -71,7 +69,7 @@ pub(super) fn lend<T>(
     })
 }
 
-/// The imported rule of each descriptor; empty where nothing was imported.
+/// The imported rule of each descriptor; empty without imported rules.
 fn rules<'a>(
     turn: &'a Turn<'_>,
     request: &'a RateLimitRequest,
@@ -81,7 +79,7 @@ fn rules<'a>(
     domains.map_or_else(SmallVec::new, |domains| {
         let domain = domains.get(&request.domain);
         let own = |(entries, descriptor): (&Pairs<'a>, &RateLimitDescriptor)| {
-            // A limit of its own stands for the rule, which then replaces nothing either.
+            // A limit of its own overrides the rule, which then replaces nothing either.
             let rule = domain.filter(|_| descriptor.limit.is_none());
             rule.and_then(|domain| domain.rule_for(entries))
         };
@@ -89,14 +87,12 @@ fn rules<'a>(
     })
 }
 
-/// What a descriptor is told.
 pub(super) struct Judged {
     pub(super) status: DescriptorStatus,
-    /// Whether its rule is in quota mode.
     pub(super) is_quota: bool,
-    /// What was answered, where anybody was asked.
+    /// The engine's answer, if it was asked.
     pub(super) answer: Option<Answer>,
-    /// The limit that the request brought along, where that gave the answer instead of the contracts.
+    /// The limit from the request, if that gave the answer instead of the contracts.
     pub(super) own: Option<Policy>,
 }
 
@@ -105,7 +101,7 @@ impl Judged {
         self.status.code == i32::from(Code::OverLimit)
     }
 
-    /// Says only that the descriptor passes.
+    /// A descriptor that passes without further figures.
     fn passes(limit_remaining: u32) -> Self {
         Self::of(DescriptorStatus {
             code: Code::Ok.into(),
@@ -124,7 +120,6 @@ impl Judged {
     }
 }
 
-/// Starts what contracts are asked about descriptors, in order.
 pub(super) fn start(request: &RlsRequest<'_>) -> Result<Vec<StartedOp>, RlsError> {
     let mut steps = Vec::new();
     for (at, (descriptor, &entries)) in request.descriptors() {
@@ -138,7 +133,7 @@ pub(super) fn start(request: &RlsRequest<'_>) -> Result<Vec<StartedOp>, RlsError
 }
 
 impl<'a> RlsRequest<'a> {
-    /// Judges each descriptor, in order, by what was started or else by what is asked now.
+    /// Judges each descriptor, in order, by the started steps or else by deciding now.
     pub(super) fn judge(
         &self,
         mut started: Option<Steps>,
@@ -173,7 +168,7 @@ impl<'a> RlsRequest<'a> {
         self.rules.get(at).copied().flatten()
     }
 
-    /// Whether the rule of another descriptor takes the place of this one.
+    /// Whether the rule of another descriptor replaces this one.
     fn is_replaced(&self, rule: EnvoyRule<'_>) -> bool {
         let Some(name) = rule.name() else {
             return false;
@@ -182,7 +177,7 @@ impl<'a> RlsRequest<'a> {
         rules.any(|other| other.replaces().iter().any(|replaced| replaced == name))
     }
 
-    /// What contracts answered about a descriptor.
+    /// The contracts' answer for a descriptor.
     fn by_contracts(
         &self,
         descriptor: &RateLimitDescriptor,
@@ -206,7 +201,7 @@ impl<'a> RlsRequest<'a> {
         })
     }
 
-    /// What is to be charged or given back before contracts are asked.
+    /// The charge or refund to make before asking contracts.
     fn write(&self, descriptor: &RateLimitDescriptor) -> Option<Act> {
         match self.count {
             Counting::Not => None,
@@ -216,10 +211,9 @@ impl<'a> RlsRequest<'a> {
         }
     }
 
-    /// Charges or gives back, where that is what is wanted, and asks the contracts.
+    /// The charge or refund, if any, and the question to the contracts.
     ///
-    /// A cost that a descriptor brings along is that of a response as often as not, and Envoy does not say which: it is
-    /// taken though less is left.
+    /// A cost in a descriptor is often that of a response, and Envoy does not say: it is taken even if less is left.
     #[inline]
     fn ops<'e>(
         &'e self,
@@ -238,7 +232,7 @@ impl<'a> RlsRequest<'a> {
         Ok(write.into_iter().chain([check]))
     }
 
-    /// What contracts answered, once it was charged or given back what is to be.
+    /// The contracts' answer, after the charge or refund.
     #[inline]
     fn answer(
         &self,
@@ -253,13 +247,13 @@ impl<'a> RlsRequest<'a> {
         answer.map_err(RlsError::Engine)
     }
 
-    /// What is given back, or counted whatever the limits say, is refused by nobody.
+    /// Refunds and unconditional charges are never refused.
     fn passes(&self, descriptor: &RateLimitDescriptor, cost: Cost, answer: &Answer) -> bool {
         match self.count {
             _ if descriptor.is_negative_hits => true,
             Counting::Unjudged => true,
             Counting::Judged => answer.is_allowed(),
-            // A peek asks for one; more must be left for more.
+            // A peek asks for one token; more must be left for more.
             Counting::Not => {
                 let is_enough = cost.tokens() <= answer.remaining.max(1);
                 answer.is_allowed() && (is_enough || answer.contract.is_none() || answer.shadowed)
@@ -267,7 +261,7 @@ impl<'a> RlsRequest<'a> {
         }
     }
 
-    /// Judges by a limit that the request brought along, in windows as those of an imported rule.
+    /// Judges by a limit from the request, in fixed windows as for an imported rule.
     fn by_own_limit(
         &self,
         descriptor: &RateLimitDescriptor,
@@ -292,7 +286,7 @@ impl<'a> RlsRequest<'a> {
             duration_until_reset: Some(status::until_window_ends(&config.period, self.turn.now())),
             ..DescriptorStatus::default()
         };
-        // Without a way to give back here, what should be is left as it is.
+        // Refunds are not possible here, so they are ignored.
         if descriptor.is_negative_hits || self.count == Counting::Not {
             ask.cost = Cost::PEEK;
         }
@@ -329,7 +323,6 @@ impl<'a> RlsRequest<'a> {
     }
 }
 
-/// The entries of a descriptor as texts.
 fn texts(descriptor: &RateLimitDescriptor, key_bytes_max: usize) -> Texts<'_> {
     let entries = descriptor.entries.iter();
     let mut texts: Texts<'_> = entries
@@ -339,7 +332,7 @@ fn texts(descriptor: &RateLimitDescriptor, key_bytes_max: usize) -> Texts<'_> {
     texts
 }
 
-/// The same, as contracts see them.
+/// As contracts see them.
 fn entries<'a>(texts: &'a Texts<'_>) -> Entries<'a> {
     texts
         .iter()

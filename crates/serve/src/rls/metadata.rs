@@ -1,5 +1,4 @@
-//! What other filters of Envoy are told: the request as it was judged, and what the file says beside the rules that let
-//! it pass.
+//! Dynamic metadata for Envoy's other filters: the request as judged, and the data of the rules that let it pass.
 //!
 //! The members are those of the reference server's answers.
 
@@ -12,7 +11,7 @@ use tollgate_wire::rls::{RateLimitDescriptor, Unit};
 use super::judge::{Judged, Pairs, RlsRequest};
 
 impl RlsRequest<'_> {
-    /// The request, and the data of rules that let it pass; of data that two rules name, those of the first stay.
+    /// If two rules name the same data, those of the first stay.
     pub(super) fn metadata(&self, judged: &[Judged]) -> Struct {
         let each = self.asked.descriptors.iter().zip(self.entries);
         let mut fields = BTreeMap::from([

@@ -1,9 +1,8 @@
-//! What Envoy is told of the policy that judged a descriptor, and what its client is told: header fields, and a body
-//! where the request is refused.
+//! The status of a descriptor for Envoy, and for its client: header fields, and a body if the request is refused.
 //!
-//! The policy is the one that refused or, as long as none did, the one with the least left. A policy's period need not
-//! be one of Envoy's units. Then its limit is sent with the unit unknown: Envoy leaves the window out of its header
-//! fields and says the rest.
+//! It describes the policy that refused or, if none did, the one with the least left. A policy's period need not be one
+//! of Envoy's units. Then its limit is sent with the unit unknown: Envoy leaves the window out of its header fields and
+//! writes the rest.
 
 use tollgate_contract::envoy::EnvoyRule;
 use tollgate_contract::{Dialect, NamedPolicy};
@@ -18,7 +17,7 @@ use tollgate_wire::rls::{Code, DescriptorStatus, RateLimit, RateLimitResponse, U
 use super::judge::Judged;
 use crate::engine::Turn;
 
-/// The status of a descriptor that contracts judged.
+/// The status of a descriptor judged by contracts.
 pub(super) fn of(
     turn: &Turn<'_>,
     answer: &Answer,
@@ -44,7 +43,7 @@ pub(super) fn of(
     };
     let aligned = config.algorithm == Algorithm::FixedWindow && config.offset_ns == 0;
     let reset = match &config.period {
-        // Also where nothing was counted yet: the window ends when it ends.
+        // Also if nothing was counted yet: the window ends when it ends.
         period @ Period::Fixed(_) if aligned => until_window_ends(period, turn.now()),
         _ => whole_seconds(reset_after),
     };
@@ -57,7 +56,7 @@ pub(super) fn of(
     }
 }
 
-/// The policy to tell of, what it has left, and when it is as if nothing had been taken.
+/// The policy to describe, what it has left, and when it is full again.
 fn judge<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<(&'t NamedPolicy, u64, Span)> {
     let node = turn.node().giver(answer)?;
     let contracts = node.contracts();
@@ -72,7 +71,7 @@ fn judge<'t>(turn: &'t Turn<'_>, answer: &'t Answer) -> Option<(&'t NamedPolicy,
     for booking in answer.receipt.bookings() {
         let policies = &contracts.get(booking.contract)?.policies;
         let Some(statuses) = node.standing(booking, turn.now()) else {
-            // They changed since; the answer itself tells of the policy that matters.
+            // The contracts changed meanwhile; the answer itself names the policy that matters.
             let (_, policy) = turn.named(answer)?;
             return Some((policy, answer.remaining, answer.reset_after));
         };
@@ -101,7 +100,7 @@ pub(super) const fn seconds(unit: Unit) -> Option<u64> {
     })
 }
 
-/// Where keys of a unit are counted that come with a limit of their own: another unit is another count.
+/// Key prefix for limits from requests: each unit is counted separately.
 pub(super) const fn space(unit: Unit) -> &'static str {
     match unit {
         Unit::Unknown => "rls",
@@ -115,14 +114,14 @@ pub(super) const fn space(unit: Unit) -> &'static str {
     }
 }
 
-/// The unit that a period is; calendar units are theirs, whatever their length.
+/// The unit equal to a period; calendar units map to their own, regardless of length.
 fn unit(period: &Period) -> Unit {
     let nanos = period.nanos();
     let is = |unit: &Unit| seconds(*unit).is_some_and(|secs| secs * 1_000_000_000 == nanos);
     UNITS.into_iter().find(is).unwrap_or(Unit::Unknown)
 }
 
-/// Whole seconds until the window of the epoch that holds `now` ends.
+/// Whole seconds until the window (aligned to the epoch) that contains `now` ends.
 pub(super) fn until_window_ends(period: &Period, now: Instant) -> Duration {
     let period = period.nanos().max(1);
     whole_seconds(Span::from_nanos(u128::from(
@@ -130,7 +129,7 @@ pub(super) fn until_window_ends(period: &Period, now: Instant) -> Duration {
     )))
 }
 
-/// Rounded up: Envoy drops what is less than a second, and nobody should come a moment early.
+/// Rounded up: Envoy drops fractions, and a client should not retry too early.
 fn whole_seconds(span: Span) -> Duration {
     Duration {
         seconds: i64::try_from(span.as_secs_ceil()).unwrap_or(i64::MAX),
@@ -138,7 +137,7 @@ fn whole_seconds(span: Span) -> Duration {
     }
 }
 
-/// A count as the messages have it: what is too large for them is the largest they can say.
+/// Saturates at what the messages can hold.
 pub(super) fn count(tokens: u64) -> u32 {
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }
@@ -153,7 +152,7 @@ const UNITS: [Unit; 7] = [
     Unit::Year,
 ];
 
-/// Adds the fields of the descriptor that says most, and the body of a refusal.
+/// Adds the fields of the most restrictive descriptor, and the body of a refusal.
 pub(super) fn put_fields(
     turn: &Turn<'_>,
     judged: &[Judged],
@@ -178,7 +177,7 @@ pub(super) fn put_fields(
     };
     let headers = &mut response.response_headers_to_add;
     report.each_field(dialect, |name, value| headers.push(header(name, value)));
-    // Whoever wants no fields wants no body either, which needs one to say what it is.
+    // Without fields there is no body either, as its content type is a field.
     let is_over = response.overall_code == i32::from(Code::OverLimit);
     if is_over
         && !headers.is_empty()
@@ -201,7 +200,7 @@ fn wait(judged: &[Judged], response: &mut RateLimitResponse) {
     }
 }
 
-/// What a limit is called that came with the request.
+/// The policy name of a limit from the request.
 const OWN: &str = "rate_limit";
 
 fn header(name: &str, value: &[u8]) -> HeaderValue {

@@ -16,7 +16,6 @@ pub(super) struct Changed<'a> {
 }
 
 impl<'a> Changed<'a> {
-    /// What is different between contracts in force and those that come into force.
     pub(super) fn between(before: &'a Contracts, after: &'a Contracts) -> Self {
         let by_id = |contracts: &'a Contracts| -> BTreeMap<&'a str, &'a Contract> {
             let each = contracts.as_slice().iter();
@@ -40,7 +39,7 @@ impl<'a> Changed<'a> {
         changed
     }
 
-    /// What is different, in words; `None` where nothing is.
+    /// A description; `None` without changes.
     pub(super) fn sentence(&self) -> Option<String> {
         let kinds = [
             ("added", &self.added),
@@ -52,7 +51,7 @@ impl<'a> Changed<'a> {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Writes it to the log, with who made the change.
+    /// Logs it with the author.
     pub(super) fn log(&self, Origin { by, revision }: &Origin) {
         let [added, changed, removed] = [&self.added, &self.altered, &self.removed].map(list);
         let (contracts, revision) = (self.all, *revision);
@@ -85,7 +84,7 @@ fn is_same(old: &Contract, new: &Contract) -> bool {
         && old.policies == new.policies
 }
 
-/// The first ids of a list; `None` where it is empty.
+/// The first ids of a list; `None` if empty.
 fn list(ids: &Vec<&str>) -> Option<String> {
     let shown = ids.get(..SHOWN_MAX).unwrap_or(ids).join(", ");
     match ids.len() {
@@ -95,7 +94,7 @@ fn list(ids: &Vec<&str>) -> Option<String> {
     }
 }
 
-/// Ids that one line shows of each kind.
+/// Ids per kind in one line.
 const SHOWN_MAX: usize = 20;
 
 #[cfg(test)]

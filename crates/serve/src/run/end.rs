@@ -1,4 +1,4 @@
-//! The end of a server: clients are sent elsewhere, what is under way is finished, what is durable is written.
+//! Shutdown: clients are sent elsewhere, pending work is finished, durable state is written.
 
 use std::path::PathBuf;
 use std::thread;
@@ -9,8 +9,8 @@ use crate::settings::ListenAddress;
 use crate::shared::ServerPhase;
 
 impl Running {
-    /// Has clients sent elsewhere, and serves on for as long as the settings say: `/readyz` and gRPC's health say no,
-    /// HTTP/2 connections are told to go, those of HTTP/1 end with their next answer. Returns when the time is up.
+    /// Sends clients elsewhere, and serves on for as long as the settings say: `/readyz` and gRPC's health say no,
+    /// HTTP/2 connections get GOAWAY, those of HTTP/1 end with their next answer. Returns when the time is up.
     pub fn leave(&self) {
         self.shared.state.set_leaving();
         let _ = self.stop.send(ServerPhase::Leaving);
@@ -23,12 +23,12 @@ impl Running {
         thread::sleep(delay);
     }
 
-    /// Stops accepting, lets connections finish for as long as the settings say, writes what is durable, and ends.
+    /// Stops accepting, lets connections finish for as long as the settings say, writes durable state, and ends.
     pub fn stop(mut self) -> Result<(), StoreError> {
         self.end()
     }
 
-    /// What [`Self::stop`] waits for, cut short.
+    /// Cuts the waiting of [`Self::stop`] short.
     pub fn halt(&self) {
         let _ = self.halt.send(ServerPhase::Stopping);
     }
@@ -48,7 +48,7 @@ impl Running {
             let _ = thread.join();
         }
         if let Some(cluster) = self.cluster.take() {
-            // Nothing is decided any more, so that all there is can be handed over.
+            // No more decisions are made, so everything can be handed over.
             let is_hurried = *self.halt.borrow() == ServerPhase::Stopping;
             if !is_hurried {
                 if let Some(mover) = &self.mover {
@@ -60,7 +60,7 @@ impl Running {
             cluster.end();
         }
         for path in self.listeners.drain(..).filter_map(Open::path) {
-            // Whoever starts next clears it away as well.
+            // The next start removes it as well.
             let _ = std::fs::remove_file(path);
         }
         drop(self.traces.take());
@@ -91,7 +91,7 @@ impl Open {
 impl Drop for Running {
     fn drop(&mut self) {
         self.halt();
-        // What went wrong is in the log.
+        // Errors were logged.
         let _ = self.end();
     }
 }

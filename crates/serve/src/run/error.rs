@@ -12,28 +12,22 @@ use crate::listen::{BindError, TlsError};
 use crate::source::SourceError;
 use crate::store::ConnectError;
 
-/// Why a server does not start. No port is open then.
+/// No port is open then.
 #[derive(Debug)]
 pub enum StartError {
-    /// Contracts cannot be read, or are wrong.
     Contracts(SourceError),
-    /// Certificates cannot be used.
     Tls(TlsError),
-    /// Durable counts cannot be read.
     Store(StoreError),
-    /// An address cannot be listened at.
+    /// Listening at an address failed.
     Bind(BindError),
-    /// It cannot take part in the cluster.
     Cluster(ClusterError),
-    /// The store that many nodes share cannot be used.
+    /// The shared store cannot be used.
     Engine(ConnectError),
-    /// The catalogue cannot be used.
     Catalogue(CatalogueError),
-    /// The nodes of a sidecar cannot be used.
     Upstream(ClientError),
     /// The system gives no threads.
     Thread(io::Error),
-    /// The system gives something else not.
+    /// Another resource of the system is missing.
     System(String),
 }
 

@@ -1,4 +1,4 @@
-//! The thread that looks after the server: files that change, durable counts, what to tell about them.
+//! The background thread: changed files, durable counts, warnings.
 
 mod clock;
 
@@ -14,15 +14,15 @@ use crate::shared::Shared;
 use crate::supply::SupplyWriter;
 use clock::ClockWatch;
 
-/// The thread, until it is told to end.
+/// The thread; it runs until [`Self::stop`].
 pub(super) struct Keeper {
-    /// Nothing is ever sent; the thread ends when this is gone.
+    /// Nothing is ever sent; the thread ends when this is dropped.
     end: Sender<()>,
     thread: JoinHandle<Result<(), StoreError>>,
 }
 
 impl Keeper {
-    /// Starts the thread. `stamp` is that of the contract file before it was read.
+    /// `stamp` is that of the contract file before it was read.
     pub(super) fn start(
         shared: Arc<Shared>,
         loader: Arc<Loader>,
@@ -45,10 +45,10 @@ impl Keeper {
         Ok(Self { end, thread })
     }
 
-    /// Ends the thread, which writes what is durable first.
+    /// Ends the thread after it has written durable state.
     pub(super) fn stop(self) -> Result<(), StoreError> {
         drop(self.end);
-        // What panicked has been told by the panic.
+        // The panic was logged already.
         self.thread.join().unwrap_or(Ok(()))
     }
 }
@@ -60,7 +60,7 @@ fn look_after(
     mut watch: FileWatch,
     ended: &Receiver<()>,
 ) {
-    // What was read before it was first looked at may be another by now: it is told once.
+    // The files may have changed since they were read at the start: they are read once more.
     let (mut beside, mut tokens) = (FileWatch::new(None), FileWatch::new(None));
     let mut clock = ClockWatch::default();
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK_EVERY) {
@@ -69,7 +69,7 @@ fn look_after(
             keep.flush(shared);
         }
         if shared.cluster.get().is_none() {
-            // In a cluster its thread does.
+            // In a cluster its thread does this.
             shared.engine.node().handle_timeout(shared.engine.now());
         }
         let file = shared.settings.contracts.file();
@@ -88,5 +88,5 @@ fn look_after(
     }
 }
 
-/// How often files are looked at. One that changed is read when it looks the same twice.
+/// Interval of checks. A changed file is read when it looks the same twice.
 const LOOK_EVERY: Duration = Duration::from_millis(250);

@@ -9,15 +9,15 @@ use crate::settings::Settings;
 use crate::source::SourceError;
 use crate::supply;
 
-/// Contracts, and the policies that are too small to be divided.
+/// Contracts, and the policies too small to be divided.
 pub type LoadedContracts = (Contracts, Vec<ByOwnerView>);
 
-/// The contracts that settings name, as a server with these settings counts them.
+/// The contracts of the settings, adapted to a server with these settings.
 pub fn contracts(settings: &Settings) -> Result<LoadedContracts, StartError> {
     as_counted(settings, settings.contracts.read()?)
 }
 
-/// These contracts, as a server with these settings counts them.
+/// These contracts, adapted to a server with these settings.
 pub(super) fn as_counted(
     settings: &Settings,
     contracts: Contracts,
@@ -31,13 +31,13 @@ pub(super) fn as_counted(
     divided.map_err(|what| SourceError::Wrong(what).into())
 }
 
-/// The same contracts, where imported rules are counted among nodes as the settings say.
+/// Sets the coordination of imported rules as the settings say.
 pub(super) fn imported(settings: &Settings, mut contracts: Contracts) -> Contracts {
     contracts.coordinate_imported(settings.rls_coordination());
     contracts
 }
 
-/// Refuses contracts whose books are to be in a store where there is none. A sidecar asks those who have one.
+/// Refuses contracts whose ledgers are in a store if none is configured. A sidecar's nodes have one.
 pub(super) fn check_ledgers(settings: &Settings, contracts: &Contracts) -> Result<(), String> {
     let keeping = &settings.keeping;
     if keeping.store.is_some() || keeping.upstream.is_some() {
@@ -54,7 +54,7 @@ pub(super) fn check_ledgers(settings: &Settings, contracts: &Contracts) -> Resul
     }
 }
 
-/// Contracts as they are counted: by a server that is in no cluster, all alone. What cannot be counted so is an error.
+/// Adapts contracts to this roster; a server outside a cluster counts alone. The error names what cannot be counted so.
 pub(super) fn divided(
     contracts: Contracts,
     roster: Option<&Roster>,

@@ -1,4 +1,4 @@
-//! Starting a server, keeping it, stopping it.
+//! Starting, running and stopping a server.
 //!
 //! Everything that can be wrong with settings, contracts and certificates is found before the first port opens. Not
 //! here: signals and the command line, which belong to the binary.
@@ -50,7 +50,7 @@ pub use load::{LoadedContracts, contracts};
 use reload::{FileStamp, Loader};
 use worker::ServeWorker;
 
-/// A server that runs. It ends at once when it is dropped; [`Running::stop`] lets connections finish.
+/// A running server. It ends at once when it is dropped; [`Running::stop`] lets connections finish.
 pub struct Running {
     shared: Arc<Shared>,
     listeners: Vec<Open>,
@@ -75,23 +75,20 @@ pub struct Running {
     follower: Option<Follower>,
 }
 
-/// A listener that is open.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// What is spoken there.
     pub speech: Speech,
-    /// Where, with the port that was chosen.
+    /// With the port that was chosen.
     pub at: ListenAddress,
-    /// Whether over TLS.
     pub tls: bool,
 }
 
-/// Starts a server. All ports are open when this returns.
+/// All ports are open when this returns.
 pub fn start(settings: Settings) -> Result<Running, StartError> {
     start_with(settings, |_| Ok(None))
 }
 
-/// Starts a server with a desk, which is set up when all but the first connection is there.
+/// Starts a server with an admin API, which is built last before connections are accepted.
 pub fn start_with(
     settings: Settings,
     desk: impl FnOnce(&Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, StartError>,
@@ -112,7 +109,7 @@ pub fn start_with(
         given(&settings, ring.as_ref())?,
     );
     let cluster = prepared(&settings, ring)?;
-    // Before a seat is taken: who cannot listen takes it from nobody.
+    // Before a lease is taken: a server that cannot listen must not take it from another.
     let bound = open(listeners, &settings)?;
     let (store, secrets) = remembered(&settings, folder, given, cluster.as_ref())?;
     let seat = store.as_ref().and_then(Store::seat);
@@ -163,14 +160,14 @@ pub fn start_with(
     Ok(running)
 }
 
-/// Whoever follows the catalogue, and gives what it says to whoever loads contracts.
+/// Follows the catalogue, and passes its contracts to the loader.
 fn watcher(room: CatalogueRuntime, shared: &Arc<Shared>, loader: &Arc<Loader>) -> Watcher {
     let loader = Arc::clone(loader);
     let adopt = move |contracts, origin: &_| loader.adopt(contracts, origin);
     Watcher::start(room, shared, Arc::new(adopt))
 }
 
-/// Who a server is that is in no cluster: it only lends.
+/// Membership of a server outside a cluster, which only grants leases.
 fn alone(settings: &Settings, now: Instant) -> Membership {
     let lend = Lend {
         quota: settings.limits.quota.rules(),
@@ -182,14 +179,14 @@ fn alone(settings: &Settings, now: Instant) -> Membership {
     }
 }
 
-/// Refuses contracts of which this node cannot count a policy as it says.
+/// Refuses contracts with a policy that this node cannot count as specified.
 fn check_countable(engine: &Engine) -> Result<(), StartError> {
     let node = engine.node();
     let countable = node.countable(node.contracts(), None, engine.now());
     countable.map_err(|error| SourceError::Wrong(error.to_string()).into())
 }
 
-/// Tells of contracts that are meant for a cluster where there is none, and of those that begin with nothing.
+/// Warns of contracts that need a cluster if there is none, and of those that begin with nothing.
 fn warn_of_company(contracts: &Contracts, settings: &Settings) {
     warn_of_slow(contracts);
     warn_of_shallow(contracts);
@@ -212,7 +209,7 @@ fn warn_of_company(contracts: &Contracts, settings: &Settings) {
     }
 }
 
-/// What the node needs to take part in a cluster, where it does.
+/// What the node needs to join a cluster, if configured.
 fn prepared(settings: &Settings, ring: Option<KeyRing>) -> Result<Option<Prepared>, StartError> {
     let (Some(cluster), Some(ring)) = (&settings.cluster, ring) else {
         return Ok(None);
@@ -221,20 +218,18 @@ fn prepared(settings: &Settings, ring: Option<KeyRing>) -> Result<Option<Prepare
     Ok(Some(prepared))
 }
 
-/// The store that the settings name.
 fn connected(settings: &Settings) -> Result<Option<Connected>, StartError> {
     let store = settings.keeping.store.as_ref();
     store.map(connect).transpose().map_err(StartError::Engine)
 }
 
-/// Counts requests one identity at a time, where there is a database to keep that in or the settings say so.
+/// Counts requests by identity if there is a database for that or the settings say so.
 fn counted(shared: &Arc<Shared>, name: Option<String>) -> Result<Option<Scribe>, StartError> {
     let node = name.unwrap_or_else(|| SEAT.to_owned());
     let database = statistics::place(&shared.settings);
     statistics::start(shared, database.as_ref(), &node).map_err(StartError::Thread)
 }
 
-/// What moves keys to their owners, where there is a cluster.
 fn owned(
     shared: &Arc<Shared>,
     key: Option<OwnerKey>,
@@ -255,7 +250,7 @@ fn owned(
     owner::start(shared, key, cluster.owner, store).map_err(StartError::Thread)
 }
 
-/// The secret of the table where it is given: in a cluster a key has the same place in the tables of all nodes.
+/// The table's secret from the key ring: in a cluster a key has the same place in the tables of all nodes.
 fn given(settings: &Settings, ring: Option<&KeyRing>) -> Result<Option<[u64; 2]>, StartError> {
     Ok(match (ring, &settings.keeping.store) {
         (Some(ring), _) => Some(ring.seed()),
@@ -264,7 +259,7 @@ fn given(settings: &Settings, ring: Option<&KeyRing>) -> Result<Option<[u64; 2]>
     })
 }
 
-/// What the database or the data directory holds, where there is one; fresh secrets otherwise.
+/// The state of the database or data directory, if any; otherwise new secrets.
 fn remembered(
     settings: &Settings,
     folder: Option<Folder>,
@@ -296,7 +291,7 @@ fn remembered(
     Ok((Some(store), secrets))
 }
 
-/// Whose rows in the database are ours.
+/// The name under which this server's rows are.
 fn seat(database: &DatabaseSettings, cluster: Option<&Prepared>) -> Result<String, StartError> {
     let Some(cluster) = cluster else {
         let seat = database.seat.as_ref().map(WriterName::as_str);
@@ -311,7 +306,6 @@ fn seat(database: &DatabaseSettings, cluster: Option<&Prepared>) -> Result<Strin
 
 type Certified = (Listener, Speech, Option<Arc<Certificates>>);
 
-/// All listeners, with their certificates read.
 fn certified(settings: &Settings) -> Result<Vec<Certified>, StartError> {
     let http = settings.http.iter().map(|listener| {
         let speech = if listener.is_admin {
@@ -343,7 +337,6 @@ fn open(listeners: Vec<Certified>, settings: &Settings) -> Result<Vec<BoundListe
     bound.collect::<Result<_, _>>().map_err(StartError::Bind)
 }
 
-/// Starts the threads.
 fn work(
     shared: &Arc<Shared>,
     mut bound: Vec<BoundListener>,
@@ -398,22 +391,21 @@ impl Open {
 }
 
 impl Running {
-    /// What connections share.
     pub const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Every listener that is open, in the order of the settings, HTTP first.
+    /// In the order of the settings, HTTP first.
     pub fn listeners(&self) -> &[Open] {
         &self.listeners
     }
 
-    /// Where HTTP is served over TCP: the first such listener.
+    /// The first TCP listener of HTTP.
     pub fn http(&self) -> Option<std::net::SocketAddr> {
         self.tcp(Speech::Http)
     }
 
-    /// Where RESP is served over TCP: the first such listener.
+    /// The first TCP listener of RESP.
     pub fn resp(&self) -> Option<std::net::SocketAddr> {
         self.tcp(Speech::Resp)
     }
@@ -425,17 +417,17 @@ impl Running {
         })
     }
 
-    /// Where other nodes of the cluster reach this one, where it takes part in one.
+    /// The address for other nodes of the cluster; `None` outside a cluster.
     pub fn cluster(&self) -> Option<std::net::SocketAddr> {
         self.cluster.as_deref().map(Daemon::at)
     }
 
-    /// Tells why the server must stop, once it must; `None` where it takes part in no cluster.
+    /// Reports why the server must stop, once it must; `None` outside a cluster.
     pub fn fatal(&self) -> Option<watch::Receiver<Option<Fatal>>> {
         self.cluster.as_deref().map(Daemon::fatal)
     }
 
-    /// Reads contracts and certificates again. What cannot be used changes nothing, and the text says why.
+    /// Reads contracts and certificates again. On error nothing changes.
     pub fn reload(&self) -> Result<(), String> {
         self.loader.reload()
     }
@@ -449,5 +441,5 @@ impl Running {
     }
 }
 
-/// The seat of a server that is in no cluster, where nothing else is said.
+/// The default lease name of a server outside a cluster.
 const SEAT: &str = "main";

@@ -1,6 +1,6 @@
-//! Reading contracts and certificates again while the server runs.
+//! Reloading contracts and certificates in a running server.
 //!
-//! What cannot be used changes nothing, and is remembered until something can be used.
+//! What cannot be used changes nothing, and is reported until a reload succeeds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,14 +21,13 @@ use crate::shared::Shared;
 use crate::source;
 use crate::state::one_sentence;
 
-/// Reads again what may change.
 pub(super) struct Loader {
     shared: Arc<Shared>,
     certificates: Vec<Arc<Certificates>>,
     cluster: Option<Arc<Daemon>>,
     /// The server's file as it was at the start; only contracts in it may change.
     as_started: Option<Settings>,
-    /// Held while something is read, so that what was read last is what stays.
+    /// Held during a reload, so that the last one read is the one that stays.
     turn: Mutex<()>,
 }
 
@@ -48,7 +47,7 @@ impl Loader {
         }
     }
 
-    /// Reads everything again: a signal says so.
+    /// Reads everything again, after a signal.
     pub(super) fn reload(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
         let keys = self.cluster.as_deref().map_or(Ok(()), Daemon::reload);
@@ -66,7 +65,7 @@ impl Loader {
         self.remember(&errors)
     }
 
-    /// Reads contracts and tokens again: a file of theirs has changed.
+    /// Reads contracts and tokens again, after their file changed.
     pub(super) fn reload_watched(&self) -> Result<(), String> {
         let _turn = self.turn.lock();
         let outcomes = [self.contracts("a file that changed"), self.tokens()];
@@ -75,8 +74,7 @@ impl Loader {
         self.remember(&errors)
     }
 
-    /// Reads tokens again where their file has others, or was wrong before. It is looked at first when it was just
-    /// read.
+    /// Reads tokens again if their file changed, or was wrong before. The first check follows directly after a read.
     pub(super) fn reload_tokens(&self) {
         let is_known = self.shared.state.reload_error().is_none();
         let same = || self.read_tokens() == Ok(self.shared.callers.tokens());
@@ -85,7 +83,7 @@ impl Loader {
         }
     }
 
-    /// Looks at the contract file again: it has changed. Where a catalogue has the contracts it is not read for them.
+    /// Call when the contract file changed. With a catalogue it is not read for its contracts.
     pub(super) fn look_at_file(&self) {
         if self.shared.catalogue().database().is_some() {
             self.tell_of_file();
@@ -95,7 +93,7 @@ impl Loader {
         }
     }
 
-    /// Tells of a contract file that was edited since the catalogue began with it, and is not in force.
+    /// Warns of a contract file that was edited since the catalogue was initialized from it, and is not in force.
     pub(super) fn tell_of_file(&self) {
         let source = &self.shared.settings.contracts;
         let live = self.shared.catalogue();
@@ -131,7 +129,7 @@ impl Loader {
         self.shared.state.set_source_error(Some(trouble));
     }
 
-    /// Tells the annex that its file has changed.
+    /// Reports to the annex that its file has changed.
     pub(super) fn reload_annex(&self) {
         let _turn = self.turn.lock();
         if let Some(Err(error)) = self.shared.annex.get().map(|annex| annex.changed()) {
@@ -139,18 +137,18 @@ impl Loader {
         }
     }
 
-    /// Decides by these contracts from here on.
+    /// Puts these contracts in force.
     pub(super) fn adopt(&self, contracts: Contracts, origin: &Origin) -> Result<(), String> {
         let _turn = self.turn.lock();
         let outcome = self.load(contracts, origin);
         if self.shared.state.has_source_error() {
-            // What was put there may be what the file has.
+            // The catalogue may now have what the file has.
             self.tell_of_file();
         }
         self.remember(outcome.err().as_slice())
     }
 
-    /// Decides by the contracts of a management server from here on, or remembers what is wrong with them.
+    /// Puts the contracts of a management server in force, or remembers their error.
     pub(super) fn follow(&self, contracts: Result<Contracts, String>) -> Result<(), String> {
         let _turn = self.turn.lock();
         let outcome = contracts.and_then(|contracts| {
@@ -162,7 +160,7 @@ impl Loader {
         self.remember(outcome.err().as_slice())
     }
 
-    /// The tokens of the server's file, where nothing outside beats them, and those of the file that either names.
+    /// The tokens of the server's file, unless overridden, and those of the token file.
     fn read_tokens(&self) -> Result<Tokens, String> {
         let set_up = &self.shared.settings.tokens;
         let started = self.as_started.as_ref();
@@ -196,7 +194,7 @@ impl Loader {
         }
         let source = &self.shared.settings.contracts;
         if matches!(source, ContractSource::Xds(_)) {
-            // What is in force is the newest there is.
+            // The newest is in force already.
             return Ok(());
         }
         let contracts = source.read().map_err(|error| error.to_string())?;
@@ -205,7 +203,7 @@ impl Loader {
         self.load(contracts, &origin)
     }
 
-    /// Contracts depend on the roster: how many nodes there are decides which of them are divided.
+    /// Contracts depend on the roster: the number of nodes decides which of them are divided.
     fn load(&self, contracts: Contracts, origin: &Origin) -> Result<(), String> {
         if let Some(annex) = self.shared.annex.get() {
             annex.check(&contracts)?;
@@ -229,7 +227,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Another roster than the one in force, where the file has one and nothing outside beats it.
+    /// The roster of the file, if it differs from the one in force and is not overridden.
     fn roster(&self) -> Result<Option<Roster>, String> {
         let in_force = self.shared.engine.node().roster();
         let (Some(in_force), Some(started)) = (in_force, &self.as_started) else {
@@ -290,7 +288,7 @@ impl Loader {
     }
 }
 
-/// What tells that a file is another than before: editors replace files, deployments turn links.
+/// Identifies a version of a file: editors replace files, deployments switch links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileStamp {
     modified: SystemTime,
@@ -300,7 +298,7 @@ pub(super) struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of a file, or of a folder with its descriptor files; `None` where it cannot be seen.
+    /// The stamp of a file, or of a folder with its descriptor files; `None` if it cannot be read.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let own = Self::alone(path)?;
         let files = source::files_of(path).unwrap_or_default();
@@ -325,16 +323,16 @@ impl FileStamp {
     }
 }
 
-/// Notices that a file changed, once it has stopped to.
+/// Detects that a file changed, once it has stopped changing.
 pub(super) struct FileWatch {
-    /// What was read.
+    /// The version that was read.
     read: Option<FileStamp>,
-    /// What was seen last.
+    /// The version last seen.
     seen: Option<FileStamp>,
 }
 
 impl FileWatch {
-    /// Takes the file as it is for what was read.
+    /// `stamp` is the version that was read.
     pub(super) const fn new(stamp: Option<FileStamp>) -> Self {
         Self {
             read: stamp,
@@ -342,8 +340,7 @@ impl FileWatch {
         }
     }
 
-    /// Whether the file should be read again: it is another than was read, and the same as the last time it was looked
-    /// at.
+    /// Whether to read the file again: it differs from what was read, and did not change since the last check.
     pub(super) fn is_due(&mut self, stamp: Option<FileStamp>) -> bool {
         let is_settled = stamp == self.seen;
         self.seen = stamp;

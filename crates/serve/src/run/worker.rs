@@ -1,4 +1,4 @@
-//! One thread that serves: its runtime, its listeners, and its end.
+//! One serving thread: its runtime, its listeners, and its end.
 
 use std::io;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use crate::listen::{
 use crate::settings::{Runtime, RuntimeKind};
 use crate::shared::{Shared, Stop};
 
-/// What a thread that serves needs.
 pub(super) struct ServeWorker {
     pub(super) shared: Arc<Shared>,
     pub(super) crowd: Arc<ConnectionLimit>,
@@ -25,13 +24,11 @@ pub(super) struct ServeWorker {
 }
 
 impl Runtime {
-    /// How many threads serve.
     pub fn count(self) -> usize {
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(cores).max(1)
     }
 
-    /// How many sockets each listener needs.
     pub(super) fn sockets(self) -> usize {
         match self.kind {
             RuntimeKind::PerCore => self.count(),
@@ -95,7 +92,7 @@ impl ServeWorker {
         }
         drop(ground);
         self.stop.given().await;
-        // Closes the sockets, so that the system sends nobody here any more.
+        // Closes the sockets, so that the system sends no connections here any more.
         while loops.join_next().await.is_some() {}
         tokio::select! {
             _ = all_gone.recv() => {}
@@ -105,7 +102,7 @@ impl ServeWorker {
     }
 }
 
-/// Accepts until the signal to stop, also where accepting panics.
+/// Accepts until the stop signal, also after a panic.
 async fn keep_accepting(post: Arc<ThreadListener>, ground: ListenerContext) {
     while !ground.stop.is_given() {
         let accepting = tokio::spawn(accept(Arc::clone(&post), ground.clone()));
@@ -115,5 +112,5 @@ async fn keep_accepting(post: Arc<ThreadListener>, ground: ListenerContext) {
     }
 }
 
-/// How long accepting rests after a panic, so that one that comes back at once does not spin.
+/// Pause after a panic, so that a repeated one does not spin.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);

@@ -1,22 +1,20 @@
 //! Addresses as they are typed: `127.0.0.1:8080`, `8080`, `unix:/run/tollgate.sock`.
 //!
-//! Whatever is refused comes with what to write.
+//! Errors say what to write.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A place to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
     /// Port 0 is any free one.
     Tcp(SocketAddr),
-    /// A socket in the file system, and who may open it, as in `0o600`.
+    /// A Unix socket and its file mode, as in `0o600`.
     Unix {
-        /// Where.
         path: PathBuf,
-        /// The mode of the file.
+        /// Permission bits of the file.
         mode: u32,
     },
 }
@@ -40,7 +38,7 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// Why a text is no address, with what to write.
+/// Says what to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressError(String);
 
@@ -73,7 +71,7 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// A path, and a mode behind it where that is given.
+/// A path, optionally followed by a mode.
 fn unix(text: &str) -> Result<ListenAddress, AddressError> {
     let (path, mode) = match text.rsplit_once(",mode=") {
         Some((path, mode)) => (path, parse_mode(mode)?),
@@ -122,7 +120,7 @@ fn hint(text: &str) -> String {
     )
 }
 
-/// Sockets in the file system are for their owner where nothing else is said.
+/// Unix sockets are private by default.
 pub(crate) const MODE_DEFAULT: u32 = 0o600;
 
 #[cfg(test)]

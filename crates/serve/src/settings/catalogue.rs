@@ -9,33 +9,31 @@ use std::time::Duration;
 
 use super::{DatabaseUrl, Settings};
 
-/// The database of the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueSettings {
-    /// Where it is.
     pub at: CataloguePlace,
-    /// Who must have signed its certificate, in PEM; the usual authorities where absent.
+    /// The certificate authority of the database, in PEM; the usual ones if absent.
     pub ca_file: Option<PathBuf>,
-    /// How long a request waits until the terms of its key are looked up.
+    /// How long a request waits for the look-up of its key's terms.
     pub deadline: Duration,
-    /// The key of sessions and signed links, where all servers on the database are given the same; see [`KeyPlace`].
+    /// The key of sessions and signed links, for servers that share the database; see [`KeyPlace`].
     pub key_file: Option<PathBuf>,
 }
 
 /// Where the key is that seals sessions and signed links: never in the database, which others may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
-    /// In a file that must be there.
+    /// In a file that must exist.
     Given(PathBuf),
-    /// In a file that this server makes where there is none.
+    /// In a file that this server creates if missing.
     Own(PathBuf),
-    /// Nowhere but in memory.
+    /// In memory only.
     Memory,
 }
 
 impl Settings {
-    /// Where the key of sessions and signed links is: in the file that settings name, or else beside the catalogue's
-    /// file, or else in the data directory.
+    /// The key of sessions and signed links is in the configured file, or else beside the catalogue's file, or else in
+    /// the data directory.
     pub fn key_place(&self) -> KeyPlace {
         let catalogue = self.keeping.catalogue.as_ref();
         if let Some(file) = catalogue.and_then(|catalogue| catalogue.key_file.clone()) {
@@ -52,7 +50,6 @@ impl Settings {
 }
 
 impl CatalogueSettings {
-    /// A catalogue at this place.
     pub const fn new(at: CataloguePlace) -> Self {
         Self {
             at,
@@ -64,12 +61,12 @@ impl CatalogueSettings {
     }
 }
 
-/// Where a catalogue is: a file of `SQLite`, or a database of `PostgreSQL`.
+/// A file of `SQLite`, or a database of `PostgreSQL`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CataloguePlace {
-    /// A file; made where there is none.
+    /// Created if missing.
     File(PathBuf),
-    /// A database; its password is shown to nobody.
+    /// Its password is never shown.
     Database(DatabaseUrl),
 }
 

@@ -1,4 +1,4 @@
-//! How a server takes part in a cluster: where it listens for other nodes, whom it joins, by which key.
+//! How a server takes part in a cluster: its listener for other nodes, nodes to join, its key.
 //!
 //! Not here: the key itself (`cluster::keys`), which may change while the server runs.
 
@@ -13,36 +13,34 @@ use tollgate_node::{Roster, SplitSettings};
 use super::ListenAddress;
 use crate::owner::OwnerSettings;
 
-/// How a server takes part in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
     /// Where other nodes reach it: datagrams and streams at the same port number. Port 0 is any free one.
     pub listen: SocketAddr,
-    /// Where other nodes are told to reach it, where that is another address; port 0 is the one listened at.
+    /// The address that other nodes use, if it differs; port 0 is that of `listen`.
     pub advertise: Option<SocketAddr>,
     /// Nodes to join, any of them.
     pub join: Vec<Join>,
     /// The file of the cluster's keys; a cluster does not start without.
     pub key_file: Option<PathBuf>,
-    /// What the node is called; the host's name and the port where absent.
+    /// The node's name; the host's name and the port if absent.
     pub name: Option<String>,
-    /// Where it stands, for those who place requests.
+    /// Its zone, for placing requests.
     pub zone: Option<String>,
-    /// How much of the work it can take, against others.
+    /// How much work it can take, relative to others.
     pub capacity: u32,
-    /// The most bytes of a datagram.
+    /// The largest datagram in bytes.
     pub mtu: usize,
-    /// The most bytes sent in a second, where that is bounded.
+    /// Limit on bytes sent per second.
     pub bandwidth: Option<u64>,
-    /// How fast failures are noticed.
+    /// How fast failures are detected.
     pub pace: FailureTiming,
-    /// How the owners of keys are asked.
     pub owner: OwnerSettings,
-    /// Who has a home where rates are divided, the same on all nodes.
+    /// Nodes among which rates are divided, the same on all nodes.
     pub roster: Option<Roster>,
-    /// The folder in which everything that a divided rate admits is written down, for whoever checks it.
+    /// The folder in which everything that a divided rate admits is logged, for verification.
     pub admission_log: Option<PathBuf>,
-    /// How buckets are cut, the same on all nodes.
+    /// How buckets are divided, the same on all nodes.
     pub split: SplitSettings,
 }
 
@@ -67,15 +65,13 @@ impl Default for ClusterSettings {
     }
 }
 
-/// Where other nodes reach a server where nothing else is said.
+/// The default listener for other nodes.
 pub const CLUSTER_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT);
 
-/// A node to join: an address, or a name that is looked up again now and then, with a port.
+/// A node to join: an address, or a name that is resolved periodically, with a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// An address or a name.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 
@@ -129,7 +125,7 @@ impl FromStr for Join {
 
 /// An address to listen at, or `off`.
 pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
-    // YAML of the old kind reads `off` as a switch.
+    // YAML 1.1 reads `off` as a boolean.
     if text == "off" || text == "false" {
         return Ok(None);
     }
@@ -142,7 +138,7 @@ pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, String> {
     }
 }
 
-/// An address others are told; without a port the one that is listened at.
+/// The address for others; without a port that of `listen`.
 pub(super) fn advertise(text: &str) -> Result<SocketAddr, String> {
     let ip = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0));
     let address = ip.or_else(|_| text.parse::<SocketAddr>());
@@ -165,11 +161,11 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     })
 }
 
-/// The customary port.
+/// The default port.
 const PORT: u16 = 7380;
-/// The most nodes that may be named.
+/// Limit on nodes to join.
 pub(super) const JOINS_MAX: usize = 64;
-/// The longest name the domain name system knows.
+/// The longest name in the domain name system.
 const HOST_BYTES_MAX: usize = 253;
 const NAME_BYTES_MAX: usize = 64;
 const CAPACITY: u32 = 100;

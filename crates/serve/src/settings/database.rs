@@ -1,6 +1,6 @@
-//! The database that several servers keep what must survive in, instead of a file each.
+//! The shared database for durable state, instead of a file per server.
 //!
-//! Not here: how it is reached and what its tables are (`database`).
+//! Not here: connecting, and its tables (`database`).
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,19 +8,17 @@ use std::str::FromStr;
 
 use tollgate_contract::file::quote;
 
-/// The database of durable counts, where it is not a file in the data directory.
+/// The database of durable counts, if they are not in a file in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseSettings {
-    /// Where it is.
     pub url: DatabaseUrl,
-    /// Who must have signed its certificate, in PEM; the usual authorities where absent.
+    /// The certificate authority of the database, in PEM; the usual ones if absent.
     pub ca_file: Option<PathBuf>,
-    /// Whose rows are ours, where the server is in no cluster; a node's seat is its name.
+    /// The name of our rows outside a cluster; in one it is the node's name.
     pub seat: Option<WriterName>,
 }
 
 impl DatabaseSettings {
-    /// A database at this address.
     pub const fn new(url: DatabaseUrl) -> Self {
         Self {
             url,
@@ -30,7 +28,7 @@ impl DatabaseSettings {
     }
 }
 
-/// The address of a `PostgreSQL` database; its password is shown to nobody.
+/// The address of a `PostgreSQL` database; its password is never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
@@ -60,7 +58,7 @@ impl FromStr for DatabaseUrl {
 }
 
 impl fmt::Display for DatabaseUrl {
-    /// Without password and options, which may hold one as well.
+    /// Without password and options, which may contain one as well.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((scheme, rest)) = self.0.split_once("://") else {
             return Ok(());
@@ -86,7 +84,6 @@ impl fmt::Debug for DatabaseUrl {
 pub struct WriterName(String);
 
 impl WriterName {
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -109,7 +106,7 @@ impl FromStr for WriterName {
 }
 
 const URL_BYTES_MAX: usize = 4096;
-/// Longer than any name that people give.
+/// Longer than any name in practice.
 const SEAT_BYTES_MAX: usize = 128;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Settings while they are put together: what several settings make, and what is there only where one of them says so.
+//! Settings under construction: parts made from several settings, and parts that exist only if a setting names them.
 //!
 //! Not here: where a single setting goes (`kinds`).
 
@@ -15,15 +15,14 @@ use super::{
     TraceSettings, UpstreamSettings, roster,
 };
 
-/// Settings while they are put together.
 pub(super) struct Draft {
-    /// What has no place of its own below.
+    /// What has no field of its own below.
     pub(super) settings: Settings,
-    /// From where paths go: the folder of the file, or here.
+    /// Relative paths start here: the folder of the file, or the working directory.
     pub(super) folder: PathBuf,
-    /// Listeners that take the places of those in the settings.
+    /// Listeners that replace those in the settings.
     pub(super) moved: Moved,
-    /// Certificates of every TCP listener that names none of its own.
+    /// Certificates of every TCP listener without its own.
     pub(super) tls: Files,
     pub(super) traces: Maybe<TraceSettings>,
     pub(super) cluster: Maybe<ClusterSettings>,
@@ -39,7 +38,7 @@ pub(super) struct Draft {
     pub(super) upstream_files: Files,
 }
 
-/// A part of the settings that is there only where something says so.
+/// A part of the settings that exists only if a setting names it.
 pub(super) struct Maybe<T> {
     pub(super) value: T,
     is_there: bool,
@@ -60,7 +59,7 @@ impl<T> Maybe<T> {
     }
 }
 
-/// Addresses that take the places of listeners.
+/// Addresses that replace those of listeners.
 #[derive(Default)]
 pub(super) struct Moved {
     pub(super) http: Option<Vec<ListenAddress>>,
@@ -96,7 +95,7 @@ impl Files {
         }
     }
 
-    /// Those of who connects, where it is said whom to believe.
+    /// For connecting; `None` without an authority.
     fn client(self) -> Option<ClientTls> {
         Some(ClientTls {
             authority: self.authority?,
@@ -104,7 +103,7 @@ impl Files {
         })
     }
 
-    /// Those of who listens, where they are whole.
+    /// For listening; `None` if incomplete.
     fn server(self) -> Option<Tls> {
         Some(Tls {
             certificate: self.certificate?,
@@ -135,7 +134,7 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// Takes settings apart; paths go from this folder.
+    /// Takes settings apart; relative paths start at this folder.
     pub(super) fn of(mut settings: Settings, folder: PathBuf) -> Self {
         let keeping = &mut settings.keeping;
         let mut store = Maybe::of(keeping.store.take(), || {
@@ -174,7 +173,7 @@ impl Draft {
         }
     }
 
-    /// The settings. A listener keeps its certificates where only its address is said again.
+    /// The settings. A listener keeps its certificates if only its address is overridden.
     pub(super) fn finish(self) -> Settings {
         let mut settings = self.settings;
         let tls_of = |listeners: &[Listener]| listeners.iter().find_map(|l| l.tls.clone());
@@ -201,7 +200,7 @@ impl Draft {
         settings
     }
 
-    /// Makes the part be there that a setting of this name, or a section of the file, makes be there.
+    /// Creates the part that a setting of this name, or a section of the file, implies.
     pub(super) fn begin(&mut self, path: &str) {
         match path {
             "telemetry.otlp" => self.traces.is_there = true,
@@ -216,7 +215,7 @@ impl Draft {
         }
     }
 
-    /// Whether the part is there that a setting of this name is in.
+    /// Whether the part exists that a setting of this name is in.
     pub(super) fn has(&self, path: &str) -> bool {
         match path.split('.').next().unwrap_or_default() {
             "cluster" => self.cluster.is_there,
@@ -228,7 +227,7 @@ impl Draft {
         }
     }
 
-    /// Reads a text from outside the file as what has several forms in it.
+    /// Reads a text from outside the file into a setting with several forms.
     pub(super) fn put_form(&mut self, form: Form, text: &str) -> Result<(), String> {
         match form {
             Form::Http => self.moved.http = Some(addresses(text)?),
@@ -241,13 +240,13 @@ impl Draft {
                 };
             }
             Form::Roster => self.cluster.value.roster = Some(roster(text)?),
-            // Nothing but the file says them.
+            // Only the file can set them.
             Form::Entries => {}
         }
         Ok(())
     }
 
-    /// What has several forms, as it is told.
+    /// A setting with several forms, for display.
     pub(super) fn shown_form(&self, form: Form) -> Option<String> {
         let (admin, http): (Vec<_>, Vec<_>) = self.settings.http.iter().partition(|it| it.is_admin);
         match form {
@@ -294,7 +293,7 @@ pub(super) fn addresses(text: &str) -> Result<Vec<ListenAddress>, String> {
     if text == "off" {
         return Ok(Vec::new());
     }
-    // A comma also stands before the mode of a Unix socket.
+    // A comma also precedes the mode of a Unix socket.
     let mut parts: Vec<String> = Vec::new();
     for part in text.split(',') {
         match parts.last_mut() {

@@ -1,4 +1,4 @@
-//! The server's file: from what was typed to settings that make sense, or everything found wrong with it.
+//! The server's file: from its text to valid settings, or all its errors.
 //!
 //! Paths in the file are relative to its folder. Not here: what a single setting may be (`kinds`), flags and the
 //! environment (`overrides`).
@@ -20,7 +20,6 @@ use super::{ContractSource, EntrySource, Listener, Settings, setting};
 use crate::source::{self, SourceError};
 
 impl Settings {
-    /// Reads the server's file.
     pub fn read(path: &Path) -> Result<Self, SourceError> {
         let bytes = source::read(path)?;
         let name = path.display().to_string();
@@ -28,7 +27,7 @@ impl Settings {
         Self::parse(text, path).map_err(SourceError::Wrong)
     }
 
-    /// Settings from the text of the file at `path`; every mistake with its place where it is wrong.
+    /// Settings from the text of the file at `path`; every error with its place.
     pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let typed: Typed = file::read(text).map_err(|errors| errors.render(&name))?;
@@ -48,7 +47,7 @@ impl Settings {
     }
 }
 
-/// What was typed.
+/// The file's values as text.
 #[derive(Default)]
 struct Typed {
     /// By the names of settings.
@@ -57,7 +56,6 @@ struct Typed {
     unknown: Vec<Problem>,
 }
 
-/// The value of a setting as typed.
 enum Value {
     One(Text),
     Many(Vec<Text>),
@@ -67,10 +65,9 @@ enum Value {
     Roster(RawRoster),
 }
 
-/// Fields that stand below a name.
+/// Fields below a name.
 struct Section {
     path: String,
-    /// Where its name is.
     place: Place,
     /// Where the first of its fields is.
     first: Option<Place>,
@@ -88,7 +85,7 @@ impl<'de> Deserialize<'de> for Typed {
 
 /// Reads the fields within a section.
 struct Fields<'t> {
-    /// Its name with a dot behind it, or nothing at the top.
+    /// Its name followed by a dot, or empty at the top.
     within: String,
     typed_in: &'t mut Typed,
 }
@@ -125,7 +122,7 @@ impl<'de> Visitor<'de> for Fields<'_> {
                 self.typed_in.sections.push(Section { path, place, first });
             } else {
                 map.next_value::<IgnoredAny>()?;
-                // Plans stand beside contracts, whose reader reads them.
+                // Plans are beside contracts, whose reader reads them.
                 if path != PLANS {
                     let near = hint(&name.value, &names(&self.within));
                     let what = format!("unknown field {}{near}", quote(&name.value));
@@ -138,7 +135,6 @@ impl<'de> Visitor<'de> for Fields<'_> {
     }
 }
 
-/// Reads the value of a setting.
 struct ValueOf(&'static Setting);
 
 impl<'de> DeserializeSeed<'de> for ValueOf {
@@ -180,7 +176,7 @@ impl Typed {
     }
 }
 
-/// Goes through what was typed and remembers what is wrong.
+/// Checks the values and collects errors.
 pub(super) struct SettingsCheck<'a> {
     path: &'a Path,
     pub(super) folder: &'a Path,
@@ -226,7 +222,7 @@ impl SettingsCheck<'_> {
         draft.finish()
     }
 
-    /// Whether a section has the fields that it cannot be without.
+    /// Whether a section has its required fields.
     fn is_whole(&mut self, section: &Section, typed: &Typed) {
         let needed = REQUIRED
             .iter()
@@ -244,7 +240,7 @@ impl SettingsCheck<'_> {
         }
     }
 
-    /// Whether what was typed goes together.
+    /// Whether the values fit together.
     fn fits(&mut self, typed: &Typed) {
         if let (Some(hops), true) = (typed.text("proxies.hops"), typed.has("proxies.networks")) {
             let what = "`hops` and `networks` are two ways to say whom to trust; choose one";
@@ -328,12 +324,12 @@ impl SettingsCheck<'_> {
     }
 }
 
-/// The settings that the file may say.
+/// The settings that the file may contain.
 pub(super) fn in_file() -> impl Iterator<Item = &'static Setting> {
     setting::all().filter(|setting| setting.is_in_file)
 }
 
-/// The fields that a section may have; the top, where its name is empty.
+/// The fields that a section may have; the empty name is the top.
 fn names(within: &str) -> Vec<&'static str> {
     let below = in_file().filter_map(|setting| setting.path.strip_prefix(within));
     let mut names: Vec<_> = below.filter_map(|path| path.split('.').next()).collect();
@@ -353,7 +349,7 @@ pub fn is_server_file(text: &str) -> bool {
         fields.filter(|name| !CONTRACT_FIELDS.contains(name))
     };
     let Ok(keys) = file::read::<Pairs<IgnoredAny>>(text) else {
-        // Broken, so that it is told by how its lines begin.
+        // Invalid YAML, so it is judged by how its lines begin.
         let mut names = text
             .lines()
             .filter_map(|line| Some(line.split_once(':')?.0));
@@ -371,7 +367,7 @@ pub fn is_server_file(text: &str) -> bool {
 /// Fields of contract files and of descriptor files.
 const CONTRACT_FIELDS: [&str; 5] = ["contracts", PLANS, "unmatched", "domain", "descriptors"];
 const PLANS: &str = "plans";
-/// Sections, and what they cannot be without.
+/// Sections and their required fields.
 pub(super) const REQUIRED: [(&str, &str); 6] = [
     ("tls", "certificate"),
     ("tls", "key"),
@@ -380,5 +376,5 @@ pub(super) const REQUIRED: [(&str, &str); 6] = [
     ("database", "url"),
     ("rls.xds", "ca_file"),
 ];
-/// The most items of any list.
+/// Limit on the items of any list.
 const LIST_MAX: usize = 1024;

@@ -1,4 +1,4 @@
-//! Values of the server's file that may be typed in several forms.
+//! Values of the server's file with several forms.
 
 use std::fmt;
 
@@ -14,26 +14,23 @@ pub(super) enum RawListeners {
     Some(Vec<YamlNode<RawListener>>),
 }
 
-/// One listener: an address by itself, or with what belongs to it.
+/// One listener: an address alone, or with options.
 #[derive(Debug)]
 pub(super) enum RawListener {
     Address(String),
     Full(RawListenerBody),
 }
 
-/// A listener with what belongs to it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawListenerBody {
-    /// Where.
     pub(super) at: Text,
     /// The mode of a Unix socket in octal digits.
     #[serde(default, deserialize_with = "given")]
     pub(super) mode: Option<Text>,
-    /// Certificates.
     #[serde(default, deserialize_with = "given")]
     pub(super) tls: Option<RawTls>,
-    /// Names that it answers to besides those of this machine.
+    /// Accepted names besides those of this machine.
     #[serde(default, deserialize_with = "given")]
     pub(super) hosts: Option<Few<Text, HOSTS_MAX>>,
 }
@@ -48,7 +45,7 @@ pub(super) struct RawTls {
     pub(super) client_ca: Option<Text>,
 }
 
-/// Contracts: in a file of their own, or here.
+/// Contracts: in a file of their own, or inline.
 #[derive(Debug)]
 pub(super) enum RawContracts {
     File(String),
@@ -60,7 +57,7 @@ impl<'de> Deserialize<'de> for RawListeners {
         let YamlNode { value, place } = YamlNode::<OneOrMany>::deserialize(deserializer)?;
         Ok(match value {
             OneOrMany::Many(list) => Self::Some(list.0),
-            // YAML of the old kind reads `off` as a switch.
+            // YAML 1.1 reads `off` as a boolean.
             OneOrMany::One(RawListener::Address(text)) if text == "off" || text == "false" => {
                 Self::Off
             }
@@ -175,7 +172,7 @@ impl<'de> Visitor<'de> for ContractsVisitor {
     }
 }
 
-/// The most listeners that speak the same.
+/// Limit on listeners of one protocol.
 const LISTENERS_MAX: usize = 64;
-/// The most names of a listener.
+/// Limit on names of a listener.
 const HOSTS_MAX: usize = 64;

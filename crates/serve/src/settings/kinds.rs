@@ -1,6 +1,6 @@
 //! What each setting may hold, and where in a draft it goes, by the names of settings.
 //!
-//! Not here: their flags, variables and what they are, which the table in docs/settings.md says (`setting`).
+//! Not here: their flags, variables and descriptions, which are in the table of docs/settings.md (`setting`).
 
 use tollgate_cluster::{ClusterConfig, FailureTiming};
 use tollgate_contract::{Dialect, Unmatched};
@@ -18,7 +18,6 @@ use super::store::{certificates, private_key, readable};
 use super::{CataloguePlace, RuntimeKind, TraceProtocol, cluster, rls};
 use crate::logs::LogFormat;
 
-/// What the setting with this name may hold.
 pub(super) fn kind(path: &str) -> Option<SettingKind> {
     match path.split_once('.') {
         None => alone(path),
@@ -31,7 +30,7 @@ pub(super) fn kind(path: &str) -> Option<SettingKind> {
     }
 }
 
-/// Settings that are in no section.
+/// Settings outside sections.
 fn alone(name: &str) -> Option<SettingKind> {
     Some(match name {
         "config" => Text(nothing, |d| Some(d.file.as_ref()?.display().to_string())),
@@ -47,7 +46,7 @@ fn alone(name: &str) -> Option<SettingKind> {
     })
 }
 
-/// Whom a server lets in, how much memory and which threads it has, and what it tells.
+/// Authorization, memory, threads and telemetry.
 fn server(path: &str) -> Option<SettingKind> {
     Some(match path {
         "admin.listen" => Form(Of::Admin),
@@ -90,7 +89,7 @@ fn server(path: &str) -> Option<SettingKind> {
                 text.clone_into(&mut d.traces.value.endpoint);
                 Ok(())
             },
-            // The address of a collector may hold a password.
+            // The address of a collector may contain a password.
             |d| (!d.traces.value.endpoint.is_empty()).then(|| "set".to_owned()),
         ),
         "telemetry.otlp_protocol" => Choice(|d| &mut d.traces.value.protocol),
@@ -100,7 +99,7 @@ fn server(path: &str) -> Option<SettingKind> {
     })
 }
 
-/// How much strangers may send and hold.
+/// Limits on clients.
 fn limits(name: &str) -> Option<SettingKind> {
     Some(match name {
         "connections" => Whole(1, 1 << 20, |d| &mut d.limits.connections_max),
@@ -123,7 +122,7 @@ fn limits(name: &str) -> Option<SettingKind> {
     })
 }
 
-/// An engine that many servers share.
+/// The shared store.
 fn store(name: &str) -> Option<SettingKind> {
     Some(match name {
         "url" => Typed(|d| &mut d.store.value.url),
@@ -167,7 +166,7 @@ fn databases(path: &str) -> Option<SettingKind> {
     })
 }
 
-/// Imported rules, nodes that decide in this server's place, and statistics.
+/// Imported rules, a sidecar's nodes, and statistics.
 fn keeping(path: &str) -> Option<SettingKind> {
     Some(match path {
         "rls.coordination" => Text(
@@ -197,7 +196,7 @@ fn keeping(path: &str) -> Option<SettingKind> {
     })
 }
 
-/// How a server takes part in a cluster.
+/// Membership in a cluster.
 fn in_cluster(name: &str) -> Option<SettingKind> {
     Some(match name {
         "listen" => Text(
@@ -234,7 +233,7 @@ fn in_cluster(name: &str) -> Option<SettingKind> {
     })
 }
 
-/// What somebody else reads.
+/// For settings that are read elsewhere.
 #[expect(clippy::unnecessary_wraps, reason = "as all that read")]
 fn nothing(_: &mut Draft, _: &str) -> Result<(), String> {
     Ok(())
@@ -284,7 +283,7 @@ named!(
     [Self::XForwardedFor, Self::Forwarded]
 );
 
-/// The least length of time where none at all would make no sense.
+/// The least duration for settings where zero would be invalid.
 const MILLISECOND: u64 = 1_000_000;
-/// The least and the most bytes of a datagram.
+/// Bounds on the bytes of a datagram.
 const MTU: (u64, u64) = (ClusterConfig::MTU_MIN as u64, ClusterConfig::MTU_MAX as u64);

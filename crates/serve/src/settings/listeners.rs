@@ -1,4 +1,4 @@
-//! Listeners of the server's file: where they are, by which names they are called, and their certificates.
+//! Listeners of the server's file: addresses, host names, and certificates.
 //!
 //! Not here: what an address is (`address`), and opening anything.
 

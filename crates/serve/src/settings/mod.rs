@@ -1,4 +1,4 @@
-//! How a server is set up: where it listens, whom it lets in, how much it takes.
+//! The settings of a server: listeners, authorization, limits.
 //!
 //! Not here: contracts, which change while the server runs.
 
@@ -51,57 +51,49 @@ pub use token::{Scopes, TOKEN_BYTES_MIN, Token, TokenScope, Tokens};
 pub use tollgate_client::ClientTls;
 pub use xds::XdsSource;
 
-/// How a server is set up.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The file they come from.
     pub file: Option<PathBuf>,
     /// Where durable counts are kept; nothing is durable without this or a database.
     pub data_dir: Option<PathBuf>,
-    /// Where contracts come from.
     pub contracts: ContractSource,
-    /// Where HTTP and gRPC are served, and behind these where the management API is, if that is apart.
+    /// HTTP and gRPC, followed by listeners of the admin API alone, if it is separate.
     pub http: Vec<Listener>,
-    /// Where RESP is served.
     pub resp: Vec<Listener>,
-    /// Secrets of which every request on the data plane must show one; empty where everybody may ask.
+    /// Every request on the data plane must present one; if empty, everyone may ask.
     pub tokens: Tokens,
-    /// Header fields that tell clients of their quota, where a contract says nothing else.
+    /// Header fields with a client's quota, unless a contract names others.
     pub dialect: Dialect,
-    /// How the address of a client behind proxies is told.
+    /// How the address of a client behind proxies is found.
     pub client_address: ClientAddress,
-    /// How requests that proxies ask about become keys.
     pub auth: AuthSettings,
-    /// How much strangers may send and hold.
+    /// Limits on clients.
     pub limits: RequestLimits,
-    /// How much memory counting may take.
     pub node: NodeConfig,
-    /// Where else counts are kept.
+    /// Persistence besides memory.
     pub keeping: Keeping,
     /// Which threads serve.
     pub runtime: Runtime,
-    /// What the server tells of itself.
+    /// Logs, traces, and what is shown.
     pub telemetry: Telemetry,
-    /// How it takes part in a cluster, where it does.
     pub cluster: Option<ClusterSettings>,
 }
 
 /// Where counts and contracts are kept besides memory, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keeping {
-    /// How often durable counts are written.
+    /// Interval of writes of durable counts.
     pub flush_every: Duration,
-    /// The engine that many nodes share, where there is one.
+    /// The shared store, if any.
     pub store: Option<StoreSettings>,
-    /// The database of durable counts, where it is not a file in the data directory.
+    /// The database of durable counts, if they are not in a file in the data directory.
     pub database: Option<DatabaseSettings>,
-    /// Where contracts are live data, where they are.
+    /// The catalogue, if contracts are live data.
     pub catalogue: Option<CatalogueSettings>,
     /// What is kept of requests.
     pub statistics: StatisticsSettings,
-    /// Nodes that decide in this server's place, where it is a sidecar.
+    /// The nodes that decide in this server's place, if it is a sidecar.
     pub upstream: Option<UpstreamSettings>,
-    /// How imported rules are counted and answered.
     pub rls: RlsSettings,
 }
 
@@ -119,14 +111,13 @@ impl Default for Keeping {
     }
 }
 
-/// What a server tells of itself.
+/// What a server reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Telemetry {
-    /// Logs.
     pub logs: LogSettings,
-    /// Traces, where there is somebody to send them to.
+    /// Traces, if there is a collector.
     pub traces: Option<TraceSettings>,
-    /// Whether the texts of busy keys are shown, to whoever may read `/v1/top`; their hashes where not.
+    /// Whether `/v1/top` shows the texts of busy keys, or only their hashes.
     pub show_keys: bool,
 }
 
@@ -143,16 +134,16 @@ impl Default for Telemetry {
 /// Where contracts come from. Files are read again when they change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ContractSource {
-    /// From nowhere: nothing is limited.
+    /// Nothing is limited.
     #[default]
     None,
-    /// From a contract file, or a descriptor file of envoyproxy/ratelimit.
+    /// A contract file, or a descriptor file of envoyproxy/ratelimit.
     File(PathBuf),
-    /// From the server's own file, among its settings.
+    /// The server's own file, among its settings.
     Within(PathBuf),
-    /// From a text that never changes.
+    /// A constant text.
     Text(String),
-    /// From a management server, which is followed.
+    /// A management server, which is followed.
     Xds(XdsSource),
 }
 
@@ -161,14 +152,14 @@ pub enum ContractSource {
 pub struct Runtime {
     /// How they share the work.
     pub kind: RuntimeKind,
-    /// How many; as many as there are cores where absent.
+    /// As many as there are cores if absent.
     pub threads: Option<usize>,
 }
 
 /// How threads share the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RuntimeKind {
-    /// Each has listeners and connections of its own.
+    /// Each has its own listeners and connections.
     #[default]
     PerCore,
     /// All serve all connections.
@@ -176,32 +167,29 @@ pub enum RuntimeKind {
 }
 
 impl RuntimeKind {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::PerCore, Self::Shared];
     /// Their names in files and flags.
     pub const NAMES: [&'static str; 2] = ["per-core", "shared"];
 }
 
-/// Where HTTP and gRPC are served where nothing else is said.
+/// The default listener of HTTP and gRPC.
 pub const HTTP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// Where RESP is served where nothing else is said: beside the customary port of Redis, not in its place.
+/// The default listener of RESP: beside the usual port of Redis, not in its place.
 pub const RESP_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6380);
 
-/// Where one door is.
+/// A listener of one protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Where.
     pub at: ListenAddress,
-    /// Certificates, where it speaks TLS.
+    /// Certificates, for TLS.
     pub tls: Option<Tls>,
-    /// Names that it answers to besides those of this machine, where only this machine reaches it.
+    /// Accepted names besides those of this machine, if only this machine reaches it.
     pub hosts: Vec<String>,
-    /// Whether it is for the management API alone, which then is nowhere else.
+    /// Whether it is for the admin API alone, which then is on no other listener.
     pub is_admin: bool,
 }
 
 impl Listener {
-    /// A listener without TLS.
     pub const fn plain(at: ListenAddress) -> Self {
         Self {
             at,
@@ -211,14 +199,14 @@ impl Listener {
         }
     }
 
-    /// The same for the management API alone.
+    /// The same for the admin API alone.
     #[must_use]
     pub fn for_admin(self) -> Self {
         let is_admin = true;
         Self { is_admin, ..self }
     }
 
-    /// A listener at a free port of this machine that nobody else can reach.
+    /// A free port of this machine that other machines cannot reach.
     pub const fn loopback() -> Self {
         let anywhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         Self::plain(ListenAddress::Tcp(anywhere))
@@ -228,20 +216,19 @@ impl Listener {
 /// Files of certificates, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Our certificate, and those above it.
+    /// Our certificate chain.
     pub certificate: PathBuf,
-    /// Its key.
     pub key: PathBuf,
-    /// Who must have signed a client's certificate; clients need none without.
+    /// The authority of client certificates; without one, clients need none.
     pub client_ca: Option<PathBuf>,
 }
 
-/// How much strangers may send and hold.
+/// Limits on what clients may send and hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// Connections at once, all doors together.
+    /// Over all protocols.
     pub connections_max: usize,
-    /// Requests that are worked on at once; beyond, they are shed.
+    /// Requests beyond are shed.
     pub requests_max: usize,
     /// Bytes of one key, all its entries together.
     pub key_bytes_max: usize,
@@ -249,39 +236,37 @@ pub struct RequestLimits {
     pub head_bytes_max: usize,
     /// Bytes of a body or of a gRPC message.
     pub body_bytes_max: usize,
-    /// Requests in one batch.
     pub batch_max: usize,
-    /// Streams of one HTTP/2 connection.
+    /// Per HTTP/2 connection.
     pub streams_max: u32,
     /// How long a connection may be idle.
     pub idle: Duration,
-    /// How long a request may take to arrive once it began, and an answer to be taken.
+    /// How long a request may take to arrive once it began, and an answer to be read.
     pub slow: Duration,
-    /// How long the server serves on after it was told to stop, while clients are sent elsewhere.
+    /// How long the server serves on after the stop signal, while clients are sent elsewhere.
     pub shutdown_delay: Duration,
     /// How long connections may take to finish once the server stops.
     pub drain: Duration,
-    /// How old an HTTP connection may get before its client is to connect again, where that is limited.
+    /// The age at which an HTTP client has to reconnect, if limited.
     pub connection_age: Option<Duration>,
     /// How long the system's clock must stay where it was set before it is followed.
     pub clock_follow: Duration,
-    /// How data planes are assigned quotas.
     pub quota: QuotaLimits,
 }
 
 /// How data planes are assigned quotas (RLQS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaLimits {
-    /// For how many seconds an assignment lives; zero where nothing is assigned.
+    /// Lifetime of an assignment in seconds; zero disables assignments.
     pub ttl_s: u32,
-    /// The longest time that one may be under way; connections on which it may take longer are closed.
+    /// The longest transit of an assignment; slower connections are closed.
     pub delivery: Duration,
-    /// Whether requests pass that are of a bucket that cannot be served.
+    /// Whether requests pass if their bucket cannot be served.
     pub allows_unserved: bool,
 }
 
 impl QuotaLimits {
-    /// The rules by which quotas are assigned, where they are.
+    /// The rules by which quotas are assigned, if they are.
     pub(crate) fn rules(&self) -> Option<QuotaRules> {
         (self.ttl_s > 0).then(|| QuotaRules {
             ttl_s: self.ttl_s,
@@ -290,28 +275,28 @@ impl QuotaLimits {
         })
     }
 
-    /// The same in a cluster: an assignment may be on its way from the owner of the key to the node that has the
+    /// The same in a cluster: an assignment may be in transit from the owner of the key to the node that has the
     /// stream.
     pub(crate) fn rules_among_nodes(&self) -> Option<QuotaRules> {
         let delivery = self.delivery.saturating_add(QUOTA_HOP);
         let rules = Self { delivery, ..*self }.rules()?;
-        // What is said of a stream is late itself.
+        // Reports about a stream are late as well.
         let stale_ns = rules.delivery_ns;
         Some(QuotaRules { stale_ns, ..rules })
     }
 
-    /// For how long whoever takes over a key there assigns nothing: what another assigned may be in use, and others may
-    /// not have heard who came or went.
+    /// How long a new owner of a key assigns nothing: assignments of the last owner may be in use, and nodes may not
+    /// know yet who joined or left.
     pub(crate) fn silence_among_nodes(&self) -> Option<Duration> {
         let rules = self.rules_among_nodes()?;
         Some(Duration::from_nanos(rules.hold_ns()) + UNHEARD)
     }
 }
 
-/// How long an assignment may be on its way from the owner of a key to the node that has the stream; a later one is not
-/// passed on.
+/// The longest transit of an assignment from the owner of a key to the node that has the stream; a later one is
+/// dropped.
 pub(crate) const QUOTA_HOP: Duration = Duration::from_secs(1);
-/// For so long others may not have heard who came or went.
+/// How long nodes may not know who joined or left.
 const UNHEARD: Duration = Duration::from_secs(1);
 
 impl Default for QuotaLimits {
@@ -346,7 +331,7 @@ impl Default for RequestLimits {
 }
 
 impl Settings {
-    /// Settings with every listener where it customarily is.
+    /// Settings with every listener at its default.
     pub fn served_by_default() -> Self {
         let at = |address| vec![Listener::plain(ListenAddress::Tcp(address))];
         Self {
@@ -356,7 +341,7 @@ impl Settings {
         }
     }
 
-    /// Gives every TCP listener without certificates these.
+    /// Sets the certificates of every TCP listener without its own.
     pub(crate) fn secure(&mut self, tls: &Tls) {
         let bare = |listener: &&mut Listener| {
             listener.tls.is_none() && matches!(listener.at, ListenAddress::Tcp(_))
@@ -366,7 +351,7 @@ impl Settings {
         }
     }
 
-    /// Names of the fields, as the file has them, that differ and cannot change while the server runs.
+    /// Names of the fields, as in the file, that differ and cannot change while the server runs.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let is_same = [
             ("http, admin", self.http == other.http),
@@ -412,17 +397,17 @@ impl Settings {
         changed.map(|(name, _)| name).collect()
     }
 
-    /// What of the cluster cannot change while the server runs.
+    /// The cluster settings that cannot change while the server runs.
     fn lasting_cluster(&self) -> Option<ClusterSettings> {
         let cluster = self.cluster.clone();
         cluster.map(|cluster| ClusterSettings {
-            // A roster changes, but one that was never there does not come.
+            // A roster may change, but not appear.
             roster: None,
             ..cluster
         })
     }
 
-    /// Listeners that others than this machine can reach and that ask nobody for a credential.
+    /// Listeners that other machines can reach without credentials.
     pub fn open_to_all(&self) -> impl Iterator<Item = &Listener> {
         let listeners = self.http.iter().chain(&self.resp);
         listeners.filter(|listener| {
@@ -436,7 +421,6 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// Nothing is served.
     fn default() -> Self {
         Self {
             file: None,

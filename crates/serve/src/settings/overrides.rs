@@ -1,4 +1,4 @@
-//! What flags and the environment say; each beats what is below it.
+//! Overrides by flags and the environment.
 //!
 //! Flags beat the environment, the environment beats the file, the file beats the defaults.
 
@@ -11,7 +11,7 @@ use tollgate_contract::nearest;
 use super::draft::{Draft, Files};
 use super::{Settings, Tokens, setting};
 
-/// What is said outside the file.
+/// Values from outside the file.
 #[derive(Clone, Default)]
 pub struct Overrides {
     said: BTreeMap<&'static str, Said>,
@@ -31,12 +31,11 @@ impl fmt::Debug for Overrides {
     }
 }
 
-/// What is wrong with a value from outside the file, and where it was said.
+/// An invalid value from outside the file, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideError {
     /// The variable or flag.
     pub name: String,
-    /// What is wrong.
     pub what: String,
 }
 
@@ -49,13 +48,13 @@ impl fmt::Display for OverrideError {
 impl std::error::Error for OverrideError {}
 
 impl Overrides {
-    /// What the environment says; `variable` looks one up.
+    /// The environment's values; `variable` looks one up.
     pub fn of_environment(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, OverrideError> {
         let mut said = Self::default();
         for setting in setting::all().filter(|setting| !setting.variable.is_empty()) {
-            // An empty variable of the cluster says nothing, so that a template can always have it.
+            // An empty variable of the cluster counts as unset, so that a template can always have it.
             let is_blank = |text: &str| text.is_empty() && setting.path.starts_with("cluster.");
             if let Some(text) = variable(setting.variable).filter(|text| !is_blank(text)) {
                 said.say(setting.path, setting.variable, text)?;
@@ -70,7 +69,7 @@ impl Overrides {
                     .to_owned(),
             });
         }
-        // What is shown to somebody goes with whom to believe.
+        // Our certificate goes with the authority we trust.
         for group in ["rls.xds", "upstream"] {
             if said.text(&format!("{group}.ca_file")).is_none() {
                 said.forget(&format!("{group}.cert_file"));
@@ -80,7 +79,7 @@ impl Overrides {
         Ok(said)
     }
 
-    /// Says the value of a setting; `name` is the variable or flag.
+    /// Sets a value; `name` is the variable or flag.
     pub fn say(
         &mut self,
         path: &str,
@@ -99,7 +98,6 @@ impl Overrides {
         Ok(())
     }
 
-    /// What is said of a setting.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.said.get(path).map(|said| said.text.as_str())
     }
@@ -108,12 +106,11 @@ impl Overrides {
         self.said.remove(path);
     }
 
-    /// The server's file.
     pub fn config(&self) -> Option<&Path> {
         self.text("config").map(Path::new)
     }
 
-    /// These, and where they are silent those below. What belongs together is all said by one of them.
+    /// These, and for unset values those of `below`. Settings that belong together come from one of them.
     #[must_use]
     pub fn over(self, mut below: Self) -> Self {
         for group in TOGETHER {
@@ -126,7 +123,7 @@ impl Overrides {
         below
     }
 
-    /// Changes settings to what is said here. A listener keeps its certificates where only its address is said again.
+    /// Applies the overrides. A listener keeps its certificates if only its address is overridden.
     pub fn apply(self, settings: &mut Settings) -> Result<(), OverrideError> {
         let mut draft = Draft::of(std::mem::take(settings), PathBuf::new());
         let says = |group: &[&str]| group.iter().any(|path| self.said.contains_key(path));
@@ -154,14 +151,14 @@ impl Overrides {
     }
 }
 
-/// The variable that a name was probably meant to be, where it is none.
+/// The variable that an unknown name was probably meant to be.
 pub fn misspelt(name: &str) -> Option<&'static str> {
     let all = || setting::all().map(|setting| setting.variable);
     let is_ours = name.starts_with("TOLLGATE_") && !all().any(|known| known == name);
     is_ours.then(|| nearest(name, all())).flatten()
 }
 
-/// Settings of which the highest that says one says all: callers' tokens, and certificates.
+/// Settings that come together from the highest source that has one of them: callers' tokens, and certificates.
 const TOGETHER: [&[&str]; 3] = [
     &["access.token", "access.token_file"],
     &["rls.xds.ca_file", "rls.xds.cert_file", "rls.xds.key_file"],

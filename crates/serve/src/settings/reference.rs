@@ -1,6 +1,6 @@
-//! Settings as others read them: the JSON schema of the file, the tables of the documentation, and a line of the log.
+//! Settings for other readers: the JSON schema of the file, the tables of the documentation, and a line of the log.
 //!
-//! Not here: what settings there are (`rows`).
+//! Not here: which settings exist (`rows`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use super::setting::{Form, HUSHED, Setting, SettingKind};
 use super::{Settings, setting};
 
 impl Settings {
-    /// The settings that are not as they come, as `name=value`. Where a value may hold a secret or is long, only its
-    /// name is there.
+    /// The settings that differ from their defaults, as `name=value`. If a value may contain a secret or is long, only
+    /// its name.
     pub fn told(&self) -> String {
         let default = Self::served_by_default();
         let mut usual = Draft::default();

@@ -12,7 +12,7 @@ use super::{ContractSource, Keeping, Settings};
 /// How imported rules are counted and answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RlsSettings {
-    /// How nodes agree about them; where nothing is said, by owners in a cluster and each alone elsewhere.
+    /// How nodes agree about them; by default by owners in a cluster, and each alone otherwise.
     pub coordination: Option<Coordination>,
     /// Whether no request is refused as a whole, whatever its descriptors say.
     pub shadow: bool,
@@ -20,9 +20,9 @@ pub struct RlsSettings {
     pub quota: bool,
     /// Whether answers have dynamic metadata.
     pub metadata: bool,
-    /// From which share of a limit on hits are counted as near it, in percent.
+    /// The share of a limit from which hits count as near it, in percent.
     pub near_limit: u64,
-    /// Whom to believe and what to show where the management server is at `xdss://`.
+    /// TLS to a management server at `xdss://`.
     pub xds: Option<ClientTls>,
 }
 
@@ -40,7 +40,6 @@ impl Default for RlsSettings {
 }
 
 impl Settings {
-    /// How nodes agree about imported rules.
     pub fn rls_coordination(&self) -> Coordination {
         let by_place = if self.cluster.is_some() {
             Coordination::Owner
@@ -50,7 +49,7 @@ impl Settings {
         self.keeping.rls.coordination.unwrap_or(by_place)
     }
 
-    /// What of the settings of imported rules does not go together.
+    /// Checks that the settings of imported rules fit together.
     pub(crate) fn check_rls(&self) -> Result<(), String> {
         let Keeping {
             rls,
@@ -73,8 +72,7 @@ impl Settings {
         }
     }
 
-    /// Says so where a contract file says of keys without a contract what no catalogue keeps, and settings say
-    /// otherwise.
+    /// A warning if a contract file's rule for unmatched keys is lost in the catalogue and the settings differ.
     pub fn unmatched_note(&self) -> Option<String> {
         self.keeping.catalogue.as_ref()?;
         let said = self.contracts.read().ok()?.unmatched()?;
@@ -89,8 +87,8 @@ impl Settings {
         })
     }
 
-    /// Says so where rules that nodes should agree about are counted by each node alone; `is_imported` where there are
-    /// such rules.
+    /// A warning if rules that nodes should agree about are counted by each node alone; `is_imported` if there are such
+    /// rules.
     pub fn rls_note(&self, is_imported: bool) -> Option<String> {
         let is_one_of_many = self.cluster.is_some() || self.keeping.store.is_some();
         let is_alone =
@@ -103,7 +101,7 @@ impl Settings {
     }
 }
 
-/// A way for nodes to agree about imported rules: fixed windows that also count what they refuse.
+/// A coordination fit for imported rules: fixed windows that also count what they refuse.
 pub(super) fn coordination(name: &str) -> Result<Coordination, String> {
     let found = Coordination::ALL.into_iter().find(|one| one.name() == name);
     let may = FIT.map(|one| format!("`{}`", one.name())).join(", ");
@@ -119,7 +117,7 @@ pub(super) fn coordination(name: &str) -> Result<Coordination, String> {
     }
 }
 
-/// What goes with fixed windows that count refused requests.
+/// Coordinations that support fixed windows which count refused requests.
 const FIT: [Coordination; 4] = [
     Coordination::Local,
     Coordination::Owner,

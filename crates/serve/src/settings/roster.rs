@@ -1,6 +1,6 @@
-//! Who has a home where a rate is divided: names, or names with weights.
+//! The nodes among which a rate is divided: names, or names with weights.
 //!
-//! Not here: how a rate is divided by them (`tollgate-supply`).
+//! Not here: how a rate is divided (`tollgate-supply`).
 
 use std::fmt;
 
@@ -9,20 +9,19 @@ use serde::{Deserialize, Deserializer};
 use tollgate_contract::file::{Place, Text};
 use tollgate_node::Roster;
 
-/// A roster as the file has it: a list of names, or names with weights.
+/// A list of names, or names with weights.
 #[derive(Debug)]
 pub(super) struct RawRoster {
     nodes: Vec<(Text, Option<Text>)>,
 }
 
 impl RawRoster {
-    /// Where it begins.
     pub(super) fn place(&self) -> Place {
         let first = self.nodes.first();
         first.map_or_else(Place::default, |(name, _)| name.place)
     }
 
-    /// The roster, or the place of what is wrong with it, and what.
+    /// The roster, or an error and its place.
     pub(super) fn check(&self) -> Result<Roster, (Place, String)> {
         let nodes = self.nodes.iter().map(|(name, weight)| {
             let named = super::cluster::name(&name.value).map_err(|what| (name.place, what))?;
@@ -36,7 +35,7 @@ impl RawRoster {
     }
 }
 
-/// Names between commas, each with a weight behind `=` or none.
+/// Names between commas, each optionally followed by `=` and a weight.
 pub fn roster(text: &str) -> Result<Roster, String> {
     let parts = text.split(',').map(str::trim);
     let nodes = parts.filter(|part| !part.is_empty()).map(|part| {
@@ -98,7 +97,7 @@ fn has_room<T, E: Error>(nodes: &[T]) -> Result<(), E> {
     )))
 }
 
-/// Nodes of a roster: as many as rates can be divided among.
+/// Rates can be divided among this many nodes.
 pub const ROSTER_MAX: usize = 4096;
 const WEIGHT_MAX: u32 = 1_000_000;
 

@@ -1,6 +1,5 @@
-//! Settings: docs/settings.md has a row of each that says where it stands in the file, which flag and variable give it,
-//! what holds without, and what it is. From these rows come what the file, flags and variables may say, help texts, the
-//! JSON schema, and what is told in the log.
+//! Settings: each is a row in docs/settings.md with its place in the file, flag, variable, default, and description.
+//! From these rows come the fields of the file, flags, variables, help texts, the JSON schema, and the log line.
 //!
 //! Not here: what each may hold (`kinds`), and what several make together (`draft`).
 
@@ -15,45 +14,44 @@ use super::draft::Draft;
 use super::slot::{Items, NamedSlot, SettingSlot, Typed};
 use super::{kinds, size};
 
-/// One setting: a row of the table in docs/settings.md.
+/// A row of the table in docs/settings.md.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Its name: the fields of the file that lead to it, with dots between them.
+    /// Its name: the fields of the file that lead to it, joined by dots.
     pub(super) path: &'static str,
     /// What it may hold, and where that goes.
     pub(super) kind: SettingKind,
-    /// What it is, in Markdown.
+    /// Its description, in Markdown.
     about: &'static str,
-    /// Its variable; empty where it has none.
+    /// Its variable; empty if it has none.
     pub(super) variable: &'static str,
-    /// Its flag without the dashes, and what its value is called; empty where it has none.
+    /// Its flag without the dashes, and its value's name; empty if it has none.
     flag: (&'static str, &'static str),
-    /// Whether the file may say it.
+    /// Whether the file may contain it.
     pub(super) is_in_file: bool,
     /// Whether lists of settings show it.
     is_shown: bool,
 }
 
-/// Every setting, in the order of the table.
+/// In the order of the table.
 static ALL: LazyLock<Vec<Setting>> = LazyLock::new(|| TABLE.lines().filter_map(row).collect());
 
-/// Every setting, in the order in which lists show them.
+/// In the order in which lists show them.
 pub(super) fn all() -> impl Iterator<Item = &'static Setting> {
     ALL.iter()
 }
 
-/// The setting with this name.
 pub(super) fn of(path: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.path == path)
 }
 
-/// The settings that flags give.
+/// The settings with flags.
 pub fn flags() -> impl Iterator<Item = &'static Setting> {
     all().filter(|setting| setting.flag_name().is_some())
 }
 
-/// A row of the table: the name, as code where it is a field of the file, flag, variable, default, and what it is. A
-/// row in a comment is of a setting that lists do not show.
+/// A row of the table: the name (as code if it is a field of the file), flag, variable, default, and description. A row
+/// in a comment is of a setting that lists do not show.
 fn row(line: &'static str) -> Option<Setting> {
     let shown = line.trim_start_matches("<!-- ").trim_end_matches(" -->");
     let cells = shown.strip_prefix("| ")?.strip_suffix(" |")?;
@@ -80,72 +78,70 @@ fn plain(cell: &str) -> &str {
     cell.trim().trim_matches('`')
 }
 
-/// What a setting may hold, and where in a draft that goes.
+/// What a setting may hold, and where in a draft it goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SettingKind {
     /// A whole number between bounds.
     Whole(u64, u64, DraftField<dyn SettingSlot<u64>>),
     /// A number of bytes between bounds.
     Size(u64, u64, DraftField<dyn SettingSlot<u64>>),
-    /// A length of time of at least so many nanoseconds.
+    /// A duration of at least this many nanoseconds.
     Length(u64, DraftField<dyn SettingSlot<Duration>>),
     /// One of two names, for no and for yes.
     Switch([&'static str; 2], DraftField<dyn SettingSlot<bool>>),
     /// One of some names.
     Choice(DraftField<dyn NamedSlot>),
-    /// A path; in the file, from where the file is.
+    /// A path; in the file, relative to it.
     Path(DraftField<Option<PathBuf>>),
-    /// The same of a file that is looked at where the server's file names it.
+    /// The same, of a file that is checked if the server's file names it.
     File(fn(&Path) -> Result<(), String>, DraftField<Option<PathBuf>>),
     /// A text of a type of its own.
     Typed(DraftField<dyn Typed>),
-    /// A text that a function finds fit.
+    /// A text that a function accepts.
     Name(
         fn(&str) -> Result<String, String>,
         DraftField<Option<String>>,
     ),
-    /// A text that is read by itself, and shown as it is in force.
+    /// A text with a parser of its own, shown as it is in force.
     Text(ReadSetting, fn(&Draft) -> Option<String>),
-    /// Several texts, at most so many.
+    /// Several texts, up to a limit.
     List(usize, DraftField<dyn Items>),
-    /// What has several forms in the file.
+    /// Several forms in the file.
     Form(Form),
 }
 
-/// Where in a draft a value is.
+/// The place of a value in a draft.
 pub(super) type DraftField<T> = fn(&mut Draft) -> &mut T;
-/// Reads a text into a draft, or says what is wrong with it.
+/// Reads a text into a draft; the error says what is wrong with it.
 pub(super) type ReadSetting = fn(&mut Draft, &str) -> Result<(), String>;
 
-/// A setting that has several forms in the file.
+/// A setting with several forms in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// Listeners of HTTP and gRPC.
     Http,
-    /// Listeners of RESP.
     Resp,
-    /// Listeners of the management API alone.
+    /// Listeners of the admin API alone.
     Admin,
-    /// Where contracts come from.
     Contracts,
-    /// Who has a home where rates are divided.
+    /// Nodes among which rates are divided.
     Roster,
     /// Entries that are read from requests that proxies ask about.
     Entries,
 }
 
 impl Setting {
-    /// Its name in the file: the fields that lead to it, with dots between them.
+    /// Its name in the file: the fields that lead to it, joined by dots.
     pub const fn path(&self) -> &'static str {
         self.path
     }
 
-    /// The flag that gives it, without the dashes.
+    /// Its flag without the dashes.
     pub fn flag_name(&self) -> Option<&'static str> {
         Some(self.flag.0).filter(|flag| !flag.is_empty())
     }
 
-    /// What the flag's value is called.
+    /// The name of the flag's value.
     pub const fn value_name(&self) -> &'static str {
         self.flag.1
     }
@@ -155,7 +151,7 @@ impl Setting {
         self.is_shown
     }
 
-    /// Whether its flag may be given again.
+    /// Whether its flag may be repeated.
     pub const fn takes_many(&self) -> bool {
         matches!(
             self.kind,
@@ -163,7 +159,7 @@ impl Setting {
         )
     }
 
-    /// The names it has to be one of, where it has to.
+    /// The permitted names; empty if it takes other values.
     pub fn names(&self) -> Vec<&'static str> {
         match self.kind {
             SettingKind::Choice(at) => at(&mut Draft::default()).names().to_vec(),
@@ -172,7 +168,7 @@ impl Setting {
         }
     }
 
-    /// What it is, and what holds where nothing is said.
+    /// Its description and default.
     pub fn help(&self) -> String {
         let about = self.about.split(": [").next().unwrap_or(self.about);
         match self.usual() {
@@ -181,7 +177,7 @@ impl Setting {
         }
     }
 
-    /// Whether a text from outside the file can be its value.
+    /// Whether a text from outside the file is valid.
     pub fn check(&self, text: &str) -> Result<(), String> {
         self.put(&mut Draft::default(), text)
     }
@@ -234,7 +230,7 @@ impl Setting {
         Ok(())
     }
 
-    /// Reads what the file says.
+    /// Reads a text of the file.
     pub(super) fn put_typed(&self, draft: &mut Draft, text: &Text) -> Result<(), Problem> {
         let wrong = |what| Problem::new(ErrorKind::BadValue, text.place, what);
         match self.kind {
@@ -263,7 +259,7 @@ impl Setting {
         choice(text, &format!("unknown {}", self.name()), names)
     }
 
-    /// The value in force, as it would be typed; nothing where there is none, or several.
+    /// The value in force, as it would be typed; `None` if there is none, or several.
     pub(super) fn shown(&self, draft: &mut Draft) -> Option<String> {
         let shown = match self.kind {
             SettingKind::Whole(_, _, at) => at(draft).get().map(|number| number.to_string()),
@@ -304,19 +300,18 @@ impl Setting {
         }
     }
 
-    /// What holds where nothing is said.
+    /// Its default.
     pub(super) fn usual(&self) -> Option<String> {
         self.shown(&mut Draft::default())
     }
 }
 
-/// The position of a name.
 fn place(names: &[&str], text: &str) -> Result<usize, String> {
     let place = names.iter().position(|name| *name == text);
     place.ok_or_else(|| format!("must be one of {}", names.join(", ")))
 }
 
-/// No time at all would refuse everybody, so that most lengths have a least.
+/// Zero would refuse every request, so most durations have a minimum.
 fn length(text: &str, least: u64) -> Result<Duration, String> {
     let nanos = nanos_of(text)?;
     if nanos < least {
@@ -329,9 +324,8 @@ fn length(text: &str, least: u64) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// The table of all settings.
 const TABLE: &str = include_str!("../../../../docs/settings.md");
-/// Settings whose values are not told: they are long, or secret.
+/// Settings whose values are not logged: they are long, or secret.
 pub(super) const HUSHED: [&str; 2] = ["auth.hold_max", "upstream.token"];
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use tollgate_contract::file::quote;
 
-/// Reads a number of bytes within bounds.
 pub(super) fn within(text: &str, what: &str, bounds: RangeInclusive<u64>) -> Result<u64, String> {
     let bytes = parse(text)?;
     let (least, most) = (shown(*bounds.start()), shown(*bounds.end()));
@@ -20,7 +19,7 @@ pub(super) fn within(text: &str, what: &str, bounds: RangeInclusive<u64>) -> Res
     Ok(bytes)
 }
 
-/// Reads a number of bytes, or says what to write.
+/// The error says what to write.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let digits = text
         .find(|letter: char| !letter.is_ascii_digit())

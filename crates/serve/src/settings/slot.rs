@@ -1,4 +1,4 @@
-//! Places for values of settings, by what they are typed as.
+//! Setters and getters for values of settings, by type.
 //!
 //! Not here: which setting goes where (`kinds`).
 
@@ -9,11 +9,9 @@ use tollgate_http::Trust;
 
 use super::{Tokens, token};
 
-/// A place for a value, there or not.
+/// A place for an optional value.
 pub(super) trait SettingSlot<T> {
-    /// Puts one there.
     fn put(&mut self, value: T);
-    /// The one that is there.
     fn get(&self) -> Option<T>;
 }
 
@@ -62,7 +60,7 @@ impl SettingSlot<u64> for Option<usize> {
     }
 }
 
-/// How many proxies in a row are trusted.
+/// The number of trusted proxies in a row.
 impl SettingSlot<u64> for Trust {
     fn put(&mut self, value: u64) {
         *self = Self::Hops(usize::try_from(value).unwrap_or(usize::MAX));
@@ -76,11 +74,11 @@ impl SettingSlot<u64> for Trust {
     }
 }
 
-/// A place for a value that is read from a text.
+/// A place for a value that is parsed from a text.
 pub(super) trait Typed {
-    /// Reads it, or says what is wrong.
+    /// Parses it; the error says what is wrong.
     fn read(&mut self, text: &str) -> Result<(), String>;
-    /// It, as it is told.
+    /// The value for display.
     fn shown(&self) -> String;
 }
 
@@ -95,13 +93,12 @@ impl<T: FromStr<Err = String> + ToString> Typed for T {
     }
 }
 
-/// A place for several values that are read from texts.
+/// A place for several values that are parsed from texts.
 pub(super) trait Items {
-    /// Reads one more, or says what is wrong.
+    /// Parses and adds one; the error says what is wrong.
     fn add(&mut self, text: &str) -> Result<(), String>;
-    /// Forgets all.
     fn clear(&mut self);
-    /// They, as they are told.
+    /// The values for display.
     fn shown(&self) -> String;
 }
 
@@ -142,7 +139,7 @@ impl Items for Tokens {
     }
 }
 
-/// Networks that trusted proxies are in.
+/// Networks of trusted proxies.
 impl Items for Trust {
     fn add(&mut self, text: &str) -> Result<(), String> {
         let network = text.parse().map_err(|_| {
@@ -165,9 +162,8 @@ impl Items for Trust {
     }
 }
 
-/// A place for one of some values that have names.
+/// A place for one of several named values.
 pub(super) trait NamedSlot {
-    /// All names.
     fn names(&self) -> &'static [&'static str];
     /// The position of the one in force.
     fn place(&self) -> Option<usize>;

@@ -4,14 +4,13 @@
 
 use std::time::Duration;
 
-/// How much is kept of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatisticsSettings {
-    /// Whether they are counted; where nothing is said, where there is a database to keep them in.
+    /// Whether they are counted; by default if there is a database to keep them in.
     pub on: Option<bool>,
-    /// Identities with rows of their own, in a minute and in an hour.
+    /// Identities with rows of their own, per minute and per hour.
     pub identities: usize,
-    /// How often they are written: what is lost when the process is killed.
+    /// Interval of writes, which is what a killed process loses.
     pub every: Duration,
     /// Bytes for the last requests.
     pub record_bytes: usize,

@@ -1,4 +1,4 @@
-//! The store that many nodes share: where it is, how long it is waited for, and the secret that keys are named by.
+//! The store that many nodes share: its address, deadline, and the secret that keys are named by.
 //!
 //! Not here: the engines behind the addresses (`store::connect`).
 
@@ -11,25 +11,23 @@ use std::time::Duration;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The store, and how it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Where it is.
     pub url: StoreUrl,
-    /// How long an answer is waited for.
+    /// How long to wait for an answer.
     pub deadline: Duration,
-    /// A file whose content names keys, the same on all nodes; the password of the address where absent.
+    /// A file whose content is the secret that keys are named by, the same on all nodes; the address's password if
+    /// absent.
     pub secret_file: Option<PathBuf>,
-    /// Who must have signed the store's certificate, in PEM; the usual authorities where absent.
+    /// The certificate authority of the store, in PEM; the usual ones if absent.
     pub ca_file: Option<PathBuf>,
-    /// Our certificate and its key, in PEM, where the store asks for one.
+    /// Our certificate and its key, in PEM, if the store asks for one.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// The most batches under way at a time.
+    /// Limit on concurrent batches.
     pub batches: usize,
 }
 
 impl StoreSettings {
-    /// A store at this address.
     pub const fn new(url: StoreUrl) -> Self {
         Self {
             url,
@@ -42,12 +40,12 @@ impl StoreSettings {
     }
 }
 
-/// The address of a store; its password is shown to nobody.
+/// The address of a store; its password is never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct StoreUrl(String);
 
 impl StoreUrl {
-    /// Every kind of address there is.
+    /// All supported schemes.
     pub const SCHEMES: [&'static str; 8] = [
         "redis",
         "rediss",
@@ -59,7 +57,7 @@ impl StoreUrl {
         "sqlite",
     ];
 
-    /// What comes before `://`.
+    /// The part before `://`.
     pub fn scheme(&self) -> &str {
         self.0.split_once(':').map_or("", |(scheme, _)| scheme)
     }
@@ -69,24 +67,23 @@ impl StoreUrl {
         &self.0
     }
 
-    /// Whether it can speak TLS.
+    /// Whether it can use TLS.
     pub fn has_tls(&self) -> bool {
         self.scheme().starts_with("rediss") || self.scheme().starts_with("postgres")
     }
 
-    /// The password, where there is one.
     pub fn password(&self) -> Option<&str> {
         let who = self.who()?;
         let password = match who.split_once(':') {
             Some((_, password)) => password,
-            // What Redis is told without a user is a password.
+            // Redis takes user information without a user as the password.
             None if self.scheme().starts_with("redis") => who,
             None => return None,
         };
         Some(password).filter(|password| !password.is_empty())
     }
 
-    /// What is before the hosts.
+    /// The user information before the hosts.
     fn who(&self) -> Option<&str> {
         let (_, rest) = self.0.split_once("://")?;
         let place = rest.split('/').next()?;
@@ -157,7 +154,7 @@ pub(super) fn private_key(path: &Path) -> Result<(), String> {
     read.map_err(|_| "there is no private key in it".to_owned())
 }
 
-/// Names of what is not shown.
+/// Options that are not shown.
 const SECRET: [&str; 2] = ["password=", "sentinel="];
 const BATCHES: usize = 16;
 const URL_BYTES_MAX: usize = 4096;

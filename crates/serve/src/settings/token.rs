@@ -1,9 +1,7 @@
-//! Secrets that callers show, what each lets them do, and until when. Only digests are kept, so that no log and no core
-//! file can give a secret away.
+//! Tokens of callers with scopes and expiry. Only digests are kept, so that no log and no core file can leak a secret.
 //!
-//! A token is said in one form wherever it is said: the secret, and behind it what it is for and when it ends, where
-//! that is not everything for ever: `0f3c… scopes=check,observe expires=2027-01-01T00:00:00Z`. Not here: what a scope
-//! covers (`access`).
+//! A token has one syntax everywhere: the secret, followed by scopes and expiry unless it is for everything for ever:
+//! `0f3c… scopes=check,observe expires=2027-01-01T00:00:00Z`. Not here: what a scope covers (`access`).
 
 use std::fmt;
 use std::fs::File;
@@ -16,22 +14,20 @@ use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use subtle::{Choice, ConstantTimeEq};
 use tollgate_contract::nearest;
 
-/// What a token may be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenScope {
-    /// Asking: check, peek, reserve, lease, and settling what was asked.
+    /// Check, peek, reserve, lease, and settle what was reserved.
     Check,
-    /// Changing what was counted without asking: charge, refund, reset.
+    /// Charge, refund, and reset.
     Write,
-    /// Looking: metrics, the keys that come most, explanations, the cluster.
+    /// Metrics, busiest keys, explanations, the cluster.
     Observe,
 }
 
 impl TokenScope {
-    /// All of them, in the order of their numbers.
+    /// In the order of their numbers.
     pub const ALL: [Self; 3] = [Self::Check, Self::Write, Self::Observe];
 
-    /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Check => "check",
@@ -41,15 +37,12 @@ impl TokenScope {
     }
 }
 
-/// What a token is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Everything.
     pub const ALL: Self = Self(7);
 
-    /// Whether that is among them.
     pub const fn has(self, scope: TokenScope) -> bool {
         self.0 & (1 << scope as u8) != 0
     }
@@ -61,7 +54,7 @@ impl Scopes {
             let mut all = TokenScope::ALL.into_iter();
             let Some(scope) = all.find(|scope| scope.name() == word) else {
                 let names = TokenScope::ALL.map(TokenScope::name);
-                // What is near no scope may be a part of a secret.
+                // A word that resembles no scope may be a part of a secret.
                 let hint = nearest(word, names.into_iter());
                 let hint =
                     hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
@@ -83,44 +76,44 @@ impl FromIterator<TokenScope> for Scopes {
     }
 }
 
-/// A secret that callers show.
+/// Holds the digest of the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     digest: [u8; SHA256_OUTPUT_LEN],
     scopes: Scopes,
-    /// When it ends by itself: nanoseconds since the epoch.
+    /// Expiry in nanoseconds since the epoch.
     expires_ns: Option<u64>,
-    /// Who shows it: tokens with one name are of one caller.
+    /// Tokens with one name belong to one caller.
     caller: u64,
 }
 
 impl Token {
-    /// The token with this text, for everything and for ever.
+    /// A token with all scopes that does not expire.
     pub fn new(text: &str) -> Self {
         Self::of(text.as_bytes())
     }
 
-    /// The same for these scopes alone.
+    /// The same with these scopes only.
     #[must_use]
     pub const fn scoped(self, scopes: Scopes) -> Self {
         Self { scopes, ..self }
     }
 
-    /// The same until a time, in nanoseconds since the epoch.
+    /// The same with an expiry, in nanoseconds since the epoch.
     #[must_use]
     pub const fn until(self, expires_ns: u64) -> Self {
         let expires_ns = Some(expires_ns);
         Self { expires_ns, ..self }
     }
 
-    /// The same of the caller with this name.
+    /// The same for the caller with this name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         let caller = number(digest(&SHA256, name.as_bytes()).as_ref());
         Self { caller, ..self }
     }
 
-    /// What somebody showed, to be compared with [`Self::is`].
+    /// A presented token, to be compared with [`Self::is`].
     pub fn of(shown: &[u8]) -> Self {
         let mut bytes = [0; SHA256_OUTPUT_LEN];
         bytes.copy_from_slice(digest(&SHA256, shown).as_ref());
@@ -132,29 +125,27 @@ impl Token {
         }
     }
 
-    /// Whether both have the same secret; takes the same time whatever they are.
+    /// Whether both have the same secret; takes constant time.
     pub fn is(&self, other: &Self) -> Choice {
         self.digest.ct_eq(&other.digest)
     }
 
-    /// The number of the caller that shows it: never zero, and the same after a restart.
+    /// The caller's number: never zero, and the same after a restart.
     pub const fn caller(&self) -> u64 {
         self.caller
     }
 
-    /// What it is for.
     pub const fn scopes(&self) -> Scopes {
         self.scopes
     }
 
-    /// When it ends by itself: nanoseconds since the epoch.
+    /// Expiry in nanoseconds since the epoch.
     pub const fn expires_ns(&self) -> Option<u64> {
         self.expires_ns
     }
 }
 
-/// Secrets of which callers must show one: those that were said, and those of a file, which is read again when it
-/// changes.
+/// The accepted tokens: those of the settings, and those of a file, which is read again when it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
     said: Vec<Token>,
@@ -173,12 +164,11 @@ impl Tokens {
         })
     }
 
-    /// Those of a file.
     pub fn of_file(path: &Path) -> Result<Self, String> {
         Self::read(Vec::new(), Some(path.to_owned()))
     }
 
-    /// Adds one that is said.
+    /// Adds one of the settings.
     pub(super) fn add_one(&mut self, token: Token) {
         self.said.push(token);
     }
@@ -194,17 +184,16 @@ impl Tokens {
         Self::read(self.said.clone(), self.file.clone())
     }
 
-    /// The file, where there is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// Whether none is set, so that everybody may ask.
+    /// Whether none is set, so that everyone may ask.
     pub const fn is_empty(&self) -> bool {
         self.said.is_empty() && self.of_file.is_empty()
     }
 
-    /// All of them, ended ones too.
+    /// Including expired ones.
     pub fn iter(&self) -> impl Iterator<Item = &Token> {
         self.said.iter().chain(&self.of_file)
     }
@@ -237,7 +226,7 @@ fn number(digest: &[u8]) -> u64 {
     u64::from_le_bytes(first).max(1)
 }
 
-/// A token that can be sent in a header field, or what is wrong with it; never the text itself.
+/// A token that fits in a header field; the error never contains the text itself.
 pub(crate) fn checked(text: &str) -> Result<Token, String> {
     let mut words = text.split(' ').filter(|word| !word.is_empty());
     let secret = words.next().unwrap_or_default();
@@ -270,7 +259,7 @@ fn time_of(text: &str) -> Result<u64, String> {
     nanos.ok_or_else(|| "`expires` of a token is a time, as `2027-01-01T00:00:00Z`".to_owned())
 }
 
-/// The tokens of a file, one on every line; empty lines and lines that begin with `#` are passed over.
+/// The tokens of a file, one a line; empty lines and those that begin with `#` are skipped.
 fn from_file(path: &Path) -> Result<Vec<Token>, String> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| format!("{shown} cannot be read: {error}");
@@ -297,12 +286,11 @@ fn from_file(path: &Path) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// Bits of a file's mode that let anybody read or write.
+/// Mode bits that let others read or write.
 const OTHERS: u32 = 0o006;
-/// What a token must look like.
 const FORM: &str = "a token has only visible ASCII characters and no spaces; behind it may stand `scopes=check,write,observe`, \
                     `expires=2027-01-01T00:00:00Z` and `name=checkout`";
-/// The least bytes of a secret.
+/// The shortest permitted secret.
 pub const TOKEN_BYTES_MIN: usize = 16;
 const TOKEN_BYTES_MAX: usize = 1024;
 const FILE_BYTES_MAX: u64 = 64 << 10;

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use super::ContractSource;
 
-/// A management server, as it was named. What is wrong with the name is told at the start.
+/// The address as configured. Errors in it are reported at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdsSource(String);
 
 impl XdsSource {
-    /// Whether it is spoken to over TLS.
+    /// Whether it uses TLS.
     pub fn is_secure(&self) -> bool {
         self.0.starts_with(SECURE)
     }
 
-    /// Host and port, and how this server names itself there.
+    /// Host and port, and the name of this server there.
     pub fn parts(&self) -> Result<(&str, &str), String> {
         let wrong = || {
             let named = &self.0;
@@ -40,14 +40,13 @@ impl XdsSource {
         is_name.then_some((at, node)).ok_or_else(wrong)
     }
 
-    /// How this server names itself.
     pub fn node(&self) -> String {
         self.parts().map_or(NODE, |(_, node)| node).to_owned()
     }
 }
 
 impl ContractSource {
-    /// A file, or a management server where the name begins as one.
+    /// A file, or a management server if the name begins as one.
     pub fn named(name: PathBuf) -> Self {
         match name.to_str().filter(|text| is_xds(text)) {
             Some(text) => Self::Xds(XdsSource(text.to_owned())),
@@ -61,9 +60,8 @@ fn is_xds(text: &str) -> bool {
 }
 
 const SCHEME: &str = "xds://";
-/// The same over TLS.
 const SECURE: &str = "xdss://";
-/// How a server names itself where nothing is said.
+/// The default name of a server.
 const NODE: &str = "tollgate";
 const NODE_BYTES_MAX: usize = 256;
 

@@ -1,7 +1,7 @@
-//! The thread that folds what others counted and writes it, once a second.
+//! The thread that folds all threads' counts and writes them, once a second.
 //!
-//! A batch that failed is sent again as it was, so that it is added once. Writing takes at most a twentieth of the
-//! time: after a batch that took long the next one waits, unless somebody wants to read all. Not here: connections.
+//! A batch that failed is sent again unchanged, so that it is added once. Writing takes at most a twentieth of the
+//! time: after a slow batch the next one waits, unless a reader wants everything. Not here: connections.
 
 use std::io;
 use std::pin::Pin;
@@ -20,16 +20,15 @@ use crate::catalogue::config;
 use crate::settings::Settings;
 use crate::shared::{ServerPhase, Shared, Stop};
 
-/// The thread, until it is dropped.
 pub struct Scribe {
     runtime: Option<Runtime>,
     stop: watch::Sender<ServerPhase>,
-    /// Nothing is ever sent; the other end is gone when all is done.
+    /// Nothing is ever sent; the other end is dropped when all is done.
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
-/// Where statistics are kept: in the catalogue's database. Where there is none and settings say that they are on all
-/// the same, in the database of durable counts, or else in a file in the data directory.
+/// Statistics are kept in the catalogue's database. If there is none and settings enable them anyway, in the database
+/// of durable counts, or else in a file in the data directory.
 pub fn place(settings: &Settings) -> Option<Config> {
     let keeping = &settings.keeping;
     if let Some(catalogue) = &keeping.catalogue {
@@ -48,7 +47,7 @@ pub fn place(settings: &Settings) -> Option<Config> {
     })
 }
 
-/// Begins to count requests of a server, and to keep what is counted in a database, where there is one.
+/// Starts counting requests of a server, and writing the counts to a database, if there is one.
 pub fn start(
     shared: &Arc<Shared>,
     database: Option<&Config>,
@@ -58,7 +57,7 @@ pub fn start(
     if !settings.on.unwrap_or(database.is_some()) {
         return Ok(None);
     }
-    // Of its own: a connection belongs to the runtime that made it.
+    // Its own, as a connection belongs to the runtime that made it.
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("statistics")
@@ -106,7 +105,7 @@ pub fn start(
 }
 
 impl Drop for Scribe {
-    /// Waits until what was counted is written.
+    /// Waits until the counts are written.
     fn drop(&mut self) {
         let _ = self.stop.send(ServerPhase::Stopping);
         if let Some(runtime) = self.runtime.take() {
@@ -123,7 +122,7 @@ struct Work {
     spares: Vec<Option<Sheet>>,
 }
 
-/// A batch that is on its way.
+/// A batch being written.
 type Writing = Pin<Box<dyn Future<Output = Writer> + Send>>;
 
 impl Work {
@@ -189,7 +188,6 @@ async fn wait(writing: &mut Option<Writing>) -> Writer {
     }
 }
 
-/// Sends batches.
 struct Writer {
     book: UsageBook,
     name: String,
@@ -290,10 +288,10 @@ fn nanos(took: Duration) -> u64 {
 
 /// The file in the data directory.
 const FILE: &str = "statistics.db";
-/// How often sheets are folded at least.
+/// Sheets are folded at least this often.
 const FOLD_EVERY: Duration = Duration::from_secs(1);
 /// Lines of one batch.
 const LINES_MAX: usize = 20_000;
-/// A batch that took so long is waited for so many times as long.
+/// The pause after a batch, as a multiple of the batch's duration.
 const SHARE: u32 = 20;
 const TOOK_MAX: Duration = Duration::from_secs(3);

@@ -1,9 +1,7 @@
-//! Request statistics of a server: counted by every thread for itself, folded once a second, kept in the catalogue's
-//! database.
+//! Request statistics: counted by every thread for itself, folded once a second, kept in the catalogue's database.
 //!
-//! Nothing on the path of a decision waits: a thread writes on a sheet of its own, whose lock somebody else holds for
-//! as long as two sheets are swapped. Not here: what is counted and how much of it (`tollgate-stats`), tables
-//! (`tollgate-stats-sql`).
+//! Decisions never wait: a thread writes on its own sheet, whose lock another thread holds only while two sheets are
+//! swapped. Not here: what is counted and how much of it (`tollgate-stats`), tables (`tollgate-stats-sql`).
 
 mod keep;
 mod show;
@@ -26,19 +24,18 @@ use show::WriterFigures;
 pub(crate) use tray::Tray;
 pub use view::{ReadError, StatisticsReader};
 
-/// What threads count of requests.
 pub struct Statistics {
     trays: Box<[OnceLock<Box<Mutex<Tray>>>]>,
     rows_max: usize,
     ledger: Mutex<Ledger>,
     kept: Mutex<RecentRequests>,
     figures: WriterFigures,
-    /// Somebody wants to read all that was counted until now.
+    /// Wakes the writer when a reader wants everything counted until now.
     wanted: Notify,
 }
 
 impl Statistics {
-    /// Nothing is counted yet. Where keys are not to be shown nobody is counted by name.
+    /// Without `shows_keys`, identities are not counted by name.
     pub fn new(settings: &StatisticsSettings, shows_keys: bool) -> Self {
         let (identities, bytes) = if shows_keys {
             (settings.identities, settings.record_bytes)
@@ -56,7 +53,7 @@ impl Statistics {
         }
     }
 
-    /// Where this thread counts, at a time.
+    /// This thread's counters at a time.
     #[inline]
     pub(crate) fn tray(&self, now: Instant) -> MutexGuard<'_, Tray> {
         let minute = now.as_nanos() / MINUTE_NS;
@@ -73,7 +70,7 @@ impl Statistics {
         Box::new(Mutex::new(Tray::new(Sheet::new(minute, self.rows_max))))
     }
 
-    /// Folds what all threads counted until now. `spares` are sheets that were emptied before, by tray.
+    /// Folds what all threads counted until now. `spares` are emptied sheets, by tray.
     pub(crate) fn fold(&self, spares: &mut Vec<Option<Sheet>>, now: Instant) {
         spares.resize_with(self.trays.len(), || None);
         let mut ledger = self.ledger.lock();
@@ -93,7 +90,7 @@ impl Statistics {
         self.figures.folded(now);
     }
 
-    /// Bytes of sheets that threads have.
+    /// Bytes of the threads' sheets.
     pub fn sheet_bytes(&self) -> usize {
         let trays = self.trays.iter().filter_map(OnceLock::get);
         trays.map(|tray| tray.lock().sheet.bytes()).sum()

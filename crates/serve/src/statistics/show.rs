@@ -1,4 +1,4 @@
-//! How statistics themselves stand: whether they are written, and what they miss.
+//! The state of statistics themselves: whether they are written, and what they miss.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,18 +7,16 @@ use tollgate_stats::Losses;
 
 use super::Statistics;
 
-/// How statistics stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatisticsFigures {
-    /// Batches that were written.
     pub writes: u64,
-    /// Batches that were not, and are written with the next.
+    /// Failed batches, which are written with the next.
     pub failures: u64,
-    /// Rows of batches that no database takes.
+    /// Rows of batches that the database rejects.
     pub refused: u64,
-    /// Nanoseconds that the last batch took.
+    /// Duration of the last batch in nanoseconds.
     pub took_ns: u64,
-    /// Everything counted before has been written; zero where nothing is.
+    /// Everything counted before has been written; zero if nothing is.
     pub written_until: Instant,
     /// Rows that wait.
     pub waiting: usize,
@@ -36,7 +34,7 @@ impl StatisticsFigures {
     }
 }
 
-/// What whoever writes counts.
+/// The writer's counters.
 #[derive(Default)]
 pub(super) struct WriterFigures {
     writes: AtomicU64,
@@ -62,7 +60,7 @@ impl WriterFigures {
         self.refused.fetch_add(rows, Relaxed);
     }
 
-    /// Everything that was counted before is folded.
+    /// Everything counted before `now` is folded.
     pub(super) fn folded(&self, now: Instant) {
         self.folded_until.store(now.as_nanos(), Relaxed);
     }
@@ -75,14 +73,13 @@ impl WriterFigures {
         self.written_until.load(Relaxed)
     }
 
-    /// Everything that was counted before is written.
+    /// Everything counted before `until` is written.
     pub(super) fn written(&self, until: u64) {
         self.written_until.store(until, Relaxed);
     }
 }
 
 impl Statistics {
-    /// How they stand.
     pub fn figures(&self) -> StatisticsFigures {
         let ledger = self.ledger.lock();
         let read = |counter: &AtomicU64| counter.load(Relaxed);

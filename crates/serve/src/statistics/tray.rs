@@ -1,8 +1,7 @@
-//! Where one thread counts: the sheet of its minute, sheets of minutes that ended, and requests that were recorded.
+//! One thread's counters: the sheet of its minute, sheets of past minutes, and recorded requests.
 
 use tollgate_stats::{Recorded, Recorder, Sheet};
 
-/// Where one thread counts.
 pub(crate) struct Tray {
     pub(crate) sheet: Sheet,
     pub(crate) recorder: Recorder,
@@ -25,8 +24,8 @@ impl Tray {
         }
     }
 
-    /// Begins another minute. Whoever is late, as after waiting for another node, is counted in the minute there is; so
-    /// is what comes while the clock jumps more often than sheets are taken.
+    /// Starts another minute. A late request, as after waiting for another node, is counted in the current minute; so
+    /// are requests while the clock jumps more often than sheets are taken.
     #[cold]
     pub(super) fn turn_to(&mut self, minute: u64, rows_max: usize) {
         let is_late = minute + 1 == self.sheet.minute();
@@ -37,7 +36,7 @@ impl Tray {
         self.done.push(std::mem::replace(&mut self.sheet, next));
     }
 
-    /// Takes what was counted, and leaves an empty sheet of the same minute.
+    /// Takes the counts, and leaves an empty sheet of the same minute.
     pub(super) fn take(&mut self, mut fresh: Sheet) -> CountedBatch {
         if fresh.minute() != self.sheet.minute() {
             fresh.clear(self.sheet.minute());
@@ -50,7 +49,7 @@ impl Tray {
     }
 }
 
-/// Sheets of minutes that ended.
+/// Sheets of past minutes.
 const DONE_MAX: usize = 4;
 
 #[cfg(test)]

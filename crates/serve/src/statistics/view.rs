@@ -1,6 +1,6 @@
-//! What is told of requests: usage, series, ranks, load, the last ones, and what a change would have done to them.
+//! Reads of request statistics: usage, series, ranks, load, last requests, and simulated changes.
 //!
-//! Not here: doors. Whoever asks may be on any runtime; the database is asked on that of statistics.
+//! Not here: listeners. Callers may be on any runtime; the database is queried on that of statistics.
 
 use std::fmt;
 use std::future::Future;
@@ -21,7 +21,6 @@ use tollgate_stats_sql::{Cursor, Error, UsageBook};
 use super::Statistics;
 use crate::engine::Engine;
 
-/// Tells what is known of requests.
 #[derive(Clone)]
 pub struct StatisticsReader {
     statistics: Arc<Statistics>,
@@ -30,12 +29,10 @@ pub struct StatisticsReader {
     node: String,
 }
 
-/// Why something cannot be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// Statistics are kept nowhere: there is no database.
     NotKept,
-    /// The database does not tell.
     Database(Error),
 }
 
@@ -65,7 +62,7 @@ impl StatisticsReader {
         }
     }
 
-    /// Has everything written that this node counted until now, and waits for it, a second at most.
+    /// Has everything counted on this node until now written, and waits for it, a second at most.
     pub async fn catch_up(&self, engine: &Engine) {
         let now = engine.now().as_nanos();
         let Statistics {
@@ -77,11 +74,11 @@ impl StatisticsReader {
                 sleep(CATCH_UP_EVERY).await;
             }
         };
-        // Who asks hears what is written; the figure of the lag tells the rest.
+        // On a timeout the reader gets what is written; the lag shows the rest.
         let _ = timeout(CATCH_UP_WITHIN, written).await;
     }
 
-    /// What identities used, by day, contract and identity, after the end of the page before.
+    /// Usage of identities, by day, contract and identity, after the end of the previous page.
     pub async fn usage(
         &self,
         asked: Usage,
@@ -92,8 +89,8 @@ impl StatisticsReader {
             .await
     }
 
-    /// What was counted from `from_s` until `until_s`, part by part: for an identity of a contract, for a contract
-    /// where that is empty, or for all where that is as well.
+    /// The counts from `from_s` until `until_s` in steps: for an identity of a contract, for a contract if the identity
+    /// is empty, or for all if both are.
     pub async fn series(
         &self,
         contract: String,
@@ -105,7 +102,7 @@ impl StatisticsReader {
             .await
     }
 
-    /// What contracts counted from `from_s` until `until_s`, in whole minutes or hours.
+    /// The counts of contracts from `from_s` until `until_s`, in whole minutes or hours.
     pub async fn tallies(
         &self,
         contracts: Vec<String>,
@@ -116,7 +113,7 @@ impl StatisticsReader {
             .await
     }
 
-    /// Who was first in the last `window_s` seconds, at most a week; of all contracts where none is named.
+    /// The top identities in the last `window_s` seconds, at most a week; of all contracts if none is named.
     pub async fn top(
         &self,
         ranking: Ranking,
@@ -128,7 +125,7 @@ impl StatisticsReader {
             .await
     }
 
-    /// What identities used in all, in hours or days.
+    /// Total usage, in hours or days.
     pub async fn usage_sums(&self, asked: Usage, step: Step) -> Result<Vec<Point>, ReadError> {
         self.ask(|book| async move { book.usage_sums(&asked, step).await })
             .await
@@ -145,12 +142,12 @@ impl StatisticsReader {
             .await
     }
 
-    /// How busy this node is, and how busy others were in the last whole minute.
+    /// The load of this node, and that of others in the last whole minute.
     pub async fn load(&self, engine: &Engine) -> NodeLoad {
         let mut load = self.load_here(engine);
         let minute = (load.at_ms / 60_000).saturating_sub(1);
         let others = self.ask(|book| async move { book.load_in(minute).await });
-        // Who asks how busy this node is must not wait for what the database knows of others.
+        // This node's load must not wait for what the database knows of others.
         if let Ok(Ok(others)) = timeout(OTHERS_WITHIN, others).await {
             let others = others.into_iter().filter(|of| of.node != self.node);
             load.contracts.extend(others);
@@ -158,7 +155,7 @@ impl StatisticsReader {
         load
     }
 
-    /// How busy this node is, over the last ten seconds.
+    /// The load of this node, over the last ten seconds.
     pub fn load_here(&self, engine: &Engine) -> NodeLoad {
         let pace = self.statistics.ledger.lock().pace(LOAD_OVER_MS);
         let mut all = Counts::ZERO;
@@ -181,7 +178,7 @@ impl StatisticsReader {
         }
     }
 
-    /// The last requests that went to a contract and have an entry, as `user=42`; the newest first, at most so many.
+    /// The last requests for a contract that have an entry, as `user=42`; newest first, limited.
     pub fn recent(
         &self,
         contract: Option<&str>,
@@ -199,13 +196,13 @@ impl StatisticsReader {
         self.statistics.kept.lock().trace(since_ms)
     }
 
-    /// What a change of contracts would have done to the requests since a time.
+    /// Simulates a change of contracts on the requests since a time.
     pub async fn try_change(&self, before: Contracts, after: Contracts, since_ms: u64) -> Tried {
         let trace = self.trace(since_ms);
         self.try_on(before, after, trace).await
     }
 
-    /// What a change of contracts would have done to requests, in the order of time.
+    /// Simulates a change of contracts on requests, in the order of time.
     pub async fn try_on(&self, before: Contracts, after: Contracts, trace: Vec<Recorded>) -> Tried {
         let run = move || try_change(&before, &after, &trace);
         self.runtime.spawn_blocking(run).await.unwrap_or_default()
@@ -223,7 +220,7 @@ impl StatisticsReader {
     }
 }
 
-/// The used share of the tightest policy of a contract that counts everybody together.
+/// The used share of the tightest policy of a contract that counts all requests together.
 #[allow(clippy::cast_precision_loss)] // A share for balancers.
 fn used(engine: &Engine, contract: &str) -> Option<f64> {
     let node = engine.node();

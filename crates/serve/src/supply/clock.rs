@@ -1,7 +1,7 @@
-//! The clock on which terms are counted, the number of a start, and the log of what is admitted.
+//! The clock of terms, the number of a start, and the log of admissions.
 //!
-//! The clock of the engine follows the time of day, which somebody may set; this one only ever goes on, also while the
-//! machine sleeps, and is common to all processes of a machine.
+//! The clock of the engine follows the time of day, which can be set; this one is monotonic, also while the machine
+//! sleeps, and is common to all processes of a machine.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ pub(crate) fn boot() -> u64 {
     })
 }
 
-/// Writes every admission to a file of its own before it is answered: `steady-ns key cost wait-ns`, a line each.
+/// Writes every admission to a file before it is answered: `steady-ns key cost wait-ns`, a line each.
 pub(super) fn journal(folder: &Path, name: &str, boot: u64) -> io::Result<DivisionJournal> {
     DirBuilder::new()
         .recursive(true)
@@ -56,7 +56,7 @@ pub(super) fn journal(folder: &Path, name: &str, boot: u64) -> io::Result<Divisi
         } = admitted;
         let (at, wait) = (at.as_nanos(), wait.as_nanos());
         let line = format!("{at} {tag:016x}{:032x} {cost} {wait}\n", key.0);
-        // One write, so that a process that is killed has told all it admitted. Whoever checks sees what is missing.
+        // One write, so that a killed process has logged all it admitted. A checker notices missing lines.
         let _ = (&file).write_all(line.as_bytes());
     }))
 }

@@ -1,10 +1,10 @@
-//! What a node must not forget of divided rates: `supply.json` in the data directory, or the same text at its seat in a
-//! database; replaced as a whole.
+//! State of divided rates that a node must not forget: `supply.json` in the data directory, or the same text under its
+//! lease in a database; replaced as a whole.
 //!
-//! What was kept at a seat counts only where who had the seat before is surely gone, for that one may still use its
-//! home. What cannot be read, or was kept under another name, is as a disk that was lost, which is safe: the node has
-//! no home until every other vouches for it. What cannot be written is tried again; until then others count on what is
-//! written. Not here: what it means.
+//! What was kept under a lease counts only if its last holder has surely ended, as that one may still use its home
+//! share. What cannot be read, or was kept under another name, is treated as a lost disk, which is safe: the node has
+//! no home share until every other vouches for it. What cannot be written is tried again; until then others rely on
+//! what is written. Not here: what it means.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,13 +19,12 @@ use crate::durable::DatabaseLease;
 use crate::shared::Shared;
 use tollgate_kit::base64;
 
-/// What is kept, and where.
 pub(crate) struct SupplyWriter {
     to: To,
     stored: Stored,
     /// What the node handed out and is not written yet.
     unwritten: BTreeMap<u64, ModeRecord>,
-    /// Whether what is on disk is older than `stored` though the node waits for nothing: the number of this start.
+    /// Whether the disk is older than `stored` though the node waits for nothing: the number of this start.
     is_behind: bool,
 }
 
@@ -37,7 +36,7 @@ enum To {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Stored {
     version: u32,
-    /// Whose it is: a home belongs to a name, and a folder may be copied.
+    /// The node's name: a home share belongs to a name, and a folder may be copied.
     #[serde(default)]
     name: String,
     /// The number of the last start.
@@ -47,7 +46,7 @@ struct Stored {
 }
 
 impl SupplyWriter {
-    /// What former starts under that name kept there.
+    /// The state of former starts under that name in this folder.
     pub(crate) fn open(folder: &Path, name: &str) -> Self {
         Self::found(
             To::Folder(folder.to_owned()),
@@ -56,7 +55,7 @@ impl SupplyWriter {
         )
     }
 
-    /// What former starts under that name kept at its seat.
+    /// The state of former starts under that name in the database.
     pub(crate) fn at(seat: &DatabaseLease, name: &str) -> Self {
         let text = seat.supply().map_err(io::Error::other);
         let mut found = text.and_then(|text| {
@@ -101,7 +100,7 @@ impl SupplyWriter {
         }
     }
 
-    /// The number of this start, which is written before anybody hears of it.
+    /// The number of this start, which is written before any node learns it.
     pub(crate) fn begin(&mut self) -> u64 {
         let boot = clock::boot().max(self.stored.boot.saturating_add(BOOTS_APART));
         self.stored.boot = boot;
@@ -112,7 +111,7 @@ impl SupplyWriter {
         boot
     }
 
-    /// What is kept, by the tags of policies.
+    /// The stored state, by the tags of policies.
     pub(crate) fn kept(&self) -> BTreeMap<u64, ModeRecord> {
         let each = self.stored.policies.iter();
         each.filter_map(|(tag, kept)| {
@@ -122,7 +121,7 @@ impl SupplyWriter {
         .collect()
     }
 
-    /// Writes what the node hands out, and tells it once that is on disk.
+    /// Writes what the node hands out, and confirms it once that is on disk.
     pub(crate) fn flush(&mut self, shared: &Shared) {
         let node = shared.engine.node();
         self.unwritten.extend(node.take_kept());
@@ -134,7 +133,7 @@ impl SupplyWriter {
             self.stored.policies.insert(tag, base64::encode(kept));
         }
         while self.stored.policies.len() > POLICIES_MAX {
-            // Whoever is forgotten waits until others vouch for this node.
+            // A forgotten policy waits until others vouch for this node.
             self.stored.policies.pop_first();
         }
         match self.write() {
@@ -151,7 +150,7 @@ impl SupplyWriter {
             }
             Err(error) => {
                 shared.state.databases.supply.set(Some(error.to_string()));
-                // It is tried again several times a second, and told of once.
+                // It is tried again several times a second, and logged once.
                 if shared.supply.note_kept(false) {
                     tracing::error!(%error, "what must be kept of divided rates cannot be written");
                 }
@@ -194,7 +193,7 @@ fn parse(bytes: &[u8]) -> io::Result<Stored> {
 
 const FILE: &str = "supply.json";
 const VERSION: u32 = 2;
-/// A start has numbers of its own for machines that begin anew.
+/// Each start has its own range of numbers, for state machines that start over.
 const BOOTS_APART: u64 = 1 << 20;
 /// Policies that are remembered, whether contracts have them or not.
 const POLICIES_MAX: usize = 4096;
@@ -226,7 +225,7 @@ mod tests {
         let mut again = SupplyWriter::open(folder.path(), "a");
         assert_eq!(again.kept(), BTreeMap::from([(11, kept())]));
         assert!(again.begin() > first);
-        // A folder that was copied, or whose node was given another name.
+        // A folder that was copied, or whose node was renamed.
         let mut copy = SupplyWriter::open(folder.path(), "b");
         assert!(copy.kept().is_empty());
         copy.begin();

@@ -1,6 +1,6 @@
-//! Rates that are divided among nodes: which policies those are, what their clock is, what is kept of them and shown.
+//! Rates that are divided among nodes: which policies those are, their clock, and their stored and shown state.
 //!
-//! Not here: the protocol (`tollgate-supply`), who lives (`cluster`), and deciding.
+//! Not here: the protocol (`tollgate-supply`), membership (`cluster`), and deciding.
 
 mod clock;
 mod keep;
@@ -25,11 +25,11 @@ pub(crate) use keep::SupplyWriter;
 /// What the server knows of divided rates, besides what the node does.
 #[derive(Debug, Default)]
 pub struct Supply {
-    /// Policies that are too small to be divided.
+    /// Policies too small to be divided.
     small: Mutex<Vec<ByOwnerView>>,
-    /// Times that what must be kept could not be written.
+    /// Failed writes of the state.
     unkept: AtomicU64,
-    /// Whether that is so.
+    /// Whether the last write failed.
     is_unkept: AtomicBool,
 }
 
@@ -41,30 +41,29 @@ impl Supply {
         *self.small.lock() = small;
     }
 
-    /// Policies that are too small to be divided, so that owners decide.
+    /// Policies too small to be divided; their owners decide.
     pub fn small(&self) -> Vec<ByOwnerView> {
         self.small.lock().clone()
     }
 
-    /// Hears whether what must be kept was written; whether that is another answer than the last.
+    /// Records whether the state was written; returns whether that changed.
     fn note_kept(&self, is_kept: bool) -> bool {
         self.unkept.fetch_add(u64::from(!is_kept), Relaxed);
         self.is_unkept.swap(!is_kept, Relaxed) == is_kept
     }
 
-    /// Whether something that must be kept waits to be written.
+    /// Whether the state still waits to be written.
     pub(crate) fn is_unkept(&self) -> bool {
         self.is_unkept.load(Relaxed)
     }
 
-    /// How often what must be kept could not be written.
+    /// Failed writes of the state.
     pub fn unkept(&self) -> u64 {
         self.unkept.load(Relaxed)
     }
 }
 
-/// Contracts as a node of a cluster counts them, and the policies that are too small to be divided, whose owners
-/// decide.
+/// Contracts as a node of a cluster counts them, and the policies too small to be divided, whose owners decide.
 pub(crate) fn divided(
     mut contracts: Contracts,
     roster: Option<&Roster>,
@@ -96,7 +95,7 @@ pub(crate) fn divided(
     Ok((contracts, small))
 }
 
-/// Among how many nodes a limit can be divided: one token of the limit, and one of the burst, for each.
+/// Among how many nodes a limit can be divided: each needs one token of the limit, and one of the burst.
 pub fn nodes_max(named: &NamedPolicy) -> Result<u64, BadLimits> {
     let config = named.policy.config();
     supply_limits(config)?;
@@ -112,13 +111,13 @@ fn no_roster(who: &str, coordination: Coordination) -> String {
     )
 }
 
-/// Nodes that have a part.
+/// Nodes with a weight above zero.
 fn nodes(roster: &Roster) -> u64 {
     let with_weight = roster.nodes().iter().filter(|(_, weight)| *weight > 0);
     with_weight.count() as u64
 }
 
-/// A node's part in dividing rates, and what keeps what it must not forget; nothing without a roster.
+/// A node's part in dividing rates, and the writer of its state; `None` without a roster.
 pub(crate) fn share(
     settings: &ClusterSettings,
     name: &str,
@@ -146,7 +145,7 @@ pub(crate) fn share(
     Ok(Some((share, keep)))
 }
 
-/// What writes down every admission, where that is wished.
+/// The log of admissions, if configured.
 pub(crate) fn journal(
     settings: &ClusterSettings,
     name: &str,

@@ -1,4 +1,4 @@
-//! Which decisions somebody wants to see, as words say it.
+//! Parses filters of decisions.
 
 use std::fmt;
 
@@ -9,31 +9,30 @@ use tollgate_node::Key;
 use super::TailedDecision;
 use crate::meter::Judgement;
 
-/// Which decisions are shown: those that fit all that is said.
+/// A decision is shown if it fits all fields that are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DecisionFilter {
-    /// Of this contract.
     contract: Option<String>,
     /// With these entries.
     key: Vec<(String, String)>,
-    /// With one of these words for what was said.
+    /// With a verdict of this name.
     verdict: Option<String>,
 }
 
-/// Why nothing can be filtered so.
+/// Why a filter is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterError {
-    /// There is no such word: its name, and the nearest.
+    /// An unknown parameter: its name, and the nearest known one.
     Parameter(String, Option<&'static str>),
-    /// It was said twice.
+    /// A repeated parameter.
     Twice(&'static str),
     /// There are too many entries.
     TooMany,
     /// It is no entry.
     Key(String),
-    /// It is no verdict, and the nearest.
+    /// An unknown verdict, and the nearest known one.
     Verdict(String, Option<&'static str>),
-    /// There is no such contract, and the nearest.
+    /// An unknown contract, and the nearest known one.
     Contract(String, Option<String>),
 }
 
@@ -71,7 +70,7 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 impl DecisionFilter {
-    /// The filter that parameters say, by contracts in force.
+    /// Parses parameters, checked by the contracts in force.
     pub fn read<N: AsRef<str>, V: AsRef<str>>(
         parameters: impl IntoIterator<Item = (N, V)>,
         contracts: &Contracts,
@@ -97,7 +96,6 @@ impl DecisionFilter {
         Ok(filter)
     }
 
-    /// Whether a decision is shown.
     pub(super) fn admits(&self, seen: &TailedDecision<'_>) -> bool {
         let is_of = |id: &String| seen.contracts.contains(&id.as_str());
         let has = |word: &String| judgements(word).contains(&seen.judgement);
@@ -140,7 +138,7 @@ fn entry(text: &str) -> Result<(String, String), FilterError> {
         .ok_or_else(|| FilterError::Key(shown(text)))
 }
 
-/// A bare key fits any entry with its value: a contract says what it is.
+/// A bare key fits any entry with its value: a contract names it.
 fn has_entry(key: Key<'_>, name: &str, value: &str) -> bool {
     match key {
         Key::Entries(entries) => entries.contains(&(name, value)),
@@ -159,7 +157,7 @@ fn shown(text: &str) -> String {
 }
 
 const PARAMETERS: [&str; 3] = ["contract", "key", "verdict"];
-/// Words for what was said, and what they stand for.
+/// Names of verdicts, and what they stand for.
 const VERDICTS: [(&str, &[Judgement]); 7] = {
     use Judgement::{Allowed, Delayed, Denied, Failed, ShadowDenied};
     [
@@ -172,13 +170,13 @@ const VERDICTS: [(&str, &[Judgement]); 7] = {
         (Failed.name(), &[Failed]),
     ]
 };
-/// The contract of requests that describe their policy themselves.
+/// The contract name for requests that describe their policy themselves.
 pub(crate) const DESCRIBED: &str = "(described)";
-/// The most entries of a filter.
+/// Limit on the entries of a filter.
 const ENTRIES_MAX: usize = 8;
 /// The longest entry.
 const BYTES_MAX: usize = 4 << 10;
-/// Characters of what is wrong that are told.
+/// Characters of invalid input in an error.
 const SHOWN_MAX: usize = 60;
 
 #[cfg(test)]

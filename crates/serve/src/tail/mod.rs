@@ -1,8 +1,8 @@
-//! Decisions as they are made, for those who watch: what a filter admits, as lines.
+//! Live decisions for watchers: those that a filter admits, as lines.
 //!
-//! No decision waits for a watcher: each has a queue of its own, and what finds no room in it, or comes beyond so many
-//! lines a second, is counted and left out. Where nobody watches a decision pays one load. Not here: how lines are sent
-//! (`http`), nor who may watch.
+//! No decision waits for a watcher: each has its own queue, and lines that do not fit in it, or exceed the rate, are
+//! counted and dropped. Without watchers a decision pays one load. Not here: how lines are sent (`http`), nor
+//! authorization.
 
 mod filter;
 
@@ -21,47 +21,44 @@ use crate::meter::Judgement;
 pub(crate) use filter::DESCRIBED;
 pub use filter::{DecisionFilter, FilterError};
 
-/// One decision, as whoever watches reads it.
+/// One decision, as a watcher reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TailLine {
-    /// When: milliseconds since the epoch.
+    /// Milliseconds since the epoch.
     pub at_ms: u64,
-    /// Where it was asked: `http`, `grpc`, `resp` or `mqtt`.
+    /// The protocol: `http`, `grpc`, `resp` or `mqtt`.
     pub door: &'static str,
-    /// What was said: `allow`, `delay`, `deny`, `shadow_deny` or `error`.
+    /// One of `allow`, `delay`, `deny`, `shadow_deny` or `error`.
     pub verdict: &'static str,
-    /// The key, as `user=42,plan=free`; its hash where keys are not shown.
+    /// The key, as `user=42,plan=free`; its hash if keys are not shown.
     pub key: String,
-    /// Tokens it asked for.
+    /// Tokens requested.
     pub cost: u64,
     /// The contract that refused, or that has the least left.
     pub contract: Option<String>,
-    /// The policy of it.
+    /// Its policy.
     pub policy: Option<String>,
-    /// The limit of that policy.
     pub limit: u64,
     /// The most it can hold.
     pub capacity: u64,
     /// What is left of that.
     pub remaining: u64,
-    /// What it is below zero.
+    /// How far it is below zero.
     pub debt: u64,
-    /// How long the request is held back, where it is.
+    /// How long the request is held back, if it is.
     pub wait_ms: Option<u64>,
-    /// Until the same request could pass, where it was refused and that will help.
+    /// Until the same request could pass, if it was refused and waiting helps.
     pub retry_after_ms: Option<u64>,
 }
 
-/// What a filter looks at.
 pub(crate) struct TailedDecision<'a> {
     pub(crate) key: Key<'a>,
     pub(crate) judgement: Judgement,
-    /// The contracts that the decision is of.
     pub(crate) contracts: &'a [&'a str],
     pub(crate) now: Instant,
 }
 
-/// All who watch.
+/// All watchers.
 #[derive(Default)]
 pub struct Tail {
     watched: AtomicUsize,
@@ -69,7 +66,7 @@ pub struct Tail {
     dropped: AtomicU64,
 }
 
-/// One who watches, as decisions see it.
+/// One watcher, as decisions see it.
 struct Lane {
     filter: DecisionFilter,
     lines: mpsc::Sender<TailLine>,
@@ -80,7 +77,7 @@ struct Lane {
 }
 
 impl Tail {
-    /// Watches what the filter admits from here on; `None` where [`WATCHERS_MAX`] watch already.
+    /// Watches what the filter admits from now on; `None` if there are [`WATCHERS_MAX`] watchers already.
     pub fn watch(self: &Arc<Self>, filter: DecisionFilter) -> Option<Watching> {
         if self.watched.fetch_add(1, Relaxed) >= WATCHERS_MAX {
             self.watched.fetch_sub(1, Relaxed);
@@ -102,13 +99,13 @@ impl Tail {
         Some(Watching { tail, lane, queue })
     }
 
-    /// Whether anybody does.
+    /// Whether there are watchers.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Relaxed) != 0
     }
 
-    /// Shows a decision to those whose filter admits it and who have room.
+    /// Shows a decision to watchers whose filter admits it and whose queue has room.
     pub(crate) fn show(&self, seen: &TailedDecision<'_>, line: impl Fn() -> TailLine) {
         for lane in self.lanes.load().iter() {
             if !lane.filter.admits(seen) {
@@ -124,7 +121,7 @@ impl Tail {
         }
     }
 
-    /// The families of watching, as Prometheus reads them.
+    /// The metrics of watching, for Prometheus.
     pub(crate) fn render(&self, text: &mut Exposition) {
         text.one("tollgate_tail_watchers", self.watched.load(Relaxed));
         text.one("tollgate_tail_dropped_total", self.dropped.load(Relaxed));
@@ -132,7 +129,7 @@ impl Tail {
 }
 
 impl Lane {
-    /// Whether there may be another line in this second. Threads that begin one together may have a few more.
+    /// Whether another line fits in this second. Concurrent threads may exceed the rate by a few.
     fn has_turn(&self, now: Instant) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if self.second.swap(second, Relaxed) != second {
@@ -142,7 +139,7 @@ impl Lane {
     }
 }
 
-/// One who watches, until it is dropped.
+/// Stops watching when dropped.
 pub struct Watching {
     tail: Arc<Tail>,
     lane: Arc<Lane>,
@@ -150,22 +147,20 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// The next decision.
     pub async fn next(&mut self) -> Option<TailLine> {
         self.queue.recv().await
     }
 
-    /// The next decision, where it is there.
+    /// The next decision, if there is one already.
     pub fn try_next(&mut self) -> Option<TailLine> {
         self.queue.try_recv().ok()
     }
 
-    /// How many decisions were left out so far.
+    /// How many decisions were dropped so far.
     pub fn dropped(&self) -> u64 {
         self.lane.dropped.load(Relaxed)
     }
 
-    /// What is watched.
     pub fn filter(&self) -> &DecisionFilter {
         &self.lane.filter
     }
@@ -181,11 +176,11 @@ impl Drop for Watching {
     }
 }
 
-/// The most who watch at once.
+/// Limit on concurrent watchers.
 pub const WATCHERS_MAX: usize = 16;
-/// The most lines that one of them is shown in a second.
+/// Limit on the lines per watcher and second.
 pub const LINES_PER_SECOND: u64 = 1_000;
-/// Lines that wait for one of them.
+/// Queue length per watcher.
 const LINES_MAX: usize = 1_024;
 
 #[cfg(test)]

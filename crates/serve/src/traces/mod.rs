@@ -1,10 +1,10 @@
-//! Traces for OpenTelemetry, where they are asked for.
+//! Traces for OpenTelemetry, if configured.
 //!
 //! Spans of requests off the hot path, and of a share of decisions, are sent to a collector by OTLP. A server without a
-//! collector pays nothing; one with it never waits for it: spans go into a bounded queue, and what finds no place there
-//! or no open ear at the collector is counted and dropped. The few messages of OTLP that are needed are written by
-//! hand, as the usual crates bring a second HTTP client and a queue of their own. Collectors behind TLS need one nearby
-//! that forwards. Not here: logs (`logs.rs`), metrics (`meter`).
+//! collector pays nothing; one with it never waits for it: spans go into a bounded queue, and those that do not fit or
+//! that the collector rejects are counted and dropped. The few messages of OTLP that are needed are encoded here, as
+//! the usual crates bring a second HTTP client and a queue of their own. Collectors behind TLS need a local one that
+//! forwards. Not here: logs (`logs.rs`), metrics (`meter`).
 
 mod otlp;
 mod parent;
@@ -28,19 +28,16 @@ use send::Collector;
 pub use parent::Parent;
 pub use span::TraceSpan;
 
-/// Where traces go, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSettings {
     /// The collector, as in `http://127.0.0.1:4317`.
     pub endpoint: String,
-    /// How it is spoken to.
     pub protocol: TraceProtocol,
-    /// Of how many decisions one is traced; zero traces none, and only requests off the hot path. A busy thread traces
+    /// One of this many decisions is traced; zero traces none, and only requests off the hot path. A busy thread traces
     /// at most one of sixteen.
     pub one_in: u32,
 }
 
-/// How the collector is spoken to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceProtocol {
     /// OTLP over gRPC.
@@ -53,7 +50,7 @@ pub enum TraceProtocol {
 /// Why traces cannot be sent.
 #[derive(Debug)]
 pub enum TraceError {
-    /// The collector's address makes no sense.
+    /// The collector's address is invalid.
     Endpoint(String),
     /// There is no thread to send from.
     Thread(std::io::Error),
@@ -74,7 +71,7 @@ impl fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 impl TraceSettings {
-    /// Whether the collector's address makes sense.
+    /// Whether the collector's address is valid.
     pub fn check(&self) -> Result<(), TraceError> {
         Collector::new(self).map(drop)
     }
@@ -87,7 +84,7 @@ pub struct Traces {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Begins to trace, where the settings say so.
+/// Starts tracing, if configured.
 pub fn start(shared: &Shared) -> Result<Option<Traces>, TraceError> {
     let Some(settings) = &shared.settings.telemetry.traces else {
         return Ok(None);
@@ -130,7 +127,6 @@ impl Drop for Traces {
     }
 }
 
-/// Makes spans.
 pub struct Tracer {
     queue: mpsc::WeakSender<otlp::OtlpSpan>,
     one_in: u32,
@@ -147,12 +143,12 @@ struct Figures {
 }
 
 impl Tracer {
-    /// Of how many decisions one is traced; zero where none is.
+    /// One of this many decisions is traced; zero for none.
     pub const fn one_in(&self) -> u32 {
         self.one_in
     }
 
-    /// Spans that reached the collector, that did not, and that found no place in the queue.
+    /// Spans that reached the collector, that did not, and that did not fit in the queue.
     pub fn figures(&self) -> [(&'static str, u64); 3] {
         let Figures {
             sent,
@@ -166,7 +162,7 @@ impl Tracer {
         ]
     }
 
-    /// Begins a span; it is sent when it is dropped.
+    /// Starts a span; it is sent when it is dropped.
     pub fn span(&self, name: impl Into<String>, parent: Option<Parent>) -> TraceSpan<'_> {
         TraceSpan::begin(self, name.into(), parent)
     }
@@ -188,7 +184,7 @@ impl Tracer {
     }
 }
 
-/// Sends spans until nobody makes any.
+/// Sends spans until all senders are dropped.
 fn export(mut collector: Collector, mut spans: mpsc::Receiver<otlp::OtlpSpan>, tracer: &Tracer) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -221,7 +217,7 @@ fn export(mut collector: Collector, mut spans: mpsc::Receiver<otlp::OtlpSpan>, t
     });
 }
 
-/// The spans of the next moment; `None` when there are no more.
+/// The spans of the next moment; `None` at the end.
 async fn next_batch(spans: &mut mpsc::Receiver<otlp::OtlpSpan>) -> Option<Vec<otlp::OtlpSpan>> {
     let first = spans.recv().await?;
     let mut batch = vec![first];
@@ -235,13 +231,13 @@ async fn next_batch(spans: &mut mpsc::Receiver<otlp::OtlpSpan>) -> Option<Vec<ot
     Some(batch)
 }
 
-/// Spans that wait to be sent.
+/// Limit on queued spans.
 const QUEUE_MAX: usize = 2_048;
 /// Spans in one message.
 const BATCH_MAX: usize = 512;
-/// How long the first of them waits for others.
+/// How long the first span of a message waits for others.
 const SEND_EVERY: Duration = Duration::from_secs(1);
-/// How long the collector may take.
+/// Timeout of the collector.
 const SEND_MAX: Duration = Duration::from_secs(5);
-/// A collector that is away is spoken of so often.
+/// Interval between warnings about an unreachable collector.
 const WARN_EVERY: Duration = Duration::from_mins(1);

@@ -2,7 +2,6 @@
 
 use prost::Message;
 
-/// What the collector is sent.
 pub(super) fn request(spans: Vec<OtlpSpan>) -> Vec<u8> {
     let resource = Resource {
         attributes: vec![
@@ -61,7 +60,6 @@ struct Scope {
     name: String,
 }
 
-/// One span.
 #[allow(clippy::struct_field_names)] // The names are OTLP's.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct OtlpSpan {
@@ -94,7 +92,7 @@ pub(super) struct SpanStatus {
     pub(super) code: i32,
 }
 
-/// What a span says of itself.
+/// An attribute of a span.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KeyValue {
     #[prost(string, tag = "1")]
@@ -136,5 +134,5 @@ enum Value {
 
 /// Spans of requests.
 pub(super) const SERVER: i32 = 2;
-/// A span that ended badly.
+/// A span that failed.
 pub(super) const ERROR: i32 = 2;

@@ -1,6 +1,5 @@
-//! The span of whoever asks, as the header field `traceparent` of W3C Trace Context tells it.
+//! The caller's span, from the header field `traceparent` of W3C Trace Context.
 
-/// The span of whoever asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
     pub(super) trace: [u8; 16],
@@ -10,10 +9,10 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Reads `00-<32 digits>-<16 digits>-<2 digits>`; `None` where it is anything else.
+    /// Reads `00-<32 digits>-<16 digits>-<2 digits>`; `None` if it is anything else.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (version, rest) = (text.get(..2)?, text.get(2..)?);
-        // Later versions may say more, after another dash.
+        // Later versions may have more fields, after another dash.
         let is_known = version == b"00" && text.len() == 55;
         let is_later =
             version != b"00" && version != b"ff" && matches!(text.get(55), None | Some(b'-'));

@@ -1,4 +1,4 @@
-//! Speaking to a collector: one POST at a time, over HTTP/1.1 or as a gRPC call over HTTP/2.
+//! The client of a collector: one POST at a time, over HTTP/1.1 or as a gRPC call over HTTP/2.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use h2::client::SendRequest;
@@ -8,7 +8,6 @@ use tokio::net::TcpStream;
 
 use super::{TraceError, TraceProtocol, TraceSettings};
 
-/// A collector.
 pub(super) struct Collector {
     uri: Uri,
     authority: String,
@@ -25,7 +24,7 @@ enum Connection {
 type Failure = String;
 
 impl Collector {
-    /// The collector of these settings; nothing is asked of it yet.
+    /// Does not connect yet.
     pub(super) fn new(settings: &TraceSettings) -> Result<Self, TraceError> {
         let wrong = || TraceError::Endpoint(settings.endpoint.clone());
         let uri: Uri = settings.endpoint.parse().map_err(|_| wrong())?;
@@ -70,7 +69,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Lets the connection go: whatever is under way on it is of no more use.
+    /// Drops the connection with everything under way on it.
     pub(super) fn forget(&mut self) {
         self.connection = None;
     }
@@ -83,13 +82,13 @@ impl Collector {
         }
         let (calls, driver) = h2::client::handshake(stream).await.map_err(told)?;
         tokio::spawn(async move {
-            // Whoever calls hears of it, too.
+            // The caller gets the error, too.
             let _ = driver.await;
         });
         Ok(Connection::Grpc(calls))
     }
 
-    /// Hands the connection back where the answer leaves it of use.
+    /// Returns the connection if the answer leaves it usable.
     async fn post(
         &self,
         mut stream: TcpStream,
@@ -110,7 +109,7 @@ impl Collector {
                     return Err(format!("the collector answered {status}"));
                 }
                 match length {
-                    // An answer of unknown length ends with its connection; its status is all we want to know.
+                    // An answer of unknown length ends with its connection; only its status is needed.
                     None => return Ok(None),
                     Some(length) if answer.len() >= length => return Ok(Some(stream)),
                     Some(_) => {}
@@ -145,7 +144,7 @@ impl Collector {
         let (answer, mut stream) = calls.send_request(request, false).map_err(told)?;
         stream.send_data(frame.freeze(), true).map_err(told)?;
         let answer = answer.await.map_err(told)?;
-        // A call without a message says how it ended at its start.
+        // A call without a message has its status in the head.
         if let Some(status) = grpc_status(answer.headers()) {
             return status.map(|()| calls);
         }
@@ -189,7 +188,7 @@ fn answer_of(bytes: &[u8]) -> Result<Option<(u16, Option<usize>)>, Failure> {
     Ok(Some((answer.code.unwrap_or(0), length)))
 }
 
-/// How a call ended, where this says it.
+/// The call's status, if these fields have it.
 fn grpc_status(fields: &HeaderMap) -> Option<Result<(), Failure>> {
     let status = fields.get("grpc-status")?;
     if status.as_bytes() == b"0" {

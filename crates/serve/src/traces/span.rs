@@ -6,7 +6,7 @@ use super::otlp::{ERROR, KeyValue, OtlpSpan, SERVER, SpanStatus};
 use super::{Parent, Tracer};
 use crate::meter::process::wall;
 
-/// One span. It is sent when it is dropped.
+/// It is sent when it is dropped.
 pub struct TraceSpan<'t> {
     tracer: &'t Tracer,
     message: OtlpSpan,
@@ -35,22 +35,20 @@ impl<'t> TraceSpan<'t> {
             tracer,
             message,
             began: Instant::now(),
-            // A caller that records nothing wants no part of it recorded.
+            // If the caller records nothing, neither does this.
             is_wanted: parent.is_none_or(|parent| parent.is_sampled),
         }
     }
 
-    /// Says something of what happened. Never a secret, nor a client's key.
+    /// Adds an attribute. Never a secret, nor a client's key.
     pub fn text(&mut self, name: &str, value: impl Into<String>) {
         self.message.attributes.push(KeyValue::text(name, value));
     }
 
-    /// Says a number of what happened.
     pub fn number(&mut self, name: &str, value: i64) {
         self.message.attributes.push(KeyValue::number(name, value));
     }
 
-    /// It ended badly.
     pub fn failed(&mut self, why: impl Into<String>) {
         self.message.status = Some(SpanStatus {
             message: why.into(),

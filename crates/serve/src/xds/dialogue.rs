@@ -1,4 +1,4 @@
-//! What is said to a management server: who asks for what, which version is in force, what was refused and why.
+//! The conversation with a management server: subscription, version in force, refusals and reasons.
 //!
 //! Not here: the stream.
 
@@ -10,7 +10,6 @@ use super::text::XdsRules;
 /// What is remembered between messages, and between streams.
 pub(super) struct Dialogue {
     node: String,
-    /// The version in force.
     version: String,
     rules: Option<XdsRules>,
 }
@@ -45,7 +44,7 @@ impl Dialogue {
         self.rules = Some(rules);
     }
 
-    /// Says that a response is in force, or why it is not.
+    /// Acknowledges a response, or rejects it with the reason.
     pub(super) fn answer(
         &mut self,
         response: &DiscoveryResponse,
@@ -83,7 +82,7 @@ fn refusal(mut why: String) -> Status {
 
 const CLUSTER: &str = "tollgate";
 const INVALID_ARGUMENT: i32 = 3;
-/// The most that is said of what is wrong.
+/// Limit on an error message.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Contracts from a management server: rules of Envoy's rate limit service as resources of xDS, state of the world.
 //!
-//! A thread of its own asks, and asks again when the stream ends. What cannot be used is refused with the reason, and
-//! what was in force stays. Before there is a first configuration the server is not ready. Not here: what rules mean
-//! (`contract`), and incremental discovery.
+//! A thread of its own subscribes, and reconnects when the stream ends. Invalid rules are rejected with the reason, and
+//! those in force stay. Before the first configuration the server is not ready. Not here: what rules mean (`contract`),
+//! and incremental discovery.
 
 mod dialogue;
 mod text;
@@ -33,7 +33,7 @@ use dialogue::Dialogue;
 /// Puts contracts into force, or remembers why there are none.
 type Adopt = Box<dyn Fn(Result<Contracts, String>) -> Result<(), String> + Send>;
 
-/// What happened so far.
+/// Counters of the stream.
 #[derive(Debug, Default)]
 pub struct XdsFigures {
     is_connected: AtomicBool,
@@ -43,7 +43,7 @@ pub struct XdsFigures {
 }
 
 impl XdsFigures {
-    /// Adds how the management server is followed, for Prometheus.
+    /// Adds the metrics of the stream.
     pub(crate) fn render(&self, text: &mut Exposition) {
         text.one(
             "tollgate_xds_connected",
@@ -62,8 +62,8 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// Follows the management server that contracts come from, where they do; `adopt` puts them into force, or
-    /// remembers why there are none.
+    /// Follows the configured management server, if any; `adopt` puts its contracts into force, or remembers why there
+    /// are none.
     pub(crate) fn of(
         shared: &Arc<Shared>,
         adopt: impl Fn(Result<Contracts, String>) -> Result<(), String> + Send + 'static,
@@ -79,7 +79,6 @@ impl Follower {
         Self::start(source, shared, Box::new(adopt)).map(Some)
     }
 
-    /// Starts the thread.
     fn start(source: &XdsSource, shared: &Arc<Shared>, adopt: Adopt) -> io::Result<Self> {
         let (stop, stopping) = Stop::new();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -106,13 +105,13 @@ impl Drop for Follower {
     fn drop(&mut self) {
         let _ = self.stop.send(ServerPhase::Stopping);
         if let Some(thread) = self.thread.take() {
-            // What panicked has been told by the panic.
+            // The panic was logged already.
             let _ = thread.join();
         }
     }
 }
 
-/// Where the management server is. Files of certificates are read each time, so that others are used at the next
+/// The management server's endpoint. Files of certificates are read each time, so that new ones are used at the next
 /// stream.
 fn endpoint(source: &XdsSource, tls: Option<&ClientTls>) -> Result<Endpoint, String> {
     let (at, _) = source.parts()?;
@@ -139,7 +138,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     source::read(path).map_err(|error| error.to_string())
 }
 
-/// The thread's work.
+/// The thread's state.
 struct Follow {
     dialogue: Dialogue,
     source: XdsSource,
@@ -197,7 +196,7 @@ impl Follow {
         Ok(())
     }
 
-    /// Takes a response; what is said to it, unless it is about something else.
+    /// Handles a response; returns the reply, unless it is about something else.
     fn answer(&mut self, response: &DiscoveryResponse) -> Option<DiscoveryRequest> {
         if response.type_url != xds::RATE_LIMIT_CONFIG {
             tracing::warn!(
@@ -236,7 +235,6 @@ impl Follow {
     }
 }
 
-/// Opens the stream.
 async fn opened(
     channel: Channel,
     requests: mpsc::Receiver<DiscoveryRequest>,
@@ -252,7 +250,7 @@ async fn opened(
         .map_err(|status| shown(&status))
 }
 
-/// An error with what is behind it.
+/// An error with its sources.
 fn told(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();
@@ -267,7 +265,7 @@ fn shown(status: &tonic::Status) -> String {
     format!("{}: {}", status.code().description(), status.message())
 }
 
-/// Something between a half and the whole, so that servers do not come back all at once.
+/// Between a half and the whole, so that servers do not reconnect all at once.
 fn spread(pause: Duration) -> Duration {
     let mut byte = [0];
     // Without randomness it is the whole.
@@ -278,10 +276,10 @@ fn spread(pause: Duration) -> Duration {
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait before the next try: twice as long each time, until something came into force.
+/// The first pause before a retry; it doubles until something came into force.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Answers that the management server has not taken yet.
+/// Replies that the management server has not read yet.
 const UNSAID_MAX: usize = 4;
 /// The longest response that is read.
 const RESPONSE_BYTES_MAX: usize = tollgate_contract::TEXT_BYTES_MAX;

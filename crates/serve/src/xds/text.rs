@@ -19,7 +19,6 @@ pub(super) struct XdsRules {
     names: Vec<String>,
 }
 
-/// The rules of these resources.
 pub(super) fn of(resources: &[Any]) -> Result<XdsRules, String> {
     let mut rules = XdsRules {
         text: String::new(),
@@ -46,7 +45,7 @@ pub(super) fn of(resources: &[Any]) -> Result<XdsRules, String> {
 }
 
 impl XdsRules {
-    /// The contracts, or all that is wrong with the rules.
+    /// The contracts, or all errors in the rules.
     pub(super) fn contracts(&self) -> Result<Contracts, String> {
         if self.names.is_empty() {
             return Ok(Contracts::default());
@@ -61,7 +60,7 @@ impl XdsRules {
             })
     }
 
-    /// Which resource a line is of: each has one, after its mark.
+    /// The resource of a line: each has one, after its mark.
     fn name(&self, line: u32) -> String {
         let at = usize::try_from(line / 2).unwrap_or(0).saturating_sub(1);
         let name = self.names.get(at).map_or("", String::as_str);
@@ -120,7 +119,7 @@ fn rate_limit(policy: &RateLimitPolicy) -> Value {
             let name = format!("{unit:?}").to_lowercase();
             map.insert("unit".into(), json!(name));
         }
-        // The check says which there are.
+        // The check reports the errors.
         Err(_) => {
             map.insert("unit".into(), json!(policy.unit.to_string()));
         }
@@ -140,7 +139,7 @@ fn rate_limit(policy: &RateLimitPolicy) -> Value {
 
 /// Before each document.
 const MARK: &str = "---\n";
-/// Mistakes that are told at once.
+/// Limit on reported errors.
 const ERRORS_MAX: usize = 10;
 
 #[cfg(test)]
@@ -190,7 +189,7 @@ mod tests {
             .contracts()
             .expect_err("wrong");
         assert!(why.starts_with("resource `bad`: "), "{why}");
-        // Resources of one domain are one, but what one has said the other cannot.
+        // Resources of one domain are merged, but must not repeat each other's descriptors.
         let other = resource("two", "a", vec![limited("role", 1)]);
         let one = resource("one", "a", vec![limited("user", 1)]);
         let contracts = of(&[one.clone(), other]).expect("rules").contracts();

@@ -94,7 +94,7 @@ fn errors(report: &LoadReport, look: TerminalStyle, out: &mut String) {
     for error in &report.errors {
         let count = format!("{} × {}", units::exact(error.count), error.kind.name());
         let count = look.paint(Ink::Meaning(Meaning::Denied), &count);
-        // A string takes whatever is written.
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "\nerrors: {count}: {}", error.example);
     }
 }

@@ -1,7 +1,6 @@
-//! `tollgate bench`: asks a server, this one or another, as fast as it answers or at a fixed rate; `mqtt` loads
-//! brokers.
+//! `tollgate bench`: loads this or another server, as fast as it answers or at a fixed rate; `mqtt` loads brokers.
 //!
-//! Not here: asking (`tollgate-load`), and comparisons of several servers (`bench/`).
+//! Not here: the load itself (`tollgate-load`), and comparisons of several servers (`bench/`).
 
 mod human;
 mod json;
@@ -18,7 +17,6 @@ use crate::failure::Failure;
 use crate::report::{TerminalStyle, units};
 use options::{AskCommand, BenchCommand};
 
-/// Runs the load, and prints what came of it.
 pub(crate) fn run(command: &BenchCommand) -> Result<(), Failure> {
     match command {
         BenchCommand::Ask(command) => ask(command),
@@ -63,7 +61,7 @@ fn failure(plan: &LoadPlan, error: &LoadError) -> Failure {
     }
 }
 
-/// The line that tells how far a run is; dropping it wipes the line.
+/// The progress line; dropping it wipes the line.
 struct Line {
     shown: bool,
 }
@@ -71,7 +69,7 @@ struct Line {
 impl Line {
     fn show(&mut self, text: &str) {
         if self.shown {
-            // Who cannot be shown progress is not to be stopped for it.
+            // A failed progress line must not stop the run.
             let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
         }
     }

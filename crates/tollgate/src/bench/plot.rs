@@ -6,7 +6,7 @@ use tollgate_load::Latency;
 
 use crate::report::{Ink, TerminalStyle, units};
 
-/// A line for each slice, widest where most replies are. Slices are joined until few enough are left to look at.
+/// A line for each slice, widest where most replies are. Slices are joined until few enough are left.
 pub(super) fn latency(latency: &Latency, look: TerminalStyle, out: &mut String) {
     let mut bars: Vec<(u64, u64)> = latency
         .slices
@@ -27,7 +27,7 @@ pub(super) fn latency(latency: &Latency, look: TerminalStyle, out: &mut String) 
         let bar = bar(count, most, room);
         let share = units::share(count, latency.count);
         out.push_str(&look.paint(Ink::Dim, &format!("  ≤ {bound} ")));
-        // A string takes whatever is written.
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "{bar} {}", look.paint(Ink::Dim, &share));
     }
 }
@@ -37,7 +37,7 @@ fn joined(pair: &[(u64, u64)]) -> (u64, u64) {
     (up_to, pair.iter().map(|bar| bar.1).sum())
 }
 
-/// Blocks in eighths; what is there at all is seen.
+/// A bar in eighths of a block; a count above zero is always visible.
 fn bar(count: u64, most: u64, room: usize) -> String {
     let eighths = u128::from(count) * (room as u128 * 8) / u128::from(most.max(1));
     let eighths = usize::try_from(eighths)

@@ -1,6 +1,6 @@
-//! A plain HTTP/1.1 client: one request, one reply, the connection closed behind it.
+//! A plain HTTP/1.1 client: one request, one reply, then the connection is closed.
 //!
-//! Enough for commands that ask this server something. Not here: TLS, redirects, keep-alive.
+//! Enough for commands that query this server. Not here: TLS, redirects, keep-alive.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,9 +17,9 @@ pub(crate) struct ServerRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) token: Option<&'a str>,
-    /// Another header field, where there is one.
+    /// One additional header field.
     pub(crate) line: Option<(&'a str, &'a str)>,
-    /// JSON, where there is one; something else where `line` is its `content-type`.
+    /// JSON, unless `line` is a `content-type`.
     pub(crate) body: Option<&'a [u8]>,
 }
 
@@ -31,11 +31,10 @@ pub(crate) struct ServerReply {
 
 #[derive(Debug)]
 pub(crate) enum HttpError {
-    /// Nobody is there.
+    /// The connection was refused.
     Connect(io::Error),
-    /// The connection broke, or took too long.
+    /// The connection broke, or timed out.
     Io(io::Error),
-    /// What came is no reply.
     Reply(&'static str),
 }
 
@@ -49,7 +48,7 @@ impl fmt::Display for HttpError {
 }
 
 impl HttpError {
-    /// What a command that asks a server says of it.
+    /// The command's failure.
     pub(crate) fn failure(&self, server: &ServerAddress) -> Failure {
         match self {
             Self::Connect(error) => Failure::unavailable(format!(
@@ -63,11 +62,9 @@ impl HttpError {
     }
 }
 
-/// An answer that goes on, or another.
 pub(crate) enum Followed {
-    /// The lines of it, as they come.
+    /// The lines of a successful answer, as they come.
     Lines(BufReader<Box<dyn Read>>),
-    /// Something else than success.
     Refused(ServerReply),
 }
 
@@ -83,7 +80,6 @@ impl<'a> ServerRequest<'a> {
         }
     }
 
-    /// Sends, and waits for the reply.
     pub(crate) fn send(&self) -> Result<ServerReply, HttpError> {
         let mut reply = Vec::new();
         let read = self.open()?.take(REPLY_MAX).read_to_end(&mut reply);
@@ -91,7 +87,6 @@ impl<'a> ServerRequest<'a> {
         parse(&reply)
     }
 
-    /// Sends, and reads what comes line by line.
     pub(crate) fn follow(&self) -> Result<Followed, HttpError> {
         let mut lines = BufReader::new(self.open()?);
         let mut reply = Vec::new();
@@ -110,7 +105,6 @@ impl<'a> ServerRequest<'a> {
         parse(&reply).map(Followed::Refused)
     }
 
-    /// Sends; what comes back is to be read.
     fn open(&self) -> Result<Box<dyn Read>, HttpError> {
         let mut bytes = self.head().into_bytes();
         bytes.extend_from_slice(self.body.unwrap_or_default());
@@ -201,7 +195,7 @@ fn parse(reply: &[u8]) -> Result<ServerReply, HttpError> {
     Ok(ServerReply { status, body })
 }
 
-/// Joins chunks; none if they do not end.
+/// Joins chunks; `None` if they do not end.
 fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
@@ -218,7 +212,7 @@ fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A text as it stands in a path or a parameter.
+/// Percent-encodes a text for a path or a parameter.
 pub(crate) fn encoded(text: &str) -> String {
     let letter = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {

@@ -1,6 +1,6 @@
 //! `tollgate check`: asks a server about one key.
 //!
-//! Exit codes say the verdict, so that a script can ask with nothing but `if`: 0 allowed, 1 denied.
+//! The exit code is the verdict, for use in a script's `if`: 0 allowed, 1 denied.
 
 pub(crate) mod http;
 pub(crate) mod options;
@@ -20,7 +20,6 @@ use http::ServerRequest;
 use options::AskOptions;
 pub(crate) use show::left;
 
-/// Asks, prints the decision, and fails without a word if it is a denial.
 pub(crate) fn run(options: &AskOptions) -> Result<(), Failure> {
     let body = body(options)?;
     let request = ServerRequest {
@@ -51,7 +50,7 @@ pub(crate) fn run(options: &AskOptions) -> Result<(), Failure> {
     }
 }
 
-/// The order of a key's entries counts, so they are written as they were typed.
+/// Keeps the entries in the order typed, as their order counts.
 fn body(options: &AskOptions) -> Result<Vec<u8>, Failure> {
     let bad_usage = |error: &dyn Display| Failure::usage(format!("error: {error}"));
     let parts = tollgate_load::parts(&options.key).map_err(|error| bad_usage(&error))?;
@@ -72,7 +71,7 @@ fn body(options: &AskOptions) -> Result<Vec<u8>, Failure> {
     Ok(body)
 }
 
-/// The server answered with a problem instead of a decision.
+/// The failure for a problem instead of a decision.
 pub(crate) fn refused(server: &ServerAddress, status: u16, problem: &Value) -> Failure {
     let member = |name: &str| problem.get(name).and_then(Value::as_str);
     let said = member("detail")

@@ -22,7 +22,6 @@ pub(crate) struct AskOptions {
     #[arg(long, value_name = "ID")]
     pub contract: Option<String>,
 
-    /// The server.
     #[command(flatten)]
     pub at: ServerOptions,
 

@@ -50,7 +50,7 @@ pub(super) fn text(key: &str, decision: &Value, look: TerminalStyle) -> String {
     text
 }
 
-/// What is left of what a policy can hold, and at which limit where that is something else.
+/// What is left of what a policy can hold, with its limit if that differs.
 pub(crate) fn left(decision: &Value) -> String {
     let number = |name: &str| decision.get(name).and_then(Value::as_u64).unwrap_or(0);
     let [limit, capacity] = ["limit", "capacity"].map(&number);

@@ -1,4 +1,4 @@
-//! Asks one node after the other about a key, over a connection that stays.
+//! Asks one node after the other about a key, over a kept connection.
 //!
 //! Not here: which node, and when.
 
@@ -17,7 +17,7 @@ const FIELDS_MAX: usize = 64;
 const FIELD_BYTES_MAX: usize = 64 << 10;
 
 impl Asker {
-    /// Connects; neither that nor an answer may take longer than `patience`.
+    /// `patience` limits connecting and each answer.
     pub fn connect(to: SocketAddr, patience: Duration) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&to, patience)?;
         stream.set_nodelay(true)?;
@@ -33,7 +33,7 @@ impl Asker {
         self.ask_many(entries, cost, 1).map(|passed| passed == 1)
     }
 
-    /// How many of so many requests may pass, asked together.
+    /// How many of `count` requests may pass, sent together.
     pub fn ask_many(
         &mut self,
         entries: &[(&str, &str)],

@@ -1,6 +1,6 @@
 //! One `tollgate serve` as a process of its own.
 //!
-//! Not here: which flags it gets.
+//! Not here: its flags.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,21 +16,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::Failure;
 
-/// A server that runs. It is killed when this is dropped.
+/// A running server. It is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct ChildServer {
     process: process::Child,
-    /// What it says once it serves.
+    /// The line it prints once it serves.
     said: Receiver<String>,
     /// The child ends when this does, even if this process is killed.
     _leash: Option<ChildStdin>,
 }
 
-/// Between two looks.
+/// Polling interval.
 const TICK: Duration = Duration::from_millis(10);
 
 impl ChildServer {
-    /// Starts one, under words that become the command, as `ip netns exec NAME`.
+    /// Starts one, under a command prefix such as `ip netns exec NAME` that execs it.
     pub(super) fn spawn(
         under: &[String],
         binary: &Path,
@@ -43,18 +43,18 @@ impl ChildServer {
         command
             .args(["serve", "--format", "json", "--ends-with-stdin"])
             .args(flags)
-            // What a terminal sends is for whoever started the cluster.
+            // The terminal's signals are for the parent only.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log);
-        // Settings of somebody else's server.
+        // Settings of another server.
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(|name| name.starts_with(OURS)) {
                 command.env_remove(name);
             }
         }
-        // Whoever asks it to end knows all its clients.
+        // The process that stops it knows all its clients.
         command.env("TOLLGATE_SHUTDOWN_DELAY", "0s");
         let failed = |error| Failure::system("start a node", &error);
         let mut process = command.spawn().map_err(failed)?;
@@ -64,7 +64,7 @@ impl ChildServer {
             let read = move || {
                 let mut lines = BufReader::new(output).lines();
                 while let Some(Ok(line)) = lines.next() {
-                    // Only the first is waited for.
+                    // Only the first line is awaited.
                     let _ = sender.try_send(line);
                 }
             };
@@ -84,7 +84,7 @@ impl ChildServer {
         self.process.id()
     }
 
-    /// The first line it says; nothing if it ends or takes too long.
+    /// The first line it prints; `None` if it ends or times out.
     pub(super) fn line(&mut self, patience: Duration) -> Option<String> {
         self.said.recv_timeout(patience).ok()
     }
@@ -102,11 +102,11 @@ impl ChildServer {
     }
 
     pub(super) fn ask(&mut self) {
-        // One that is gone has ended.
+        // A process that is gone has ended.
         let _ = self.signal(Signal::TERM);
     }
 
-    /// Asks it to end, waits, and kills it if it does not.
+    /// Sends SIGTERM, waits, and kills it if it does not end.
     pub(super) fn stop(mut self, patience: Duration) {
         let begun = Instant::now();
         self.ask();
@@ -133,7 +133,7 @@ impl ChildServer {
 
 impl Drop for ChildServer {
     fn drop(&mut self) {
-        // One that has ended already is only collected.
+        // One that has ended already is only reaped.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

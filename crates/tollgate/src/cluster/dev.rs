@@ -21,7 +21,7 @@ use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::{Ink, TerminalStyle};
 
-/// Starts a cluster, says where it is, and keeps it until a signal comes.
+/// Starts a cluster, prints where it is, and keeps it until a signal comes.
 pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
     let script = options.faults.as_deref().map(read_script).transpose()?;
     let stop = StopSignal::catch()?;
@@ -36,7 +36,7 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
         spots: BTreeMap::new(),
     };
     let is_sample = options.contracts.is_none();
-    // Whoever gives up while it comes together must not wait for it.
+    // A signal while it starts must not wait for it.
     let Some(fleet) = stop.unless_stopped(move || Fleet::start(plan))? else {
         return Ok(());
     };
@@ -52,7 +52,7 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
         play(script, &fleet)?;
     }
     stop.wait();
-    // A step of a script that is under way ends first; its thread dies with this process.
+    // A running step of a script ends first; its thread dies with this process.
     let mut fleet = fleet.lock().unwrap_or_else(PoisonError::into_inner);
     fleet.end_all();
     Ok(())
@@ -62,14 +62,14 @@ pub(crate) fn binary() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::system("find this program", &error))
 }
 
-/// One thread each where there are more nodes than cores.
+/// One thread each if there are more nodes than cores.
 pub(crate) fn threads(nodes: u16) -> Vec<String> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let each = (cores / usize::from(nodes.max(1))).max(1);
     vec!["--threads".to_owned(), each.to_string()]
 }
 
-/// The contract file to use, checked before anything starts; processes have another folder than people.
+/// The contract file to use, checked before anything starts; the processes have another working directory.
 fn contracts(given: Option<&Path>, own: &Path) -> Result<PathBuf, Failure> {
     let Some(path) = given else {
         let path = own.join("contracts.yaml");
@@ -87,7 +87,7 @@ pub(crate) fn read_script(path: &Path) -> Result<Script, Failure> {
         .map_err(|error| Failure::usage(format!("error: {}: {error}", path.display())))
 }
 
-/// Lets a script happen beside everything else.
+/// Runs a script in the background.
 fn play(script: Script, fleet: &Arc<Mutex<Fleet>>) -> Result<(), Failure> {
     let fleet = Arc::clone(fleet);
     let begun = Instant::now();
@@ -100,7 +100,7 @@ fn play(script: Script, fleet: &Arc<Mutex<Fleet>>) -> Result<(), Failure> {
                 Ok(()) => format!("{:>6.1} s  {:?}", step.at.as_secs_f64(), step.change),
                 Err(failure) => failure.to_string(),
             };
-            // Nobody is left to tell when standard error is gone.
+            // Nothing can be done if standard error is closed.
             let _ = writeln!(io::stderr(), "{word}");
         });
     };
@@ -110,7 +110,7 @@ fn play(script: Script, fleet: &Arc<Mutex<Fleet>>) -> Result<(), Failure> {
         .map_err(|error| Failure::system("start a thread", &error))
 }
 
-/// What programs are told.
+/// The JSON for programs.
 fn nodes(fleet: &Fleet) -> Value {
     let nodes = fleet.nodes().iter().map(|node| {
         json!({
@@ -171,7 +171,7 @@ fn screen(fleet: &Fleet, is_sample: bool, look: TerminalStyle) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Every node, for a command that asks all.
+/// Options that name every node, for a command that asks all.
 fn servers(fleet: &Fleet) -> String {
     let mut flags = String::new();
     for node in fleet.nodes() {
@@ -227,11 +227,11 @@ impl StopSignal {
     }
 
     fn wait(&self) {
-        // An error means that nobody listens any more, and that is a reason to stop as well.
+        // An error means that the sender is gone, which is a reason to stop as well.
         let _ = self.heard.recv();
     }
 
-    /// Does something that takes long; nothing if a signal came first.
+    /// Runs something slow; `None` if a signal came first.
     fn unless_stopped<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
@@ -239,7 +239,7 @@ impl StopSignal {
         let worker = thread::spawn(work);
         while !worker.is_finished() {
             if self.heard.try_recv().is_ok() {
-                // What was started until now ends with this process, which holds its leash.
+                // Processes started so far end with this one.
                 return Ok(None);
             }
             thread::sleep(TICK);
@@ -252,7 +252,6 @@ impl StopSignal {
 
 const TICK: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Contracts that answer the examples.
 pub(super) const SAMPLE: &str = include_str!("sample.yaml");
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! A cluster of real processes on this machine: started, hurt and ended by one.
+//! A cluster of real processes on this machine, with faults.
 //!
-//! Not here: what the processes do, and who sends them requests.
+//! Not here: what the processes do, and the load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -29,28 +29,27 @@ use crate::failure::Failure;
 pub struct ClusterPlan {
     /// The `tollgate` to run.
     pub binary: PathBuf,
-    /// How many nodes.
     pub nodes: u16,
     /// The contract file of all.
     pub contracts: PathBuf,
-    /// Flags of `serve` for all, besides those that are chosen here.
+    /// Additional flags of `serve` for all.
     pub flags: Vec<String>,
     /// The seed of a proxy between the nodes; without one they reach each other directly.
     pub faults: Option<u64>,
-    /// Where nodes are that are not simply processes on loopback, by their numbers.
+    /// Places of nodes that are not simply processes on loopback, by their numbers.
     pub spots: BTreeMap<u16, Spot>,
 }
 
 /// Where a node is, and what its process runs under.
 #[derive(Clone, Debug, Default)]
 pub struct Spot {
-    /// Words before the command, as `ip netns exec NAME`; what they name must become the command, not start it.
+    /// The command prefix, such as `ip netns exec NAME`; it must exec the command, not fork it.
     pub under: Vec<String>,
-    /// Where it is for the other nodes; loopback unless told otherwise.
+    /// The address for other nodes; loopback by default.
     pub cluster: Option<SocketAddr>,
-    /// Where it is for clients; loopback unless told otherwise.
+    /// The address for clients; loopback by default.
     pub clients: Option<IpAddr>,
-    /// What it is called; `n` and its number unless told otherwise.
+    /// Its name; `n` and its number by default.
     pub name: Option<String>,
     /// A server's file of its own, which names contracts and the roster.
     pub file: Option<PathBuf>,
@@ -62,33 +61,31 @@ pub struct Fleet {
     plan: ClusterPlan,
     mesh: Option<Mesh>,
     nodes: Vec<ClusterNode>,
-    /// Claimed as long as a node may be started anew.
+    /// Claimed as long as a node may be restarted.
     _ports: Vec<Port>,
-    /// Keys, data and logs; last, so that it goes after the processes.
+    /// Keys, data and logs; last, so that it is dropped after the processes.
     folder: TempDir,
 }
 
-/// One node.
 #[derive(Debug)]
 pub struct ClusterNode {
-    /// Its name.
     pub name: String,
-    /// Where it serves HTTP and gRPC.
+    /// The address of HTTP and gRPC.
     pub http: SocketAddr,
-    /// Where it serves RESP.
+    /// The address of RESP.
     pub resp: SocketAddr,
-    /// Where it listens for other nodes.
+    /// The address of the listener for other nodes.
     real: SocketAddr,
-    /// Where others are told to reach it.
+    /// The address that other nodes use.
     told: SocketAddr,
     child: Option<ChildServer>,
 }
 
-/// How long a cluster may take to come together.
+/// Timeout for a cluster to form.
 const GATHER: Duration = Duration::from_mins(1);
-/// How long a node may take to end.
+/// Timeout for a node to end.
 const END: Duration = Duration::from_secs(12);
-/// Between two looks.
+/// Polling interval.
 const TICK: Duration = Duration::from_millis(50);
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -142,12 +139,12 @@ impl Fleet {
         })
     }
 
-    /// The nodes, in order of their numbers.
+    /// In order of their numbers.
     pub fn nodes(&self) -> &[ClusterNode] {
         &self.nodes
     }
 
-    /// What is between the nodes, where the plan asked for it.
+    /// The proxy between the nodes, if the plan asked for it.
     pub const fn mesh(&self) -> Option<&Mesh> {
         self.mesh.as_ref()
     }
@@ -157,7 +154,7 @@ impl Fleet {
         self.folder.path()
     }
 
-    /// Does to a process what a script says.
+    /// Applies a script's fault to a process.
     pub fn suffer(&mut self, process: ProcessFault) -> Result<(), Failure> {
         match process {
             ProcessFault::Kill(node) => self.end(node, ChildServer::kill),
@@ -176,18 +173,16 @@ impl Fleet {
         }
     }
 
-    /// Lets a node read its files again.
+    /// Has a node read its files again.
     pub fn reload(&mut self, node: u16) -> Result<(), Failure> {
         self.child(node)?.hang_up()
     }
 
-    /// Whether a node says that it is ready.
     pub fn is_ready(&self, node: u16) -> bool {
         self.get(node, "/readyz")
             .is_ok_and(|(status, _)| status == 200)
     }
 
-    /// What a node says of its cluster.
     pub fn status(&self, node: u16) -> Result<ClusterView, Failure> {
         let (status, body) = self.get(node, "/v1/cluster")?;
         let value = serde_json::from_slice(&body).ok();
@@ -198,22 +193,22 @@ impl Fleet {
         })
     }
 
-    /// How divided rates stand on a node.
+    /// The state of divided rates on a node.
     pub fn supply(&self, node: u16) -> Result<ModeView, Failure> {
         self.told(node, "/v1/cluster/supply")
     }
 
-    /// How cut buckets stand on a node.
+    /// The state of split buckets on a node.
     pub fn split(&self, node: u16) -> Result<ModeView, Failure> {
         self.told(node, "/v1/cluster/split")
     }
 
-    /// How leases stand on a node.
+    /// The state of leases on a node.
     pub fn leases(&self, node: u16) -> Result<ModeView, Failure> {
         self.told(node, "/v1/leases")
     }
 
-    /// Tokens in the pool of a key that a contract lends.
+    /// Tokens in the pool of a key under a contract with leases.
     pub fn pool(&self, node: u16, contract: &str, user: &str) -> Option<u64> {
         let path = format!("/v1/leases?contract={contract}&key=user={user}");
         let view: ModeView = self.told(node, &path).ok()?;
@@ -240,13 +235,13 @@ impl Fleet {
         })
     }
 
-    /// A node's metrics, as Prometheus reads them.
+    /// A node's metrics, in Prometheus' format.
     pub fn metrics(&self, node: u16) -> Result<String, Failure> {
         let (_, body) = self.get(node, "/metrics")?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Waits until every node that runs is ready and sees as many members as run.
+    /// Waits until every running node is ready and sees as many members as run.
     pub fn gather(&self) -> Result<(), Failure> {
         let running: Vec<u16> = (0..self.plan.nodes)
             .filter(|node| self.node(*node).is_ok_and(|node| node.child.is_some()))
@@ -313,7 +308,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Waits until a node says where it serves.
+    /// Waits until a node reports its addresses.
     fn greet(&mut self, number: u16) -> Result<(), Failure> {
         let line = self.child(number)?.line(GATHER);
         let said: Option<Value> = line.and_then(|line| serde_json::from_str(&line).ok());
@@ -365,7 +360,7 @@ impl Fleet {
         child.map(how).ok_or_else(|| not_running(number))
     }
 
-    /// What went wrong, with the last words of a node.
+    /// A failure with the last lines of a node's log.
     fn broken(&self, number: u16, what: &str) -> Failure {
         let log = fs::read_to_string(self.folder().join(format!("n{number}.log")));
         let log = log.unwrap_or_default();
@@ -397,7 +392,7 @@ impl Fleet {
 }
 
 impl ClusterNode {
-    /// Its process, while it runs.
+    /// While it runs.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(ChildServer::pid)
     }
@@ -410,14 +405,14 @@ impl Drop for Fleet {
 }
 
 impl Fleet {
-    /// Asks all to end, and ends those that do not.
+    /// Ends all gracefully, then kills the rest.
     pub fn end_all(&mut self) {
         let mut children: Vec<ChildServer> = Vec::new();
         for node in &mut self.nodes {
             children.extend(node.child.take());
         }
         for child in &mut children {
-            // One that stands still cannot hear.
+            // A paused process would not get the signal.
             let _ = child.resume();
             child.ask();
         }
@@ -433,7 +428,7 @@ fn not_running(number: u16) -> Failure {
 }
 
 const KEY_FILE: &str = "cluster.key";
-/// Lines of a log that are shown when something went wrong.
+/// Log lines that are shown after a failure.
 const LAST_WORDS: usize = 12;
-/// How long all may take at the very end.
+/// Timeout for all at the very end.
 const LAST_PATIENCE: Duration = Duration::from_secs(4);

@@ -1,4 +1,4 @@
-//! `tollgate cluster forget`: a node that died and does not come back is missed no more.
+//! `tollgate cluster forget`: removes a dead node from the list of missing ones.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::status::{asked, detail};
 use crate::failure::Failure;
 use crate::report::table::tame;
 
-/// Asks a node to forget a name, and to tell the others.
+/// Has a node forget a name, and report that to the others.
 pub(super) fn run(options: &ForgetOptions) -> Result<(), Failure> {
     let (server, name) = (&options.at.server, &options.name);
     let body = json!({ "name": name }).to_string();

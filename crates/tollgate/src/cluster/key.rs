@@ -22,13 +22,13 @@ pub(super) fn run(command: &KeyCommand) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{word}").map_err(Failure::output)
 }
 
-/// Writes fresh keys where nothing is yet.
+/// Writes new keys unless the file exists.
 pub(super) fn write_fresh(file: &Path) -> Result<(), Failure> {
     let written = KeyRing::fresh().and_then(|keys| keys.create(file));
     written.map_err(|error| failed(file, &error))
 }
 
-/// Takes the next step of a rotation: what it was.
+/// Takes the next step of a rotation; returns which.
 fn rotate(file: &Path) -> Result<String, Failure> {
     let keys = KeyRing::read(file).map_err(|error| match error {
         KeyError::File(error) => Failure::unreadable(file, &error),

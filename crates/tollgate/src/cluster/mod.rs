@@ -1,4 +1,4 @@
-//! `tollgate cluster`: a cluster to try things with, what a node says of its cluster, and the keys that nodes share.
+//! `tollgate cluster`: a cluster to try things with, a node's view of its cluster, and the keys that nodes share.
 //!
 //! Not here: taking part in a cluster (`tollgate-serve`).
 

@@ -17,7 +17,7 @@ pub struct Nets {
     nodes: u16,
 }
 
-/// The most nodes there can be: each has an address whose last byte is its own.
+/// Each node has an address whose last byte is its own.
 pub const NODES_MAX: u16 = 200;
 
 /// Whether this process has a network namespace made by [`enter`].
@@ -25,7 +25,7 @@ pub fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// Why there can be no namespaces here, where that is so.
+/// Why namespaces are not possible here, if so.
 pub fn obstacle() -> Option<String> {
     let tried = within("true").output();
     match tried {
@@ -59,7 +59,7 @@ impl Nets {
         if !is_inside() || nodes > NODES_MAX {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // `ip` keeps names of namespaces there; these are nobody else's.
+        // `ip` keeps names of namespaces there; this mount is private.
         run(
             Command::new("mount").args(["-t", "tmpfs", "tollgate", "/run"]),
             "",
@@ -112,14 +112,14 @@ impl Nets {
         (0..self.nodes).map(|node| (node, spot(node))).collect()
     }
 
-    /// Takes the link of a node to all others down, or up again. Clients reach it all the same.
+    /// Takes the link of a node to all others down, or up again. Clients still reach it.
     pub fn set_link(&self, node: u16, is_up: bool) -> io::Result<()> {
         let way = if is_up { "up" } else { "down" };
         ip("-batch", &format!("link set cluster{node} {way}"))
     }
 
-    /// Puts some nodes on an island: they reach each other and no other node. Whoever is not named is, or comes back,
-    /// on the mainland. Clients reach all of them.
+    /// Puts some nodes on an island: they reach each other and no other node. Other nodes are, or return to, the
+    /// mainland. Clients reach all of them.
     pub fn set_island(&self, island: &[u16]) -> io::Result<()> {
         let lines = (0..self.nodes).map(|node| {
             let switch = if island.contains(&node) {
@@ -164,9 +164,9 @@ fn run(command: &mut Command, input: &str) -> io::Result<()> {
     Err(io::Error::other(said.trim().to_owned()))
 }
 
-/// Tells a process that its network is its own. Not one of the server's settings, though it begins as they do.
+/// Marks a process with a network of its own. Not one of the server's settings, despite the prefix.
 const INSIDE: &str = "TOLLGATE_OWN_NETWORK";
-/// Nets that are never routed, set aside for examples.
+/// Networks reserved for documentation, never routed.
 const CLUSTER: [u8; 3] = [192, 0, 2];
 const CLIENTS: [u8; 3] = [198, 51, 100];
 const PORT: u16 = 7380;

@@ -207,7 +207,7 @@ pub(crate) struct LesseeOptions {
     pub counts: PathBuf,
 }
 
-/// The most processes that are started on one machine.
+/// Limit on processes on one machine.
 pub(crate) const NODES_MAX: u16 = 100;
 
 const DEV_EXAMPLES: &str = "\

@@ -1,6 +1,6 @@
-//! Ports that stay free until a process opens them, and again when it is started anew.
+//! Ports that stay free until a process opens them, and again when it is restarted.
 //!
-//! A port that the system picks may be picked for somebody else as soon as it is let go. Those taken here are outside
+//! A port that the system picks may be given to another process as soon as it is released. Those taken here are outside
 //! the range it picks from, and claimed, so that clusters that start at the same time take different ones.
 
 use std::io;
@@ -38,7 +38,7 @@ fn take(number: u16) -> Option<Port> {
     })
 }
 
-/// What no two processes can have: a name of the system that goes with whoever has it.
+/// A system-wide unique name, freed with its process.
 #[derive(Debug)]
 #[cfg(target_os = "linux")]
 struct Claim(#[allow(dead_code, reason = "held, not used")] std::os::unix::net::UnixListener);
@@ -53,7 +53,7 @@ impl Claim {
     }
 }
 
-/// Nobody can claim anything.
+/// This platform has no claims.
 #[derive(Debug)]
 #[cfg(not(target_os = "linux"))]
 struct Claim;

@@ -1,6 +1,6 @@
 //! Faults of the lab as scripts for processes, and back.
 //!
-//! Not here: clocks that are off. The lab can turn them; processes share the clock of this machine.
+//! Not here: clock skew. The lab can simulate it; processes share the clock of this machine.
 
 use std::time::Duration;
 
@@ -8,14 +8,13 @@ use tollgate_fault::{Change, ProcessFault, Script, ScriptStep};
 use tollgate_lab::WorldFault;
 use tollgate_limit::Span;
 
-/// Why faults of the lab cannot happen to processes.
+/// Processes cannot have clock faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoClock;
 
 /// The same faults for processes.
 ///
-/// A crash that keeps its memory is a process that stands still; one that does not is a kill and a start on an empty
-/// disk.
+/// A crash that keeps its memory is a paused process; one that does not is a kill and a start on an empty disk.
 pub(crate) fn of_faults(faults: &[WorldFault]) -> Result<Script, NoClock> {
     let mut steps = Vec::new();
     let mut add = |at: Span, change| {
@@ -78,9 +77,9 @@ pub(crate) fn of_faults(faults: &[WorldFault]) -> Result<Script, NoClock> {
     Ok(Script::new(steps))
 }
 
-/// A script as the lab has it, as far as it has the words: weather from the start on, cuts, pauses, crashes.
+/// A script as the lab has it, as far as it can: weather from the start on, partitions, pauses, crashes.
 ///
-/// What the lab has no word for is left out: reordering other than by jitter, and weather that changes later.
+/// Left out: reordering other than by jitter, and weather that changes later.
 pub(crate) fn to_faults(script: &Script) -> Vec<WorldFault> {
     let steps = script.steps();
     let mut faults = Vec::new();
@@ -120,7 +119,7 @@ pub(crate) fn to_faults(script: &Script) -> Vec<WorldFault> {
     faults
 }
 
-/// What a process suffers, until it comes back.
+/// A process fault, until it is undone.
 fn crash(process: ProcessFault, at: Duration, rest: &[ScriptStep]) -> Option<WorldFault> {
     let (node, keeps_state) = match process {
         ProcessFault::Kill(node) | ProcessFault::Stop(node) => (node, false),

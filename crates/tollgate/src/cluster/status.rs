@@ -1,6 +1,6 @@
 //! `tollgate cluster status`: a cluster as one node sees it.
 //!
-//! Not here: how the figures come about (`tollgate-serve`).
+//! Not here: how the figures are computed (`tollgate-serve`).
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -31,12 +31,12 @@ pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
     Err(Failure::denied())
 }
 
-/// How many nodes are members as it sees them, itself and those it suspects included.
+/// Members in its view, including itself and suspected ones.
 pub(super) fn members_count(view: &ClusterView) -> usize {
     usize::from(view.me.is_some()) + view.peers.len()
 }
 
-/// How many of them it does not suspect.
+/// Members that it does not suspect.
 fn alive(view: &ClusterView) -> usize {
     let peers = view.peers.iter().filter(|peer| peer.state == ALIVE);
     usize::from(view.me.is_some()) + peers.count()
@@ -44,7 +44,7 @@ fn alive(view: &ClusterView) -> usize {
 
 const ALIVE: &str = "alive";
 
-/// What a node says, understood and as it came.
+/// A node's view, parsed and as sent.
 fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
     let server = &options.at.server;
     let (status, text) = asked(&options.at, "GET", "/v1/cluster", None)?;
@@ -61,7 +61,7 @@ fn fetch(options: &StatusOptions) -> Result<(ClusterView, String), Failure> {
     }
 }
 
-/// Asks a node something about its cluster: the status and the text of its answer.
+/// Queries a node about its cluster: returns status and text of the answer.
 pub(super) fn asked(
     at: &ServerOptions,
     method: &str,
@@ -94,7 +94,7 @@ pub(super) fn asked(
     }
 }
 
-/// Why a server does not do what it was asked for, behind a colon.
+/// The server's reason for a failure, behind a colon.
 pub(super) fn detail(text: &str) -> String {
     let problem: Value = serde_json::from_str(text).unwrap_or_default();
     let detail = problem.get("detail").and_then(Value::as_str);
@@ -113,13 +113,13 @@ fn human(view: &ClusterView, look: TerminalStyle) -> String {
     text.push_str(&sums(view));
     for trouble in &view.troubles {
         let trouble = look.paint(Ink::Meaning(Meaning::Denied), &tame(trouble, SENTENCE_MAX));
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{trouble}");
     }
     text
 }
 
-/// Who is asked, and whether all is well.
+/// Which node answered, and whether all is well.
 fn headline(view: &ClusterView, look: TerminalStyle) -> String {
     let all = view.peers.len() + 1;
     let missing = &view.roll.missing;
@@ -203,7 +203,7 @@ fn peer(peer: &PeerView) -> Vec<TableCell> {
     ]
 }
 
-/// A node that is expected and not there.
+/// A node that is expected and missing.
 fn missing(one: &MissingView, at_ms: u64) -> Vec<TableCell> {
     let heard = one.since_ms.map(|since| at_ms.saturating_sub(since));
     let mut cells = vec![
@@ -266,7 +266,7 @@ fn sums(view: &ClusterView) -> String {
         rate(traffic.bytes_in_per_s),
     );
     if view.gossip_dropped + view.gossip_unknown > 0 {
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "gossip: {} frames dropped because too many waited, {} for policies that are not here",
@@ -275,7 +275,7 @@ fn sums(view: &ClusterView) -> String {
         );
     }
     if view.unknown_frames > 0 {
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{} frames of a later version skipped",
@@ -287,7 +287,7 @@ fn sums(view: &ClusterView) -> String {
         .map(|(why, count)| format!("{} {why}", units::exact(*count)))
         .collect();
     if !refused.is_empty() {
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "not taken: {}", refused.join(", "));
     }
     text

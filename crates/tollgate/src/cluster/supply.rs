@@ -1,6 +1,6 @@
-//! `tollgate cluster supply`: how a contract's rate is divided, as its nodes say.
+//! `tollgate cluster supply`: how a contract's rate is divided, according to its nodes.
 //!
-//! Not here: how the figures come about (`tollgate-serve`).
+//! Not here: how the figures are computed (`tollgate-serve`).
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,7 @@ fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: TerminalStyle, tex
     counts(&rows, look, text);
 }
 
-/// What was counted since each node started.
+/// Counters since each node started.
 fn counts(rows: &[(&ModeView, &ModePolicyView)], look: TerminalStyle, text: &mut String) {
     let titles = COUNTS.map(|(_, title)| title);
     let header = [&["node"], &titles[..]].concat();
@@ -94,7 +94,7 @@ fn counts(rows: &[(&ModeView, &ModePolicyView)], look: TerminalStyle, text: &mut
     }
 }
 
-/// Counts that are shown, and how they are called there.
+/// Counters shown, and their column names.
 const COUNTS: [(&str, &str); 11] = [
     ("counts.offered", ">offered"),
     ("counts.admitted", ">admitted"),
@@ -128,7 +128,7 @@ fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<TableCell> {
     ]
 }
 
-/// What may be used, in parts of what is asked for.
+/// What may be used, as a fraction of the demand.
 fn fill(ratio: f64) -> String {
     let percent = whole(ratio * 100.0);
     if percent > FILL_MAX {
@@ -152,7 +152,7 @@ fn rate(value: f64) -> String {
 }
 
 const NAME_MAX: usize = 40;
-/// The most percent that is worth telling from more.
+/// Greater percentages are not distinguished.
 const FILL_MAX: u64 = 999;
 
 #[cfg(test)]

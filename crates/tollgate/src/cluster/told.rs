@@ -1,5 +1,4 @@
-//! What several nodes say to one question: asked, printed as JSON, and what stands at the end whatever the question
-//! was.
+//! One question to several nodes: asked, printed as JSON, and the common end of each output.
 //!
 //! Not here: tables (`supply`, and `status` of gateways).
 
@@ -20,11 +19,11 @@ use crate::report::table::tame;
 
 pub(crate) struct NodeReport {
     pub(crate) server: String,
-    /// What it said, as it is meant and as it is.
+    /// Its answer, parsed and as sent.
     pub(crate) said: Result<(ModeView, Value), Failure>,
 }
 
-/// Asks all servers; an error only where none has an answer.
+/// Asks all servers; fails only if none answers.
 pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<NodeReport>, Failure> {
     let path = path(what, options)?;
     let ask = |server: &ServerAddress| {
@@ -75,7 +74,7 @@ pub(crate) fn views(told: &[NodeReport]) -> Vec<&ModeView> {
         .collect()
 }
 
-/// What is too small, who did not answer, and who was not asked.
+/// Policies too small to divide, nodes without an answer, and nodes not asked.
 pub(crate) fn end(told: &[NodeReport], text: &mut String) {
     let views = views(told);
     let Some(divided) = views.first().and_then(|first| first.divided.as_ref()) else {
@@ -117,7 +116,7 @@ fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
     Ok(path)
 }
 
-/// What a server says there, as it is meant and as it is.
+/// A server's answer, parsed and as sent.
 pub(crate) fn fetch<T: DeserializeOwned>(
     server: &ServerAddress,
     path: &str,

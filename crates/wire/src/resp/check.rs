@@ -17,20 +17,18 @@ use super::number::at_least;
 use super::parse::Arguments;
 use super::reply::Writer;
 
-/// What `TOLLGATE.CHECK` asks, or a command of the same form.
+/// Arguments of `TOLLGATE.CHECK`, or of a command of the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckCommand<'a> {
-    /// Tokens to take; one unless said, and zero is a peek.
+    /// Tokens to take; one by default, and zero is a peek.
     pub cost: u64,
-    /// The only contract to ask, instead of all that bind the key.
+    /// The only contract to ask, instead of all that match the key.
     pub contract: Option<&'a [u8]>,
     /// The operation's id: the same id is charged once, however often it is sent.
     pub id: Option<&'a [u8]>,
-    /// Who is counted.
     pub key: CheckKey<'a>,
 }
 
-/// The key of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckKey<'a> {
     /// One value without a name.
@@ -102,49 +100,45 @@ pub(super) fn entries(arguments: Arguments<'_>) -> Result<CheckKey<'_>, CommandE
     }
 }
 
-/// What a check is answered: the fields of `POST /v1/check`, with `allowed` as 1 or 0.
+/// The reply to a check: the fields of `POST /v1/check`, with `allowed` as 1 or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckReply<'a> {
-    /// Whether the request may pass.
     pub allowed: bool,
-    /// Whether a contract binds the key.
+    /// Whether a contract matches the key.
     pub matched: bool,
-    /// The policy that refuses longest, or that has the least left; none where no contract binds the key.
+    /// The policy that refuses longest, or that has the least left; none if no contract matches the key.
     pub policy: Option<&'a str>,
-    /// That policy's limit.
     pub limit: u64,
     /// The most tokens it can hold.
     pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
-    /// Tokens that it is below zero.
+    /// Tokens below zero.
     pub debt: u64,
-    /// Milliseconds until the same request could pass; none if it passed or no wait will help.
+    /// Milliseconds until the same request could pass; none if it passed or waiting does not help.
     pub retry_after_ms: Option<u64>,
-    /// Milliseconds until it is as if the key had never been seen.
+    /// Milliseconds until it is full, as for a new key.
     pub reset_after_ms: u64,
     /// Milliseconds a delayed request has to wait before it goes on.
     pub wait_ms: u64,
-    /// By which the real cost can be settled.
+    /// Settles the real cost.
     pub receipt: Option<&'a str>,
-    /// Whether `remaining` is only the part that is lent to a sidecar; written where it is so.
+    /// Whether `remaining` is only the part that is lent to a sidecar; written only if so.
     pub part: bool,
-    /// All policies that refuse; written where they are several.
+    /// All policies that refuse; written if there are several.
     pub violated: &'a [Violated<'a>],
 }
 
 /// One of several policies that refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violated<'a> {
-    /// The contract.
     pub contract: &'a str,
-    /// The policy.
     pub policy: &'a str,
     /// Whole tokens it has left.
     pub remaining: u64,
-    /// Tokens that it is below zero.
+    /// Tokens below zero.
     pub debt: u64,
-    /// Milliseconds until it would let the same request pass; none if no wait will help.
+    /// Milliseconds until it would let the same request pass; none if waiting does not help.
     pub retry_after_ms: Option<u64>,
 }
 
@@ -196,7 +190,7 @@ pub(super) fn text(writer: &mut Writer<'_>, name: &str, value: Option<&str>) {
     }
 }
 
-/// Writes a number, at most the largest a RESP integer can say.
+/// Saturates at the largest RESP integer.
 pub(super) fn number(writer: &mut Writer<'_>, name: &str, value: Option<u64>) {
     writer.bulk(name.as_bytes());
     match value {

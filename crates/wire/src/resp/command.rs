@@ -1,4 +1,4 @@
-//! What a request asks: one variant per command, and the table that `COMMAND` answers from.
+//! Commands: one variant each, and the table that `COMMAND` answers from.
 
 use super::check::CheckCommand;
 use super::error::{CommandError, Excerpt};
@@ -10,36 +10,28 @@ use super::session::{ClientCommand, Credentials, HelloCommand, List, Transaction
 use super::stand::Settle;
 use super::throttle::{Dialect, Throttle};
 
-/// A command whose arguments make sense.
+/// A command with valid arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// `CL.THROTTLE` or `THROTTLE`.
     Throttle(Throttle<'a>),
-    /// `TOLLGATE.CHECK`.
     Check(CheckCommand<'a>),
-    /// `TOLLGATE.LEASE`.
     Lease(Lease<'a>),
-    /// `TOLLGATE.CHARGE`: take without asking.
+    /// `TOLLGATE.CHARGE`: take without a decision.
     Charge(CheckCommand<'a>),
-    /// `TOLLGATE.REFUND`: give back.
+    /// `TOLLGATE.REFUND`: return tokens.
     Refund(CheckCommand<'a>),
     /// `TOLLGATE.RESET`: forget the key.
     Forget(CheckCommand<'a>),
     /// `TOLLGATE.PEEK`: how policies stand.
     Peek(CheckCommand<'a>),
-    /// `TOLLGATE.SETTLE`.
     Settle(Settle<'a>),
     /// `PING [message]`: `PONG`, or the message.
     Ping(Option<&'a [u8]>),
     /// `ECHO message`.
     Echo(&'a [u8]),
-    /// `HELLO`.
     Hello(HelloCommand<'a>),
-    /// `AUTH`.
     Auth(Credentials<'a>),
-    /// `COMMAND`.
     List(List<'a>),
-    /// `CLIENT`.
     Client(ClientCommand<'a>),
     /// `INFO [section ...]`.
     Info(Arguments<'a>),
@@ -47,14 +39,14 @@ pub enum Command<'a> {
     Select,
     /// `RESET`: forget version, name and authentication.
     Reset,
-    /// `MULTI`, `EXEC` and what belongs to them.
+    /// `MULTI`, `EXEC` and related commands.
     Transaction(Transaction),
     /// `QUIT`: `OK`, then close.
     Quit,
 }
 
 impl<'a> Command<'a> {
-    /// Says what a request asks, whatever the case of its words.
+    /// Decodes a request; words are case-insensitive.
     pub fn decode(request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
         let name = request.get(0).unwrap_or_default();
         let mut upper = [0; NAME_BYTES_MAX];
@@ -104,7 +96,7 @@ impl<'a> Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// What a request asks whose name begins with `TOLLGATE.` and goes on like this.
+    /// Decodes a command whose name is `TOLLGATE.` followed by `name`.
     fn of_ours(name: &[u8], request: Arguments<'a>) -> Result<Self, CommandError<'a>> {
         match name {
             b"CHECK" => CheckCommand::decode(request, "tollgate.check").map(Command::Check),
@@ -146,20 +138,19 @@ impl List<'_> {
     }
 }
 
-/// What `COMMAND` tells about a command.
+/// A row of `COMMAND`'s answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The name, in lower case.
     pub name: &'static str,
     /// How many arguments it takes as Redis counts them: with the name, and negative for at least.
     pub arity: i64,
     /// Whether its first argument is a key.
     pub has_key: bool,
-    /// What it does, in a sentence.
+    /// One sentence.
     pub summary: &'static str,
 }
 
-/// Every command, by name.
+/// Ordered by name.
 pub const COMMANDS: &[About] = &[
     plain("auth", -2, "Says who the client is."),
     keyed(
@@ -235,7 +226,7 @@ const fn keyed(name: &'static str, arity: i64, summary: &'static str) -> About {
     }
 }
 
-/// Ten fields for each command asked for, null for one that is not there.
+/// Ten fields for each command asked for, null for unknown ones.
 fn described(writer: &mut Writer<'_>, names: Option<Arguments<'_>>) {
     let Some(names) = names.filter(|names| !names.is_empty()) else {
         writer.array(COMMANDS.len());
@@ -269,7 +260,7 @@ fn describe(writer: &mut Writer<'_>, about: &About) {
     }
 }
 
-/// A map from each known command that was asked for to what it does.
+/// A map from each known command that was asked for to its summary.
 fn documented(writer: &mut Writer<'_>, names: Arguments<'_>) {
     let asked = |about: &&About| {
         let is = |name: &[u8]| name.eq_ignore_ascii_case(about.name.as_bytes());

@@ -1,38 +1,34 @@
-//! What can be wrong with a well-framed command. The connection stays open after each of these.
+//! Errors of a well-framed command. The connection stays open after each of these.
 
 use std::fmt::{self, Write};
 
 /// Why a command was refused; its text is the whole error reply, code word first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandError<'a> {
-    /// No command has this name.
     UnknownCommand(Excerpt<'a>),
     /// A command with subcommands has none of this name.
     UnknownSubcommand {
-        /// The command, in upper case.
         command: &'static str,
-        /// What was sent as its subcommand.
+        /// As sent.
         subcommand: Excerpt<'a>,
     },
     /// Too few or too many arguments for the command, which is named in lower case.
     WrongArity(&'static str),
-    /// An argument should have been a 64-bit integer.
+    /// Not a 64-bit integer.
     NotAnInteger,
-    /// An integer is smaller than it may be.
+    /// An integer is too small.
     TooSmall {
-        /// The argument's name.
         what: &'static str,
-        /// The smallest value it may have.
+        /// The minimum.
         least: u64,
     },
-    /// An integer is larger than a reply could say.
+    /// An integer is too large for a reply.
     TooLarge {
-        /// The argument's name.
         what: &'static str,
-        /// The largest value it may have.
+        /// The maximum.
         most: u64,
     },
-    /// An option is unknown, or comes twice, or where it may not.
+    /// An option is unknown, repeated or misplaced.
     Syntax,
     /// `HELLO` asked for a version other than 2 and 3.
     UnsupportedVersion,

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::parse::ProtocolError;
 
-/// Splits a line at spaces, and appends what each argument means to `bytes`.
+/// Splits a line at spaces, and appends the unescaped arguments to `bytes`.
 ///
-/// In double quotes `\n`, `\r`, `\t`, `\b`, `\a` and `\xHH` have their usual meaning and any other
-/// escaped byte is itself; in single quotes only `\'` is an escape. A closing quote must be
-/// followed by a space or the end.
+/// In double quotes `
+/// `, `\r`, `\t`, `\b`, `\a` and `\xHH` have their usual meaning and any other escaped byte is itself; in single quotes
+/// only `\'` is an escape. A closing quote must be followed by a space or the end.
 pub(super) fn split(
     line: &[u8],
     arguments_max: usize,
@@ -49,7 +49,7 @@ fn argument<'a>(line: &'a [u8], bytes: &mut Vec<u8>) -> Result<&'a [u8], Protoco
     }
 }
 
-/// Checks that nothing is glued to a closing quote; `None` is a quote that never closed.
+/// Checks that a closing quote is followed by a space; `None` is a quote that never closed.
 fn after_quote(rest: Option<&[u8]>) -> Result<&[u8], ProtocolError> {
     rest.filter(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
         .ok_or(ProtocolError::UnbalancedQuotes)

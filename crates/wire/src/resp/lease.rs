@@ -12,12 +12,10 @@ use super::check::{CheckKey, entries};
 use super::error::CommandError;
 use super::parse::Arguments;
 
-/// What `TOLLGATE.LEASE` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease<'a> {
-    /// What is held of each policy.
+    /// What the client holds of each policy.
     pub inquiry: &'a [u8],
-    /// Of which key.
     pub key: CheckKey<'a>,
 }
 

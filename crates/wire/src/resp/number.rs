@@ -2,7 +2,6 @@
 
 use super::error::CommandError;
 
-/// Reads a signed integer.
 pub(super) fn signed<'a>(text: &[u8]) -> Result<i64, CommandError<'a>> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),

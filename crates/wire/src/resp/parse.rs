@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::inline;
 
-/// How much one command may hold. A request beyond a limit is refused as soon as it is announced.
+/// A request beyond a limit is refused as soon as it is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandLimits {
     /// Arguments of one command, its name included.
@@ -53,13 +53,13 @@ impl Default for CommandLimits {
     }
 }
 
-/// What the bytes at hand amount to.
+/// Outcome of parsing.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub enum ParseStep<'a> {
     /// No whole command yet. Parse again with the same bytes and at least one more behind them.
     NeedMore,
-    /// An empty line or an empty array: nothing was asked, and nothing is answered.
+    /// An empty line or an empty array, without a reply.
     Skip {
         /// Bytes to drop from the front of the input.
         consumed: usize,
@@ -68,12 +68,12 @@ pub enum ParseStep<'a> {
     Command {
         /// Its arguments, the name first; never empty.
         request: Arguments<'a>,
-        /// Bytes to drop from the front of the input once the request is done with.
+        /// Bytes to drop from the front of the input once the request is handled.
         consumed: usize,
     },
 }
 
-/// Why a connection's bytes are not RESP. The stream has lost its frame: answer and close.
+/// Why a connection's bytes are not RESP. Framing is lost: answer and close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
     /// The number after `*` is malformed or beyond [`CommandLimits::arguments_max`].
@@ -114,7 +114,7 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// Arguments of one command, as slices of the connection's buffer. Copies of it are free.
+/// Arguments of one command, as slices of the connection's buffer. Cheap to copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Arguments<'a> {
     bytes: &'a [u8],
@@ -122,12 +122,10 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -146,7 +144,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Goes through them in order.
+    /// In order.
     pub fn iter(&self) -> ArgumentsIter<'a> {
         ArgumentsIter { left: *self }
     }
@@ -177,14 +175,18 @@ impl fmt::Debug for Arguments<'_> {
     }
 }
 
-/// Goes through [`Arguments`] in order.
 #[derive(Clone, Debug)]
 pub struct ArgumentsIter<'a> {
     left: Arguments<'a>,
 }
 
 impl<'a> ArgumentsIter<'a> {
-    /// Those still to come.
+    /// Finds commands in the bytes of one connection.
+    ///
+    /// Call [`parse`](Self::parse) with everything received and not yet consumed. On [`ParseStep::Command`] and
+    /// [`ParseStep::Skip`] drop `consumed` bytes from the front and call again, until it returns
+    /// [`ParseStep::NeedMore`]. Parsed bytes are not parsed again, however slowly they arrive. After an error every
+    /// further call gives the same error.
     pub fn rest(&self) -> Arguments<'a> {
         self.left
     }
@@ -219,7 +221,7 @@ pub struct Parser {
     arguments: Vec<Range<usize>>,
     /// An inline command without its quotes.
     line: Vec<u8>,
-    /// How many bytes of the input are understood.
+    /// How many bytes of the input are parsed.
     at: usize,
     stage: Stage,
 }
@@ -228,11 +230,10 @@ pub struct Parser {
 enum Stage {
     /// At the first byte of a command, or in the middle of its first line.
     Start,
-    /// At the `$` of an argument; so many are missing.
+    /// At the `$` of an argument.
     Header {
         missing: usize,
     },
-    /// At the first byte of an argument.
     Body {
         missing: usize,
         length: usize,
@@ -252,12 +253,12 @@ impl Parser {
         }
     }
 
-    /// Changes the limits, for whatever is parsed from here on.
+    /// Changes the limits for further commands.
     pub fn set_limits(&mut self, limits: CommandLimits) {
         self.limits = limits;
     }
 
-    /// Gives back memory beyond what common commands need, for a connection that falls idle.
+    /// Frees memory beyond what common commands need, for a connection that becomes idle.
     ///
     /// Between commands a parser otherwise keeps room for the largest it has seen.
     pub fn release(&mut self) {
@@ -309,7 +310,7 @@ impl Parser {
         }
     }
 
-    /// Takes the arguments that are missing; the length of the first may be known already.
+    /// Takes the missing arguments; the length of the first may be known already.
     #[inline]
     fn array(
         &mut self,
@@ -335,7 +336,7 @@ impl Parser {
         Ok(Some(Found::Array))
     }
 
-    /// Reads `*count`, and gives the count, zero for a negative one.
+    /// Parses `*count`; zero for a negative one.
     #[inline]
     fn array_header(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let Some((count, end)) = length_line(input, 0).ok_or(ProtocolError::ArrayLength)? else {
@@ -350,7 +351,7 @@ impl Parser {
         Ok(Some(count))
     }
 
-    /// Reads `$length`, and gives the length.
+    /// Parses `$length`.
     #[inline]
     fn bulk_header(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         match input.get(self.at) {
@@ -430,7 +431,7 @@ enum Found {
 
 /// Reads the decimal number behind the type byte at `at`, and where the line after it begins.
 ///
-/// The outer `None` is a malformed line, the inner one a line that has not ended yet.
+/// The outer `None` is a malformed line, the inner one an incomplete line.
 #[allow(clippy::option_option)]
 #[inline]
 fn length_line(input: &[u8], at: usize) -> Option<Option<(i64, usize)>> {
@@ -488,7 +489,7 @@ const HEADER_BYTES_MAX: usize = 1 + 1 + DIGITS_MAX + LINE_END.len();
 mod tests {
     use super::*;
 
-    /// Everything that `input` holds, and what ended it.
+    /// All commands in `input`, and the error that ended it.
     #[track_caller]
     fn commands(input: &[u8]) -> (Vec<Vec<Vec<u8>>>, Option<ProtocolError>) {
         let mut parser = Parser::default();

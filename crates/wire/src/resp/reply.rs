@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::io::Write;
 
-/// Which RESP a connection speaks; `HELLO` changes it.
+/// The version of RESP; `HELLO` changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// What every connection begins with.
+    /// The initial version of every connection.
     #[default]
     Resp2,
-    /// Has its own null, maps and push messages.
+    /// With its own null, maps and push messages.
     Resp3,
 }
 
@@ -25,8 +25,8 @@ impl Version {
 
 /// Appends replies to a buffer.
 ///
-/// An aggregate is its header and then its items: after `array(2)` come two replies, after `map(2)`
-/// four. Nothing checks that they do.
+/// An aggregate is its header and then its items: after `array(2)` come two replies, after `map(2)` four. This is not
+/// checked.
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -34,12 +34,10 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer that appends to `out`.
     pub fn new(out: &'a mut Vec<u8>, version: Version) -> Self {
         Self { out, version }
     }
 
-    /// The version replies are written in.
     pub fn version(&self) -> Version {
         self.version
     }
@@ -60,19 +58,16 @@ impl<'a> Writer<'a> {
         self.close(start);
     }
 
-    /// An integer.
     pub fn integer(&mut self, value: i64) {
         self.header(b':', value);
     }
 
-    /// A string of any bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.end();
     }
 
-    /// Nothing.
     pub fn null(&mut self) {
         self.out.extend_from_slice(match self.version {
             Version::Resp2 => b"$-1\r\n",
@@ -93,7 +88,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The header of a message of `items` replies that nobody asked for; in RESP2 a list.
+    /// The header of an unsolicited message of `items` replies; in RESP2 a list.
     pub fn push(&mut self, items: usize) {
         match self.version {
             Version::Resp2 => self.header(b'*', items),
@@ -101,7 +96,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Ends a line that began at `start`, and takes the line ends out of it.
+    /// Ends a line that began at `start`, and replaces the line ends in it.
     fn close(&mut self, start: usize) {
         for byte in &mut self.out[start..] {
             if matches!(byte, b'\r' | b'\n') {

@@ -1,4 +1,4 @@
-//! Commands that clients send about the connection itself, before and between decisions.
+//! Commands about the connection itself.
 
 use std::fmt;
 
@@ -10,11 +10,9 @@ use super::reply::{Version, Writer};
 /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HelloCommand<'a> {
-    /// The version to speak from here on, this reply included; unset keeps it.
+    /// The version from now on, this reply included; `None` keeps it.
     pub version: Option<Version>,
-    /// Who the client says it is.
     pub credentials: Option<Credentials<'a>>,
-    /// A name for the connection.
     pub name: Option<&'a [u8]>,
 }
 
@@ -46,10 +44,8 @@ impl<'a> HelloCommand<'a> {
     }
 }
 
-/// What `HELLO` is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HelloReply<'a> {
-    /// The server's version.
     pub server_version: &'a str,
     /// The connection's number.
     pub connection: u64,
@@ -76,23 +72,21 @@ impl HelloReply<'_> {
     }
 }
 
-/// `MULTI`, `EXEC` and what belongs to them.
+/// `MULTI`, `EXEC` and related commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transaction {
-    /// `MULTI`: commands are queued from here on.
+    /// `MULTI`: commands are queued from now on.
     Multi,
     /// `EXEC`: the queued commands are carried out.
     Exec,
     /// `DISCARD`: they are forgotten.
     Discard,
-    /// `WATCH key [key ...]`.
     Watch,
-    /// `UNWATCH`.
     Unwatch,
 }
 
 impl Transaction {
-    /// One of them, by its name in upper case.
+    /// By its name in upper case.
     pub(super) fn decode<'a>(
         name: &[u8],
         request: Arguments<'a>,
@@ -115,7 +109,7 @@ impl Transaction {
 /// `AUTH [user] password`, or the same inside `HELLO`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Credentials<'a> {
-    /// The user; unset is the default one.
+    /// `None` is the default user.
     pub user: Option<&'a [u8]>,
     /// The password or token. Never shown by `Debug`; compare it in constant time.
     pub password: &'a [u8],
@@ -147,17 +141,16 @@ impl<'a> Credentials<'a> {
 /// `CLIENT` and its subcommands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCommand<'a> {
-    /// Name the connection; an empty name takes it back.
+    /// Names the connection; an empty name removes it.
     SetName(&'a [u8]),
-    /// Tell the connection's name.
+    /// Returns the connection's name.
     GetName,
-    /// Tell the connection's number.
+    /// Returns the connection's number.
     Id,
-    /// Note which library the client uses: `LIB-NAME` or `LIB-VER`.
+    /// Reports the client's library: `LIB-NAME` or `LIB-VER`.
     SetInfo {
-        /// What is told, in the client's spelling.
+        /// In the client's spelling.
         attribute: &'a [u8],
-        /// Its value.
         value: &'a [u8],
     },
     /// `NO-EVICT` or `NO-TOUCH`, `ON` or `OFF`: answered `OK`, without effect.
@@ -219,7 +212,7 @@ fn switch(value: &[u8]) -> Result<ClientCommand<'_>, CommandError<'_>> {
     Err(CommandError::Syntax)
 }
 
-/// Names are printed in lists and logs, so that they have no space and no control byte.
+/// Names appear in lists and logs, so they have no space and no control byte.
 fn checked_name(name: &[u8]) -> Result<&[u8], CommandError<'_>> {
     if name.iter().all(u8::is_ascii_graphic) {
         return Ok(name);
@@ -227,18 +220,18 @@ fn checked_name(name: &[u8]) -> Result<&[u8], CommandError<'_>> {
     Err(CommandError::ClientName)
 }
 
-/// `COMMAND` and its subcommands: which commands are there?
+/// `COMMAND` and its subcommands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List<'a> {
-    /// All, described.
+    /// All, with details.
     All,
     /// How many.
     Count,
     /// Only their names.
     Names,
-    /// Described, those named; all if none is.
+    /// Details of the named ones; all if none is.
     Info(Arguments<'a>),
-    /// Documented, those named; all if none is.
+    /// Documentation of the named ones; all if none is.
     Docs(Arguments<'a>),
 }
 

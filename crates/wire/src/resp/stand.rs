@@ -1,4 +1,4 @@
-//! `TOLLGATE.SETTLE`, which charges what something really cost, and the reply of `TOLLGATE.PEEK`: how policies stand.
+//! `TOLLGATE.SETTLE`, which charges the real cost, and the reply of `TOLLGATE.PEEK`: how policies stand.
 //!
 //! ```text
 //! TOLLGATE.SETTLE receipt cost [ID operation]
@@ -10,12 +10,9 @@ use super::number::at_least;
 use super::parse::Arguments;
 use super::reply::Writer;
 
-/// What `TOLLGATE.SETTLE` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settle<'a> {
-    /// The receipt of a check.
     pub receipt: &'a [u8],
-    /// What it really cost.
     pub cost: u64,
     /// The operation's id: the same id is settled once, however often it is sent.
     pub id: Option<&'a [u8]>,
@@ -42,28 +39,25 @@ impl<'a> Settle<'a> {
     }
 }
 
-/// How one policy stands, and what it would say to the cost that was asked for.
+/// How one policy stands, and what it would answer to the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeekReply<'a> {
-    /// The contract.
     pub contract: &'a str,
-    /// The policy.
     pub policy: &'a str,
-    /// Its limit.
     pub limit: u64,
     /// The most tokens it can hold.
     pub capacity: u64,
     /// Whole tokens it has left.
     pub remaining: u64,
-    /// Tokens that it is below zero.
+    /// Tokens below zero.
     pub debt: u64,
     /// Whether the cost would pass.
     pub allowed: bool,
-    /// Milliseconds until it could; none if it would pass or no wait will help.
+    /// Milliseconds until it could; none if it would pass or waiting does not help.
     pub retry_after_ms: Option<u64>,
     /// Milliseconds for which it would be held back.
     pub wait_ms: u64,
-    /// Milliseconds until the policy is as if the key had never been seen.
+    /// Milliseconds until the policy is full, as for a new key.
     pub reset_after_ms: u64,
 }
 

@@ -20,7 +20,7 @@ use super::number::at_least;
 use super::parse::Arguments;
 use super::reply::Writer;
 
-/// Whose throttle command it is.
+/// The origin of a throttle command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// `CL.THROTTLE`, where a burst of zero still lets one request through.
@@ -57,9 +57,8 @@ impl Dialect {
 /// in each `period` and holds [`limit`](Self::limit)?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle<'a> {
-    /// Whose command it is, which decides the limit and the order of the reply.
+    /// Decides the limit and the order of the reply.
     pub dialect: Dialect,
-    /// Who is counted.
     pub key: &'a [u8],
     /// As sent; see [`limit`](Self::limit).
     pub max_burst: u64,
@@ -110,21 +109,19 @@ impl<'a> Throttle<'a> {
     }
 }
 
-/// What a throttle command is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThrottleReply {
-    /// Whether the cost was taken.
     pub allowed: bool,
     /// Whole tokens left.
     pub remaining: u64,
-    /// When the same request could pass; `None` if it passed, or if no wait will help.
+    /// When the same request could pass; `None` if it passed, or if waiting does not help.
     pub retry_after: Option<Duration>,
     /// Until the bucket is full.
     pub reset_after: Duration,
 }
 
 impl ThrottleReply {
-    /// Writes the five integers in the order of the command that asked.
+    /// Writes the five integers in the order of the command's dialect.
     pub fn write(&self, asked: &Throttle<'_>, writer: &mut Writer<'_>) {
         let limit = saturating(asked.limit());
         let remaining = saturating(self.remaining);
@@ -161,8 +158,8 @@ impl ThrottleReply {
     }
 }
 
-/// What `THROTTLE` gives as the wait when no wait will help; it has no other word for it, and fits
-/// the 32 bits of the same answer over gRPC. `CL.THROTTLE` says -1.
+/// The wait in `THROTTLE`'s reply if waiting does not help; it fits the 32 bits of the same answer over gRPC.
+/// `CL.THROTTLE` has -1.
 pub const NEVER_SECS: i64 = i32::MAX as i64;
 
 /// So that the limit, one more, is a RESP integer.

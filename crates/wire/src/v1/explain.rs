@@ -1,4 +1,4 @@
-//! Why would this request pass or not? The bodies of `explain`.
+//! The bodies of `explain`: why would this request pass or not?
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,17 +9,16 @@ use super::key::optional_text;
 use super::whole::whole;
 use super::{WireKey, one};
 
-/// Why would this request pass or not? Nothing is taken.
+/// Takes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest<'a> {
-    /// Who is counted.
     #[serde(borrow)]
     pub key: WireKey<'a>,
-    /// Tokens it would take; one unless given.
+    /// Tokens it would take; one by default.
     #[serde(default = "one", deserialize_with = "whole")]
     pub cost: u64,
-    /// The only contract to ask, instead of all that bind the key.
+    /// The only contract to ask, instead of all that match the key.
     #[serde(borrow, default, deserialize_with = "optional_text")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract: Option<Cow<'a, str>>,
@@ -28,87 +27,81 @@ pub struct ExplainRequest<'a> {
 /// Why the request would pass or not.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct ExplainResponse<'a> {
-    /// The whole in one sentence.
+    /// The result in one sentence.
     #[serde(borrow)]
     pub summary: Cow<'a, str>,
-    /// What all policies together would say.
+    /// The verdict of all policies together.
     #[serde(flatten)]
     pub verdict: ExplainVerdict,
-    /// Whether a contract binds the key.
+    /// Whether a contract matches the key.
     pub matched: bool,
-    /// The bans that hold for the key: it is denied whatever its policies say.
+    /// The bans of the key: it is denied whatever its policies say.
     pub bans: Vec<BanExplained<'a>>,
-    /// What each policy would say, in the order of the contracts and of the policies in them.
+    /// In the order of the contracts and of the policies in them.
     pub policies: Vec<PolicyExplained<'a>>,
-    /// The contracts that come closest to binding the key but do not, closest first.
+    /// The contracts that nearly match the key, nearest first.
     pub misses: Vec<ExplainedMiss<'a>>,
 }
 
-/// May it pass?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Read, Write)]
 pub struct ExplainVerdict {
     /// Whether it would pass, after `wait_ms` if that is not zero.
     pub allowed: bool,
-    /// Until it could pass; none if it would, or if no wait will help.
+    /// Until it could pass; none if it would, or if waiting does not help.
     pub retry_after_ms: Option<u64>,
     /// How long it would have to wait.
     pub wait_ms: u64,
 }
 
-/// What one policy would say.
+/// The answer of one policy.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct PolicyExplained<'a> {
-    /// The contract's id.
     #[serde(borrow)]
     pub contract: Cow<'a, str>,
-    /// The policy's name.
     #[serde(borrow)]
     pub policy: Cow<'a, str>,
-    /// That in one sentence.
+    /// The result in one sentence.
     #[serde(borrow)]
     pub summary: Cow<'a, str>,
-    /// What it would say by itself.
+    /// Its verdict alone.
     #[serde(flatten)]
     pub verdict: ExplainVerdict,
-    /// Whether an assignment gives the key this policy, and not the contract.
+    /// Whether the policy comes from an assignment instead of the contract.
     pub assigned: bool,
-    /// Whether it refuses, or only watches.
+    /// False for a shadow policy.
     pub enforced: bool,
-    /// Its limit.
     pub limit: u64,
     /// The most tokens it can hold.
     pub capacity: u64,
     /// Whole tokens left.
     pub remaining: u64,
-    /// Tokens that it is below zero.
+    /// Tokens below zero.
     pub debt: u64,
-    /// Until it is as if the key had never been seen.
+    /// Until it is full, as for a new key.
     pub reset_after_ms: u64,
 }
 
-/// A contract that does not bind the key.
+/// A contract that does not match the key.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct ExplainedMiss<'a> {
-    /// The contract's id.
     #[serde(borrow)]
     pub contract: Cow<'a, str>,
     /// What the key lacks.
     pub lacks: Vec<String>,
-    /// Entries of the key that are nearly one that it lacks, and what that is called.
+    /// Entries of the key that resemble missing ones, and the missing names.
     pub did_you_mean: BTreeMap<String, String>,
 }
 
-/// A ban that holds for the key.
+/// A ban of the key.
 #[derive(Clone, Debug, PartialEq, Eq, Read, Write)]
 pub struct BanExplained<'a> {
-    /// Who: an entry with its value, or a range of addresses.
+    /// An entry with its value, or a range of addresses.
     pub identity: String,
     /// The only contract in which it holds.
     #[serde(borrow)]
     pub contract: Option<Cow<'a, str>>,
-    /// Milliseconds since 1970 at which it ends; none where it does not.
+    /// Milliseconds since 1970 at which it ends; none if it does not.
     pub until_ms: Option<u64>,
-    /// Why.
     #[serde(borrow)]
     pub reason: Option<Cow<'a, str>>,
 }

@@ -8,13 +8,12 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::ENTRIES_MAX;
 
-/// Who is counted. Numbers are what they are written as in decimal.
+/// The key of a request. Numbers become their decimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireKey<'a> {
     /// One value without a name.
     Bare(Cow<'a, str>),
-    /// Names and values in the order in which they were written; at least one, no name twice, at
-    /// most [`ENTRIES_MAX`].
+    /// Names and values in the order in which they were written; at least one, no name twice, at most [`ENTRIES_MAX`].
     Entries(Vec<(Cow<'a, str>, Cow<'a, str>)>),
 }
 
@@ -98,8 +97,8 @@ where
     Ok(text.map(|Text(text)| text))
 }
 
-/// A string that is copied only if it has escapes. Serde does that for a `Cow` that is a field
-/// itself, but not for one inside an option or a tuple.
+/// A string that is copied only if it has escapes. Serde does that for a `Cow` that is a field itself, but not for one
+/// inside an option or a tuple.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -165,7 +164,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// A whole number as text, where every reader of JSON sees the same number.
+/// A whole number as text, within the range where every JSON reader sees the same number.
 fn whole<'a, E: Error>(value: impl TryInto<i64> + fmt::Display + Copy) -> Result<Cow<'a, str>, E> {
     let number = value.try_into().ok();
     if number.is_some_and(|number| number.unsigned_abs() <= EXACT_MAX) {
@@ -174,7 +173,7 @@ fn whole<'a, E: Error>(value: impl TryInto<i64> + fmt::Display + Copy) -> Result
     Err(beyond(&value))
 }
 
-/// The same of a number with a point or an exponent.
+/// The same for a number with a point or an exponent.
 fn exact<'a, E: Error>(value: f64) -> Result<Cow<'a, str>, E> {
     #[allow(clippy::cast_precision_loss)] // It is a power of two.
     let is_exact = value.fract() == 0.0 && value.abs() <= EXACT_MAX as f64;

@@ -1,19 +1,17 @@
 //! Whole numbers in JSON, which knows one kind of number: `1` and `1.0` are the same.
 //!
-//! Many readers of JSON have nothing but doubles, which hold every whole number up to 2^53 and not every one beyond. So
-//! larger ones are neither read, as they may not be what was meant, nor written.
+//! Many readers of JSON have only doubles, which hold every whole number up to 2^53 and not every one beyond. So larger
+//! ones are neither read, as they may not be what was meant, nor written.
 
 use std::{fmt, io};
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde_json::ser::{CompactFormatter, Formatter};
 
-/// Reads a whole number.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     Whole::deserialize(deserializer).map(|Whole(number)| number)
 }
 
-/// Reads a whole number or null.
 pub(super) fn optional_whole<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
 where
     D: Deserializer<'de>,
@@ -59,7 +57,7 @@ impl Visitor<'_> for WholeVisitor {
     }
 }
 
-/// Reads a whole number that may be below zero.
+/// May be below zero.
 pub(crate) fn signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let number = i64::deserialize(deserializer)?;
     if number.unsigned_abs() > NUMBER_MAX {
@@ -69,7 +67,6 @@ pub(crate) fn signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, 
     Ok(number)
 }
 
-/// Reads the same, or null.
 pub(crate) fn optional_signed<'de, D>(deserializer: D) -> Result<Option<i64>, D::Error>
 where
     D: Deserializer<'de>,
@@ -80,7 +77,7 @@ where
     Ok(number.map(|Signed(number)| number))
 }
 
-/// Writes numbers so that every reader has those that were written: what is larger is written as the largest.
+/// Writes numbers that every reader reads unchanged: larger ones become the largest.
 pub(super) struct Exact;
 
 impl Formatter for Exact {

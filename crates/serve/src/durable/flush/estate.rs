@@ -1,10 +1,10 @@
-//! Holding the seat, and what nodes that are gone left behind of owned keys.
+//! Holds the database lease, and takes over rows that dead nodes left for owned keys.
 //!
-//! Where a node of the cluster is gone and its seat silent, whoever owns its keys now takes their rows: they become
-//! heirs of this seat, are added to what is counted here, and are let go of in the statement that writes the sum. So
-//! each is counted once. A node that was taken for gone and is not begins anew with what is left at its seat. All of
-//! this is done beside decisions: a key that is asked before its row came counts from nothing, and the row is added to
-//! that. Not here: SQL (`seat`), who owns a key (`owner`).
+//! If a node of the cluster is dead and its lease silent, the new owner of its keys takes their rows: they become
+//! successor rows of this lease, are added to the counts here, and are released in the statement that writes the sum.
+//! So each is counted once. A node that was wrongly taken as dead starts again with what is left under its lease. All
+//! of this runs beside decisions: a key requested before its row arrived counts from zero, and the row is added. Not
+//! here: SQL (`seat`), who owns a key (`owner`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use crate::durable::counted::{CountedContract, KnownRows};
 use crate::durable::seat::LeftCells;
 use crate::durable::{DatabaseLease, LoadSummary, StoreError};
 
-/// What is known of such rows.
+/// Progress of the take-over.
 #[derive(Default)]
 pub(super) struct Estate {
-    /// Heirs that are counted and not let go of yet, and their keys, by the ids of their contracts.
+    /// Successor rows that are counted but not released yet, and their keys, by contract id.
     counted: Vec<i64>,
     keys: BTreeSet<(String, u64)>,
-    /// Rows that are to be looked at.
+    /// Cells still to examine.
     todo: VecDeque<LeftCells>,
-    /// When somebody looks for more, and how long after that.
+    /// When the next search is due, and the pause after it.
     due: Option<Moment>,
     rest: Duration,
 }
 
-/// A durable contract that has owners.
+/// A durable contract with owned keys.
 struct Owned {
     place: usize,
     known: KnownRows,
 }
 
 impl Work {
-    /// Tells that the seat is held; what became of it otherwise is found by a flush.
+    /// Renews the lease; a flush discovers if it was lost.
     pub(super) fn beat(&mut self) {
         let Some(seat) = self.store.seat() else {
             return;
@@ -47,12 +47,12 @@ impl Work {
         let (node, now) = (self.shared.engine.node(), self.shared.engine.now());
         let done = seat.beat().and_then(|()| self.inherit(&node, now));
         if let Err(StoreError::TakenOver | StoreError::Vacated | StoreError::Fenced) = done {
-            // It is counted, told and remembered there.
+            // The flush counts, logs and remembers the failure.
             let _ = self.flush();
         }
     }
 
-    /// Makes sure of the seat, where there is one, before anything is written.
+    /// Confirms the lease, if there is one, before anything is written.
     pub(super) fn hold(&mut self, node: &Node, now: Instant) -> Result<(), StoreError> {
         let Some(seat) = self.store.seat().cloned() else {
             return Ok(());
@@ -64,14 +64,14 @@ impl Work {
                 seat.take_again()?;
                 self.begin_again(node);
                 self.recall(node, now)?;
-                // Before, nobody hands keys over that would be forgotten.
+                // Before the first beat no keys are handed over that would then be lost.
                 seat.beat()
             }
             Err(StoreError::TakenOver) => {
-                // Nothing is written any more, and nothing is kept in mind for it.
+                // Nothing is written any more, so nothing is remembered for it.
                 self.waiting.clear();
                 self.together.clear();
-                // Whoever has the seat has the home.
+                // The holder of the lease owns the keys.
                 node.give_up_homes(now);
                 Err(StoreError::TakenOver)
             }
@@ -79,11 +79,11 @@ impl Work {
         }
     }
 
-    /// Forgets what others may have taken from the seat meanwhile, and counts by what is left there.
+    /// Drops counts that others may have taken from the lease, and reloads what is left there.
     fn begin_again(&mut self, node: &Node) {
         self.estate = Estate::default();
         for place in self.owned_places(node) {
-            // What was charged since the last flush goes with it, as if the process had ended then.
+            // Charges since the last flush are lost, as if the process had ended then.
             node.forget_cells(place);
             if let Some(contract) = node.contracts().get(place) {
                 self.returned.insert(contract.id.clone());
@@ -91,23 +91,23 @@ impl Work {
         }
     }
 
-    /// Says that everything is written, and that the seat is free.
+    /// Marks everything as written and the lease as free.
     pub(super) fn leave(&mut self) -> Result<(), StoreError> {
         let mut done = self.flush();
         if done.is_err() && !matches!(done, Err(StoreError::TakenOver)) {
-            // A connection may have ended unseen, or the database come back since: there is no later flush to find out.
+            // A connection may have ended unseen, or the database come back: no later flush will find out.
             self.store.seat().map_or(Ok(()), DatabaseLease::hurry)?;
             done = self.flush();
         }
         match done {
-            // Somebody else writes: there is nothing to lose here.
+            // Another process writes: there is nothing to lose here.
             Err(StoreError::TakenOver) => Ok(()),
             Err(error) => Err(error),
             Ok(()) => self.store.seat().map_or(Ok(()), DatabaseLease::release),
         }
     }
 
-    /// Takes over some of what nodes that are gone left behind: no more than a page, so that flushes are not held up.
+    /// Takes over some rows of dead nodes: at most a page, so that flushes are not delayed.
     pub(super) fn inherit(&mut self, node: &Node, now: Instant) -> Result<(), StoreError> {
         let Some(seat) = self.store.seat().cloned() else {
             return Ok(());
@@ -133,7 +133,7 @@ impl Work {
         Ok(())
     }
 
-    /// Looks for seats that were left.
+    /// Searches for abandoned leases.
     fn look(
         &mut self,
         seat: &DatabaseLease,
@@ -162,7 +162,7 @@ impl Work {
         owner.map_or_else(Vec::new, |owner| owner.durable_places(node))
     }
 
-    /// Durable contracts that have owners, by number.
+    /// Durable contracts with owned keys, by number.
     fn owned(&mut self, node: &Node, now: Instant) -> Result<BTreeMap<i64, Owned>, StoreError> {
         let mut owned = BTreeMap::new();
         for place in self.owned_places(node) {
@@ -176,7 +176,7 @@ impl Work {
         Ok(owned)
     }
 
-    /// Takes rows of keys that this node owns from a seat that nobody holds. Says how many.
+    /// Takes rows of keys that this node owns from an abandoned lease. Returns how many.
     fn take_some(
         &mut self,
         seat: &DatabaseLease,
@@ -203,7 +203,7 @@ impl Work {
         Ok(taken)
     }
 
-    /// Adds heirs to what is counted. Says how many.
+    /// Adds successor rows to the counts. Returns how many.
     fn count_some(
         &mut self,
         seat: &DatabaseLease,
@@ -246,7 +246,7 @@ impl Work {
         Ok(all)
     }
 
-    /// Writes what heirs were added to, and lets go of them.
+    /// Writes the sums and releases their successor rows.
     fn settle(
         &mut self,
         seat: &DatabaseLease,
@@ -258,7 +258,7 @@ impl Work {
         }
         let mut cells = Vec::new();
         for (id, print) in self.estate.keys.clone() {
-            // What a contract that is no more counted is let go of as well.
+            // Rows of a removed contract are released as well.
             let place = node.contracts().position(&id);
             let Some(of) = place.and_then(|place| CountedContract::of(node, place)) else {
                 continue;
@@ -273,6 +273,6 @@ impl Work {
     }
 }
 
-/// Seats that were left are looked for so often; where there are none, ever less often.
+/// Search interval for abandoned leases; it grows while there are none.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(4);

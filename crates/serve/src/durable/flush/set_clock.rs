@@ -1,10 +1,9 @@
-//! Rows go with the clock where it is set ahead.
+//! Moves rows when the clock is set ahead.
 //!
-//! What is in memory is moved by the engine. A row of a key that left memory would say nothing by the time that is
-//! followed, and its key would get a second bucket: so all rows are moved first, and none is read or written until the
-//! clock was followed. One that was moved and then not followed is brought back when it is read, as every row of a time
-//! to come is. Rows of the time before a clock was set back are brought back likewise. Not here: rows of policies that
-//! nodes count together, and of contracts that are not loaded.
+//! The engine moves what is in memory. The row of a key that left memory would be outdated on the new clock, and its
+//! key would get a second bucket: so all rows are moved first, and none is read or written until the clock has changed.
+//! If the clock then does not change, moved rows are brought back when read, as is every row from the future, such as
+//! those of before a clock was set back. Not here: rows of gossiped policies, and of contracts that are not loaded.
 
 use std::sync::{Arc, mpsc};
 
@@ -16,16 +15,15 @@ use crate::durable::StoreError;
 use crate::durable::counted::CountedContract;
 use crate::engine::Rows;
 
-/// The clock is set ahead.
 pub(super) struct Move {
     from: Instant,
     to: Instant,
     moved: mpsc::SyncSender<Result<(), StoreError>>,
-    /// Ends when the clock was followed.
+    /// Disconnects when the clock has changed.
     followed: mpsc::Receiver<()>,
 }
 
-/// A way to have rows moved.
+/// A handle to have rows moved.
 pub(super) fn mover(orders: &mpsc::SyncSender<Order>) -> Arc<dyn Rows> {
     Arc::new(Mover(orders.clone()))
 }
@@ -58,7 +56,7 @@ impl Work {
         let _moving = store.moving.write();
         let done = written.and_then(|()| self.move_rows(order.from, order.to));
         let _ = order.moved.send(done);
-        // The clock was followed, or the thread that does that is gone.
+        // Either the clock has changed, or the thread that does it has ended.
         let _ = order.followed.recv();
     }
 
@@ -97,7 +95,7 @@ impl Work {
                 let Some(cell) = known.cell(row) else {
                     continue;
                 };
-                // A row that cannot be read counts as none, before and after.
+                // A row that cannot be read counts as absent, before and after.
                 let ahead = node.row_ahead(place, cell, from, to);
                 let Some((stored, own)) = ahead.ok().flatten() else {
                     continue;

@@ -1,7 +1,7 @@
-//! Writing what durable policies that nodes count together must not lose.
+//! Writes durable state of policies that nodes gossip about.
 //!
-//! The same promise as for cells, and the same way: keys that changed here are written twice in an interval, and those
-//! of a failed flush with the next. Not here: what is kept of a key, which its design says.
+//! Same guarantee and method as for cells: changed keys are written twice per interval, and those of a failed flush
+//! with the next. Not here: the stored form, which the policy's design defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use tollgate_table::Print;
 use super::{CHUNK, Waiting, Work};
 use crate::durable::{LoadSummary, StoreError};
 
-/// Keys that wait, by what nodes call their policy.
+/// Keys to write, by tag of their policy.
 #[derive(Default)]
 pub(super) struct Together {
     waiting: BTreeMap<u64, Waiting>,
-    /// Policies that came with a load, whose rows may be there from before.
+    /// Newly loaded policies, whose rows may exist from before.
     returned: BTreeSet<u64>,
 }
 
@@ -25,19 +25,19 @@ impl Together {
         self.waiting.values()
     }
 
-    /// Nothing is to be written any more.
+    /// Stops all pending writes.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// Every key is to be written.
+    /// Marks every key to be written.
     pub(super) fn write_everything(&mut self, node: &Node) {
         for tag in node.durable_tags() {
             self.waiting.entry(tag).or_default().all = true;
         }
     }
 
-    /// Contracts were loaded.
+    /// Called after contracts were loaded.
     pub(super) fn replaced(&mut self, old: &Node, new: &Node) {
         let known: BTreeSet<_> = old.durable_tags().into_iter().collect();
         let tags = new.durable_tags().into_iter();
@@ -45,7 +45,7 @@ impl Together {
             .extend(tags.filter(|tag| !known.contains(tag)));
     }
 
-    /// Notes what changed since the last flush.
+    /// Collects what changed since the last flush.
     pub(super) fn gather(&mut self, node: &Node) {
         for tag in node.durable_tags() {
             let mut prints = Vec::new();
@@ -59,7 +59,7 @@ impl Together {
 }
 
 impl Work {
-    /// Writes the keys that changed, and says how many.
+    /// Writes the changed keys; returns how many.
     pub(super) fn write_together(&mut self, node: &Node, now: Instant) -> Result<u64, StoreError> {
         while let Some(tag) = self.together.returned.first().copied() {
             let mut loaded = LoadSummary::default();
@@ -92,7 +92,7 @@ impl Work {
                 return Ok(rows);
             }
             rows += chunk.len() as u64;
-            // The row of a key that was forgotten is all that is left of it.
+            // The row of a forgotten key is all that is left of it.
             let keeps_rows = node.forgot_keys(tag);
             let keys = chunk.iter().map(|&print| {
                 let saved = node.save(tag, Print(print), now);

@@ -1,7 +1,7 @@
 //! One connection at a time, and the fence under which it writes.
 //!
-//! A connection that failed is dropped, never repaired: the database may have done what was asked, or do it later, and
-//! a new fence makes sure that it does not do it after what is asked next.
+//! A connection that failed is dropped, never repaired: the database may have executed the statement or do so later,
+//! and a new fence makes sure that it does not do so after the next statement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,32 +15,31 @@ use super::standing::{LeaseStanding, SILENT};
 use crate::database::{self, DatabaseError};
 use crate::durable::StoreError;
 
-/// Where to write, and as whom.
+/// Where to write, and under which lease.
 pub(in crate::durable) struct WriteTarget {
     pub(in crate::durable) connection: PgConnection,
-    /// The seat.
     pub(in crate::durable) name: String,
     pub(in crate::durable) fence: i64,
 }
 
-/// What the thread has.
+/// The state of the writer thread.
 pub(in crate::durable) struct WriterState {
     options: PgConnectOptions,
     at: Option<WriteTarget>,
     name: String,
-    /// This process.
+    /// The id of this process.
     holder: i64,
-    /// The last fence it had.
+    /// The last fence of this process.
     fence: i64,
     standing: Arc<LeaseStanding>,
-    /// Whether the database was found to know less of the seat than this process wrote.
+    /// Whether the database knows less under this lease than this process wrote.
     has_lost: bool,
-    /// Why nobody connects, and until when.
+    /// Why connecting is paused, and until when.
     down: Option<(StoreError, Instant)>,
 }
 
 impl WriterState {
-    /// Connects, and waits a while for a database that is just starting. `away` is its address to show.
+    /// Connects, and waits a while for a database that is starting. `away` is its address for messages.
     pub(super) async fn open(
         options: PgConnectOptions,
         name: String,
@@ -79,7 +78,7 @@ impl WriterState {
         })
     }
 
-    /// The connection, whoever holds the seat.
+    /// The connection, whether or not this process holds the lease.
     pub(super) async fn connection(&mut self) -> Result<&mut PgConnection, StoreError> {
         if self.at.is_none() {
             let at = self.connect().await?;
@@ -89,8 +88,8 @@ impl WriterState {
         Ok(&mut at.connection)
     }
 
-    /// Takes the seat, whoever had it. Says whether that one was surely gone: it said so, was silent, or was the holder
-    /// of `before`, which is known to be gone.
+    /// Takes the lease from any holder. Returns whether the last holder had surely ended: it released the lease, was
+    /// silent, or was `before`, which is known to have ended.
     pub(super) async fn take(&mut self, before: Option<i64>) -> Result<bool, StoreError> {
         let (name, holder, fence) = (self.name.clone(), self.holder, self.fence);
         let connection = self.connection().await?;
@@ -113,7 +112,7 @@ impl WriterState {
         Ok(was_gone)
     }
 
-    /// Does something by a connection that may write.
+    /// Runs on a connection that may write.
     pub(super) async fn run<T>(
         &mut self,
         job: impl AsyncFnOnce(&mut WriteTarget) -> Result<T, StoreError>,
@@ -131,7 +130,7 @@ impl WriterState {
             Err(StoreError::Fenced) => {
                 let at = self.at.take();
                 if let Some(mut at) = at {
-                    // Who has the seat says what became of it.
+                    // The lease's current row says what became of it.
                     at.fence = self.sit(&mut at.connection).await?;
                     self.at = Some(at);
                 }
@@ -145,7 +144,7 @@ impl WriterState {
         }
     }
 
-    /// A new fence for a new connection, unless the seat is another's.
+    /// A new fence for a new connection, unless another process holds the lease.
     async fn sit(&mut self, connection: &mut PgConnection) -> Result<i64, StoreError> {
         let sat = timeout(WITHIN, sat(connection, &self.name, self.holder, self.fence));
         let sat = sat.await.map_err(|_| late())?;
@@ -167,7 +166,7 @@ impl WriterState {
         }
     }
 
-    /// Where the database knows less than was written: does something about it first, and says so.
+    /// If the database knows less than was written, runs this first and returns that it did.
     pub(super) async fn make_up(
         &mut self,
         job: impl AsyncFnOnce(&mut WriteTarget) -> Result<(), StoreError>,
@@ -178,7 +177,7 @@ impl WriterState {
         Ok(std::mem::take(&mut self.has_lost))
     }
 
-    /// The next who wants a connection does not wait for the pause after a failure.
+    /// Skips the pause after a failure for the next connection.
     pub(super) fn hurry(&mut self) {
         self.down = None;
     }
@@ -208,19 +207,18 @@ impl WriterState {
 
     pub(super) async fn leave(self) {
         if let Some(at) = self.at {
-            // What was committed is there; a connection that is not closed in good order ends as well.
+            // Commits are durable; a connection that is not closed in order ends as well.
             let _ = timeout(CLOSE_WITHIN, at.connection.close()).await;
         }
     }
 }
 
-/// What became of a seat.
 enum Sat {
-    /// It is this process', under this fence; whether the database knew an older one than it gave.
+    /// Held by this process; `has_lost` if the database knew an older fence.
     Held { fence: i64, has_lost: bool },
-    /// The database does not know it.
+    /// The database has no such lease.
     Missing,
-    /// Others took it for left.
+    /// Others took it as abandoned.
     Vacated,
     /// Another process holds it.
     Taken,
@@ -241,7 +239,8 @@ async fn sat(
         return Ok(Sat::Missing);
     };
     let (last, held): (i64, Option<i64>) = (found.try_get(0)?, found.try_get(1)?);
-    // A database that went back, as after a failover, knows an older fence than ours; then who it names is long gone.
+    // A database that went back in time, as after a failover, has an older fence than ours; the holder it names ended
+    // long ago.
     let is_ours = held == Some(holder) || last < fence;
     match held {
         _ if is_ours => {}
@@ -260,7 +259,7 @@ async fn sat(
     })
 }
 
-/// Takes a seat; the new fence, and whether who had it was surely gone.
+/// Takes a lease; returns the new fence, and whether the last holder had surely ended.
 async fn taken(
     connection: &mut PgConnection,
     name: &str,
@@ -298,7 +297,7 @@ async fn taken(
     Ok((fence, was_gone))
 }
 
-/// Whether it may be gone soon: nobody was there, or was not ready.
+/// Whether the failure may pass soon: the database is unreachable or still starting.
 const fn is_passing(failure: &Failure) -> bool {
     matches!(
         failure,
@@ -310,11 +309,11 @@ const fn late() -> StoreError {
     StoreError::Away(Failure::Late)
 }
 
-/// How long a server that starts waits for its database.
+/// How long a starting server waits for its database.
 const START_WITHIN: Duration = Duration::from_secs(10);
 const START_PAUSE: Duration = Duration::from_millis(200);
-/// How long something may take before its connection is given up.
+/// Timeout of an operation, after which its connection is dropped.
 const WITHIN: Duration = Duration::from_secs(10);
-/// How long nobody tries to connect after that failed.
+/// Pause after a failed connection attempt.
 const PAUSE: Duration = Duration::from_millis(500);
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);

@@ -1,9 +1,9 @@
-//! The journal in a database that many servers use: each has a *seat*, and only who holds a seat writes its rows.
+//! The journal in a shared database: each server has a *lease* there, and only its holder writes its rows.
 //!
-//! Whoever starts under a seat holds it from then on: the seat's fence grows, and a statement that writes names the
-//! fence it was made under. The database compares in that statement, so that a process which stood still and goes on
-//! cannot overwrite what its successor wrote. Each connection has a fence of its own, since the database may still work
-//! on what came by the one before. Not here: rows (`rows.rs`), and what is written when.
+//! Taking the lease increments its fence, and a statement that writes names the fence it was made under. The database
+//! compares in that statement, so that a process that was suspended and resumes cannot overwrite its successor's
+//! writes. Each connection has its own fence, since the database may still execute statements of the one before. Not
+//! here: rows (`rows.rs`), and what is written when.
 
 mod desk;
 mod moving;
@@ -27,7 +27,7 @@ use desk::{WriteTarget, WriterState};
 
 pub use standing::LeaseStanding;
 
-/// A seat in the database. Copies are of the same seat.
+/// Clones share one lease.
 #[derive(Clone)]
 pub struct DatabaseLease {
     thread: Arc<Thread<WriterState>>,
@@ -37,21 +37,21 @@ pub struct DatabaseLease {
     secrets: Kept,
 }
 
-/// A cell on its way: its number, its contract, and what was kept.
+/// A cell being moved: its number, its contract, and its state.
 type Heir = (i64, i64, CellRow);
 
-/// Cells of a contract at a seat that was left.
+/// Cells of a contract under an abandoned lease.
 #[derive(Clone)]
 pub(super) struct LeftCells {
     pub(super) seat: String,
     pub(super) contract: i64,
-    /// The print after which they come; `None` at the beginning.
+    /// The fingerprint after which they come; `None` at the beginning.
     pub(super) after: Option<i64>,
 }
 
-/// Takes a seat in a database and hands out its secrets, drawn at the first time. In a cluster the secret of the table
-/// is `given`; a seat with counts under another is refused. Where there is a data directory, it tells whether who had
-/// the seat before is surely gone.
+/// Takes a lease in a database and returns its secrets, drawn the first time. In a cluster the table's secret is
+/// `given`; a lease with counts under another is refused. A data directory tells whether the last holder has surely
+/// ended.
 pub fn open_seat(
     settings: &DatabaseSettings,
     name: &str,
@@ -61,7 +61,7 @@ pub fn open_seat(
     let options = database::options(settings).map_err(StoreError::from)?;
     let holder = getrandom::u64()?.cast_signed();
     let before = folder.as_ref().and_then(Folder::holder);
-    // Before it is so: what is written and never came to be is as good as nothing.
+    // Recorded before the take-over: a holder that never came to be does no harm.
     let noted = folder.as_ref().map(|folder| folder.set_holder(holder));
     noted.transpose()?;
     let standing = Arc::new(LeaseStanding::new());
@@ -71,7 +71,7 @@ pub fn open_seat(
         async move || WriterState::open(options, name_there, holder, standing_there, away).await,
         async move |desk: WriterState| {
             desk.leave().await;
-            // Nobody else may have it before.
+            // Keep the lock until here.
             drop(folder);
         },
     )?;
@@ -101,22 +101,21 @@ pub fn open_seat(
 }
 
 impl DatabaseLease {
-    /// Whose rows these are.
+    /// The server whose rows these are.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether who had the seat before was surely gone when it was taken.
+    /// Whether the last holder had surely ended at the take-over.
     pub const fn is_sure(&self) -> bool {
         self.is_sure
     }
 
-    /// How it stands.
     pub const fn standing(&self) -> &Arc<LeaseStanding> {
         &self.standing
     }
 
-    /// Does something that reads, and waits for it.
+    /// Runs a read and waits for it.
     pub(super) fn run<T: Send + 'static>(
         &self,
         job: impl AsyncFnOnce(&mut WriteTarget) -> Result<T, StoreError> + Send + 'static,
@@ -125,7 +124,7 @@ impl DatabaseLease {
         self.thread.run(async move |desk| desk.run(job).await)
     }
 
-    /// Does something that writes under the fence, and so tells that this seat is held.
+    /// Runs a write under the fence, which also renews the lease.
     pub(super) fn write<T: Send + 'static>(
         &self,
         job: impl AsyncFnOnce(&mut WriteTarget) -> Result<T, StoreError> + Send + 'static,
@@ -136,20 +135,20 @@ impl DatabaseLease {
         Ok(done)
     }
 
-    /// Tells that the seat is held.
+    /// Renews the lease.
     pub(super) fn beat(&self) -> Result<(), StoreError> {
         self.write(async |at| rows::beat(at).await)
     }
 
-    /// Takes the seat again that others took for left. It is counted on from the next beat.
+    /// Takes the lease back from processes that took it as abandoned. It is valid from the next beat.
     pub(super) fn take_again(&self) -> Result<(), StoreError> {
         self.standing.check()?;
         self.thread.run(async |desk| desk.take(None).await)?;
         Ok(())
     }
 
-    /// Whether the database was found to know less than was written, as after it went back in time or its tables were
-    /// dropped. It has the secrets again then, and every key must be written.
+    /// Whether the database knows less than was written, as after it went back in time or its tables were dropped. Its
+    /// secrets are restored by then, and every key must be written.
     pub(super) fn look(&self) -> Result<bool, StoreError> {
         let (name, secrets) = (Arc::clone(&self.name), self.secrets);
         let keep = async move |at: &mut WriteTarget| {
@@ -164,7 +163,7 @@ impl DatabaseLease {
         self.thread.run(async move |desk| desk.make_up(keep).await)
     }
 
-    /// Lets whatever comes next connect at once, however short ago that failed.
+    /// Lets the next operation connect at once, without the pause after a failure.
     pub(super) fn hurry(&self) -> Result<(), StoreError> {
         self.thread.run(async |desk| {
             desk.hurry();
@@ -172,12 +171,12 @@ impl DatabaseLease {
         })
     }
 
-    /// Tells that the seat is free.
+    /// Marks the lease as free.
     pub(super) fn release(&self) -> Result<(), StoreError> {
         self.run(async |at| rows::release(at).await)
     }
 
-    /// Seats that nobody holds any more and that have cells of these contracts; not those of `alive`.
+    /// Abandoned leases with cells of these contracts, except those of `alive`.
     pub(super) fn left_seats(
         &self,
         contracts: Vec<i64>,
@@ -188,8 +187,8 @@ impl DatabaseLease {
         self.run(async move |at| moving::left_seats(at, &contracts, &alive, now).await)
     }
 
-    /// Takes a seat for left that is silent, and of its next cells of a contract those that are `mine` for heirs. Says
-    /// how many, and how far it came; `None` at the end.
+    /// Takes a silent lease as abandoned, and moves those of its next cells of a contract that are `mine`. Returns how
+    /// many, and the position; `None` at the end.
     pub(super) fn take_cells(
         &self,
         left: &LeftCells,
@@ -212,7 +211,7 @@ impl DatabaseLease {
         Ok((self.write(taken)?, until))
     }
 
-    /// The same with heirs that it had not counted.
+    /// The same with successor rows that it had not counted.
     pub(super) fn take_heirs(
         &self,
         left: &LeftCells,
@@ -225,13 +224,13 @@ impl DatabaseLease {
         self.write(async move |at| moving::take_heirs(at, &from, &mine).await)
     }
 
-    /// Heirs of a seat, the oldest first: their numbers and contracts, and what was kept.
+    /// Successor rows of a lease, oldest first: their numbers, contracts and states.
     pub(super) fn heirs(&self, seat: &str, contracts: &[i64]) -> Result<Vec<Heir>, StoreError> {
         let (seat, contracts) = (seat.to_owned(), contracts.to_vec());
         self.run(async move |at| moving::heirs(at, &seat, &contracts).await)
     }
 
-    /// Writes cells in which these heirs are counted, and lets go of the heirs, both or neither.
+    /// Writes cells that include these successor rows and releases the latter, both or neither.
     pub(super) fn settle_heirs(
         &self,
         cells: Vec<CellWrite>,
@@ -240,12 +239,11 @@ impl DatabaseLease {
         self.write(async move |at| rows::write(at, &cells, &heirs).await)
     }
 
-    /// What is kept of divided rates.
+    /// The stored state of divided rates.
     pub(crate) fn supply(&self) -> Result<Option<String>, StoreError> {
         self.run(async |at| rows::supply(at).await)
     }
 
-    /// Keeps it.
     pub(crate) fn keep_supply(&self, text: String) -> Result<(), StoreError> {
         self.write(async move |at| rows::keep_supply(at, &text).await)
     }

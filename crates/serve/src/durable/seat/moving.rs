@@ -1,7 +1,7 @@
-//! Rows of owned keys, on their way from the seat of a node that is gone to that of the one that owns them now.
+//! Moves rows of owned keys from the lease of a dead node to that of their new owner.
 //!
-//! A row leaves a seat only in the statement that sees that nobody holds it, and is an heir of the other until its
-//! count is in a row there. So it is counted once, whoever stops in between. Not here: which keys go where
+//! A row leaves a lease only in the statement that sees it abandoned, and is a successor row of the other until its
+//! count is in a row there. So it is counted once, whichever process stops in between. Not here: which keys go where
 //! (`estate.rs`).
 
 use sqlx::Row as _;
@@ -14,7 +14,7 @@ use super::standing::SILENT;
 use crate::durable::StoreError;
 use crate::durable::rows::{BATCH, CellRow, time};
 
-/// Seats that nobody holds any more and that have cells of these contracts, under our secret; not those of `alive`.
+/// Abandoned leases with cells of these contracts, under our secret; not those of `alive`.
 pub(super) async fn left_seats(
     at: &mut WriteTarget,
     contracts: &[i64],
@@ -43,7 +43,7 @@ pub(super) async fn left_seats(
     .map_err(|error| away(&error))
 }
 
-/// Takes a seat for left, where it was silent for long enough: who holds it still learns so when it writes next.
+/// Marks a lease as abandoned if it was silent for long enough; a live holder learns of it at its next write.
 pub(super) async fn vacate(at: &mut WriteTarget, left: &str) -> Result<(), StoreError> {
     let vacate = sqlx::query(mine!(
         "UPDATE tollgate.seat SET fence = fence + 1, holder = NULL FROM mine
@@ -56,7 +56,7 @@ pub(super) async fn vacate(at: &mut WriteTarget, left: &str) -> Result<(), Store
     done.map(drop).map_err(|error| away(&error))
 }
 
-/// The next prints of a contract at another seat.
+/// The next fingerprints of a contract under another lease.
 pub(super) async fn prints_after(
     at: &mut WriteTarget,
     left: &LeftCells,
@@ -77,7 +77,7 @@ pub(super) async fn prints_after(
     .map_err(|error| away(&error))
 }
 
-/// Moves cells from a seat that nobody holds to the heirs of ours. Says how many.
+/// Moves cells of an abandoned lease to successor rows of ours. Returns how many.
 pub(super) async fn take(
     at: &mut WriteTarget,
     left: &LeftCells,
@@ -99,7 +99,7 @@ pub(super) async fn take(
         .map_err(|error| away(&error))
 }
 
-/// Heirs of a seat, the oldest first: number, contract and what was kept.
+/// Successor rows of a lease, oldest first: number, contract and state.
 pub(super) async fn heirs(
     at: &mut WriteTarget,
     seat: &str,
@@ -123,7 +123,7 @@ pub(super) async fn heirs(
     rows.iter().map(read).collect()
 }
 
-/// Moves heirs from a seat that nobody holds to ours. Says how many.
+/// Moves successor rows of an abandoned lease to ours. Returns how many.
 pub(super) async fn take_heirs(
     at: &mut WriteTarget,
     left: &str,

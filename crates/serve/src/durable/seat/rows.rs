@@ -1,8 +1,7 @@
-//! Rows of a seat: secrets, contracts, shapes, cells and what is counted together, read and written.
+//! Rows under a lease: secrets, contracts, shapes, cells and gossiped state, read and written.
 //!
-//! Every statement that writes rows of a seat begins with [`mine`]: where the fence is another's by now, it does
-//! nothing, and says so. A statement that waits for a take-over to end sees the fence after it. Not here: what is
-//! written when.
+//! Every statement that writes rows begins with [`mine`]: if the fence is another's by now, it writes nothing, and
+//! returns that. A statement that waits for a take-over sees the fence after it. Not here: what is written when.
 
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgRow};
@@ -12,7 +11,7 @@ use super::desk::WriteTarget;
 use crate::durable::StoreError;
 use crate::durable::rows::{BATCH, CellRow, CellWrite, RowTable, SavedRow, draw, time};
 
-/// Begins a statement: notes that the seat `$1` is held under the fence `$2`; no row where it is not.
+/// Begins a statement: renews the lease `$1` held under the fence `$2`; yields no row if it is not.
 macro_rules! mine {
     ($rest:literal) => {
         concat!(
@@ -28,7 +27,7 @@ pub(super) fn away(error: &sqlx::Error) -> StoreError {
     StoreError::Away(failure_of(error))
 }
 
-/// What a fenced statement did, where the fence was right.
+/// Checks that the fence of a statement was valid.
 fn fenced(rows: i64) -> Result<(), StoreError> {
     if rows == 0 {
         return Err(StoreError::Fenced);
@@ -36,7 +35,7 @@ fn fenced(rows: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The secret of a name: that which was first kept, now `drawn` where there was none.
+/// The stored secret of this name; stores `drawn` if there is none.
 pub(super) async fn secret<const N: usize>(
     connection: &mut PgConnection,
     seat: &str,
@@ -61,8 +60,8 @@ pub(super) async fn secret<const N: usize>(
         .map_err(|_| StoreError::Damaged("a secret of another length".into()))
 }
 
-/// The secret of the table, which a cluster gives to all its nodes. A seat that has another keeps it, unless nothing
-/// was counted under it yet; whoever is given it must look.
+/// The table's secret, which a cluster gives to all its nodes. A lease with another keeps it if anything was counted
+/// under it; the caller must compare.
 pub(super) async fn table_secret(
     connection: &mut PgConnection,
     seat: &str,
@@ -85,7 +84,7 @@ pub(super) async fn table_secret(
     secret(connection, seat, "table", draw()?).await
 }
 
-/// Tells that the seat is held.
+/// Renews the lease.
 pub(super) async fn beat(at: &mut WriteTarget) -> Result<(), StoreError> {
     let beat = sqlx::query_scalar(mine!("SELECT count(*) FROM mine"));
     let beat = beat.bind(&at.name).bind(at.fence);
@@ -96,7 +95,7 @@ pub(super) async fn beat(at: &mut WriteTarget) -> Result<(), StoreError> {
     )
 }
 
-/// Tells that the seat is free.
+/// Marks the lease as free.
 pub(super) async fn release(at: &mut WriteTarget) -> Result<(), StoreError> {
     let release =
         "UPDATE tollgate.seat SET fence = fence + 1, holder = NULL WHERE name = $1 AND fence = $2";
@@ -106,7 +105,7 @@ pub(super) async fn release(at: &mut WriteTarget) -> Result<(), StoreError> {
     fenced(done.rows_affected().cast_signed())
 }
 
-/// The numbers of a contract and its shape, given out now where they are new; notes that the contract was seen.
+/// The numbers of a contract and its shape, assigned now if new; marks the contract as seen.
 pub(in crate::durable) async fn number(
     at: &mut WriteTarget,
     id: &str,
@@ -147,7 +146,7 @@ pub(in crate::durable) async fn shapes(
         .map_err(|error| away(&error))
 }
 
-/// The next cells of a contract that are not fresh, in the order of their prints.
+/// The next cells of a contract that are not fresh, ordered by fingerprint.
 pub(in crate::durable) async fn cells_after(
     at: &mut WriteTarget,
     contract: i64,
@@ -170,7 +169,7 @@ pub(in crate::durable) async fn cells_after(
     rows.iter().map(found).collect()
 }
 
-/// These cells of a contract, as far as they are there and not fresh.
+/// These cells of a contract, as far as they exist and are not fresh.
 pub(in crate::durable) async fn cells_at(
     at: &mut WriteTarget,
     contract: i64,
@@ -192,7 +191,6 @@ pub(in crate::durable) async fn cells_at(
     rows.iter().map(found).collect()
 }
 
-/// A print, a shape and a state.
 pub(super) fn found(row: &PgRow) -> Result<CellRow, StoreError> {
     let read = || {
         let print: i64 = row.try_get(0)?;
@@ -205,7 +203,7 @@ pub(super) fn found(row: &PgRow) -> Result<CellRow, StoreError> {
     read().map_err(|error| away(&error))
 }
 
-/// Writes cells, all or none, and lets go of these heirs, whose cells are among them.
+/// Writes cells, all or none, and releases these successor rows, which they include.
 pub(in crate::durable) async fn write(
     at: &mut WriteTarget,
     cells: &[CellWrite],
@@ -252,7 +250,7 @@ pub(in crate::durable) async fn write(
     fenced(done.map_err(|error| away(&error))?)
 }
 
-/// Keys, part by part.
+/// Keys as one array per column.
 #[derive(Default)]
 struct Keys {
     groups: Vec<i64>,
@@ -266,8 +264,8 @@ impl Keys {
     }
 }
 
-/// Drops some of the rows that say no more than none would, after the key of the last time; says how far it came,
-/// `None` at the end, and how many went.
+/// Drops some rows equal to keys never seen, after the last position; returns the new position (`None` at the end) and
+/// how many were dropped.
 pub(in crate::durable) async fn drop_fresh(
     at: &mut WriteTarget,
     from: RowTable,
@@ -308,7 +306,7 @@ pub(in crate::durable) async fn drop_fresh(
     Ok((until, done.rows_affected()))
 }
 
-/// Drops contracts that no server had since then, their shapes and their cells, and seats that nobody held for as long.
+/// Drops contracts that no server loaded since then, their shapes and cells, and leases unused for as long.
 pub(in crate::durable) async fn drop_unseen(
     at: &mut WriteTarget,
     since_ms: i64,
@@ -341,7 +339,7 @@ pub(in crate::durable) async fn drop_unseen(
     Ok(())
 }
 
-/// How many cells of this seat there are of contracts other than these.
+/// How many cells under this lease belong to contracts other than these.
 pub(in crate::durable) async fn cells_of_others(
     at: &mut WriteTarget,
     contracts: &[i64],
@@ -357,7 +355,7 @@ pub(in crate::durable) async fn cells_of_others(
     Ok(count.cast_unsigned())
 }
 
-/// The next keys of a policy that nodes count together, in order: their prints, and what is kept of them.
+/// The next keys of a gossiped policy, ordered by fingerprint, and their states.
 pub(in crate::durable) async fn saved_after(
     at: &mut WriteTarget,
     tag: u64,
@@ -383,7 +381,7 @@ pub(in crate::durable) async fn saved_after(
         .collect())
 }
 
-/// Writes what is kept of keys of such a policy, all or none.
+/// Writes states of gossiped keys, all or none.
 pub(in crate::durable) async fn write_saved(
     at: &mut WriteTarget,
     tag: u64,
@@ -423,7 +421,7 @@ pub(in crate::durable) async fn write_saved(
     fenced(done.map_err(|error| away(&error))?)
 }
 
-/// What is kept of divided rates.
+/// The stored state of divided rates.
 pub(super) async fn supply(at: &mut WriteTarget) -> Result<Option<String>, StoreError> {
     sqlx::query_scalar("SELECT text FROM tollgate.supply WHERE seat = $1")
         .bind(&at.name)
@@ -432,7 +430,6 @@ pub(super) async fn supply(at: &mut WriteTarget) -> Result<Option<String>, Store
         .map_err(|error| away(&error))
 }
 
-/// Keeps it.
 pub(super) async fn keep_supply(at: &mut WriteTarget, text: &str) -> Result<(), StoreError> {
     let keep = sqlx::query(mine!(
         "INSERT INTO tollgate.supply (seat, text) SELECT name, $3 FROM mine

@@ -1,19 +1,17 @@
-//! How surely a process holds its seat.
+//! How surely a process holds its lease.
 //!
-//! Whether it does, only the database knows; a process knows when it last heard so. Others may take what was left at a
-//! seat from which nothing came for [`SILENT`]; so a process that heard nothing for half of that no longer counts on
-//! it.
+//! Only the database knows; a process knows when it last confirmed. Others may take a lease that was silent for
+//! [`SILENT`]; so a process without confirmation for half of that no longer relies on it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::durable::StoreError;
 
-/// How surely a process holds its seat.
 #[derive(Debug)]
 pub struct LeaseStanding {
     since: Instant,
-    /// Milliseconds after `since` when the last word that was heeded was sent.
+    /// When the last confirmed renewal was sent, in milliseconds after `since`.
     heard: AtomicU64,
     is_lost: AtomicBool,
 }
@@ -31,7 +29,7 @@ impl LeaseStanding {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What was sent then was heeded.
+    /// The database confirmed the renewal sent then.
     pub(super) fn beat(&self, sent: u64) {
         self.heard.fetch_max(sent, Relaxed);
     }
@@ -40,12 +38,12 @@ impl LeaseStanding {
         self.is_lost.store(true, Relaxed);
     }
 
-    /// Whether another process holds the seat.
+    /// Whether another process holds the lease.
     pub fn is_lost(&self) -> bool {
         self.is_lost.load(Relaxed)
     }
 
-    /// Whether nobody else can have taken what is kept at this seat.
+    /// Whether no other process can have taken the rows under this lease.
     pub fn is_sure(&self) -> bool {
         let silent = self.now().saturating_sub(self.heard.load(Relaxed));
         !self.is_lost() && u128::from(silent) < SILENT.as_millis() / 2
@@ -59,5 +57,5 @@ impl LeaseStanding {
     }
 }
 
-/// A seat from which nothing came for so long is taken for left.
+/// A lease that is silent for this long counts as abandoned.
 pub(in crate::durable) const SILENT: Duration = Duration::from_secs(10);

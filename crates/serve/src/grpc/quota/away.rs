@@ -1,7 +1,7 @@
-//! Keys that other nodes own: what is asked about them for one stream, all at once.
+//! Batches questions of one stream about keys of other nodes.
 //!
-//! An answer counts only if it is there in time, as an assignment must not be under way for longer than its owner
-//! thinks. Not here: who owns what, and what is done about an answer that is missing.
+//! An answer counts only if it arrives in time, as an assignment must not be in transit for longer than its owner
+//! assumes. Not here: key ownership, and handling of missing answers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::engine::{QuotaHeard, QuotaQuestion};
 use crate::settings::QUOTA_HOP;
 use crate::shared::Shared;
 
-/// What is to be asked.
+/// Questions to send.
 #[derive(Default)]
 pub(super) struct QuotaQueue {
     about: Vec<(Arc<BucketId>, PlaneId)>,
     questions: Vec<QuotaQuestion>,
 }
 
-/// What is being asked.
+/// Questions in flight.
 pub(super) struct PendingQuotas {
     about: Vec<(Arc<BucketId>, PlaneId)>,
     answers: Pin<Box<dyn Future<Output = Vec<QuotaHeard>> + Send>>,
@@ -38,7 +38,7 @@ impl QuotaQueue {
         self.questions.push(question);
     }
 
-    /// Begins to ask, where there is something to ask.
+    /// Sends the questions, if any.
     pub(super) fn ask(self, shared: &Arc<Shared>) -> Option<PendingQuotas> {
         let Self { about, questions } = self;
         let shared = Arc::clone(shared);
@@ -56,13 +56,13 @@ impl QuotaQueue {
 }
 
 impl PendingQuotas {
-    /// Whether all is said that will be; not to be asked again after that.
+    /// Whether all answers have arrived; do not poll after `Ready`.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let heard = self.answers.as_mut().poll(context);
         heard.map(|heard| self.heard = heard)
     }
 
-    /// What was said of which subscription.
+    /// The answers, by subscription.
     pub(super) fn heard(self) -> impl Iterator<Item = (Arc<BucketId>, PlaneId, QuotaHeard)> {
         let is_late = self.began.elapsed() > QUOTA_HOP;
         let about = self.about.into_iter().zip(self.heard);
@@ -77,7 +77,7 @@ impl PendingQuotas {
     }
 }
 
-/// Other nodes are not asked again as soon as this one would ask itself.
+/// Limits how often another node is asked.
 fn paced(told: QuotaTold) -> QuotaTold {
     let least = u64::try_from(ASK_AGAIN.as_nanos()).unwrap_or(u64::MAX);
     QuotaTold {
@@ -86,7 +86,7 @@ fn paced(told: QuotaTold) -> QuotaTold {
     }
 }
 
-/// Tells other nodes something that need not be heard.
+/// Sends questions to other nodes without waiting for delivery.
 pub(super) fn tell(shared: &Arc<Shared>, questions: Vec<QuotaQuestion>) {
     let Ok(runtime) = Handle::try_current() else {
         return;
@@ -100,5 +100,5 @@ pub(super) fn tell(shared: &Arc<Shared>, questions: Vec<QuotaQuestion>) {
     }
 }
 
-/// The shortest time after which the owner of a key is asked again about what is due.
+/// The shortest time before the owner of a key is asked again about what is due.
 const ASK_AGAIN: Duration = Duration::from_millis(250);

@@ -1,7 +1,7 @@
-//! Which pool a bucket of Envoy is about: its names and values are the entries of a key, in the order of the names.
+//! Maps a bucket of Envoy to a pool: its names and values are the entries of a key, in the order of the names.
 //!
-//! Contracts of the contract file bind it in every domain, imported rules in theirs, as for Envoy's rate limit service.
-//! Not here: what is assigned.
+//! Contracts of the contract file apply in every domain, imported rules in their own, as for Envoy's rate limit
+//! service. Not here: what is assigned.
 
 use crate::engine::Turn;
 use crate::value::text;
@@ -12,28 +12,25 @@ use tollgate_node::{Key, Node, Scope, Spot};
 use tollgate_table::Print;
 use tollgate_wire::rlqs::BucketId;
 
-/// What binds a bucket.
+/// What limits a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BucketBinding {
-    /// Nothing limits it.
     Free,
-    /// It is denied whatever is left.
+    /// Denied always.
     Barred,
-    /// One policy that can be lent.
+    /// One policy with leases.
     Lent(BucketPlace),
 }
 
-/// A key in a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BucketPlace {
-    /// The contract's id.
     contract: String,
-    /// The print of the key in it.
+    /// The key's fingerprint in it.
     print: Print,
 }
 
 impl BucketPlace {
-    /// The same among the contracts of a node, where it has this one.
+    /// The same in the contracts of this node; `None` if it lacks the contract.
     pub(super) fn spot(&self, node: &Node) -> Option<Spot> {
         Some(Spot {
             contract: node.contracts().position(&self.contract)?,
@@ -43,11 +40,11 @@ impl BucketPlace {
     }
 }
 
-/// Why a bucket cannot be served, and what to do about it.
+/// Why a bucket cannot be served, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unserved(pub(super) String);
 
-/// What binds a bucket in a domain; what to do where that cannot be lent.
+/// What limits a bucket in a domain; the error says what to do if it cannot be leased.
 pub(super) fn bind(
     turn: &Turn<'_>,
     domain: &str,
@@ -83,7 +80,7 @@ pub(super) fn bind(
     }
 }
 
-/// Whether a contract can be assigned as a quota; what to do where it cannot.
+/// Whether a contract can be assigned as a quota; the error says what to do if not.
 fn check(contract: &Contract) -> Result<(), Unserved> {
     let id = &contract.id;
     let [policy] = &*contract.policies else {

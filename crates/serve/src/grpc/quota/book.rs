@@ -1,4 +1,4 @@
-//! How many data planes there are, and what is told of them.
+//! Counts data planes and their streams.
 //!
 //! Not here: the pools that quotas are assigned from (`tollgate-node`), and streams.
 
@@ -16,19 +16,19 @@ use crate::logs::Rarely;
 use crate::meter::Exposition;
 use crate::supply;
 
-/// How many data planes there are.
+/// Counters of all data planes.
 #[derive(Debug)]
 pub struct Quotas {
     streams: AtomicUsize,
-    /// Subscriptions so far: each has a number.
+    /// Subscriptions so far, which numbers them.
     planes: AtomicU64,
-    /// What tells them from those of other nodes, and of this one before it started.
+    /// Distinguishes them from those of other nodes and of earlier starts.
     boot: OnceLock<u64>,
-    /// Times that the owner of a key did not answer.
+    /// Missing answers of key owners.
     missed: AtomicU64,
     /// Reports of buckets that cannot be served.
     unserved: AtomicU64,
-    /// When that is said.
+    /// Limits the log lines about them.
     rarely: Rarely,
 }
 
@@ -46,7 +46,7 @@ impl Default for Quotas {
 }
 
 impl Quotas {
-    /// A place among the streams; whether there was one.
+    /// Takes a stream slot; false if none is free.
     pub(super) fn enter(&self) -> bool {
         if self.streams.fetch_add(1, Relaxed) < STREAMS_MAX {
             return true;
@@ -55,24 +55,23 @@ impl Quotas {
         false
     }
 
-    /// Gives the place among the streams back.
+    /// Frees a stream slot.
     pub(super) fn leave(&self) {
         self.streams.fetch_sub(1, Relaxed);
     }
 
-    /// The number of a new subscription.
     pub(super) fn number(&self) -> PlaneId {
         let boot = || getrandom::u64().unwrap_or_else(|_| supply::boot());
         let boot = *self.boot.get_or_init(boot);
         u128::from(boot) << 64 | u128::from(self.planes.fetch_add(1, Relaxed))
     }
 
-    /// Counts that the owner of a key did not answer.
+    /// Counts a missing answer of a key's owner.
     pub(super) fn miss(&self) {
         self.missed.fetch_add(1, Relaxed);
     }
 
-    /// Counts a report of a bucket that cannot be served, and says so.
+    /// Counts and logs a bucket that cannot be served.
     pub(super) fn unserved(&self, bucket: &BucketId, why: &Unserved, answer: &str) {
         self.unserved.fetch_add(1, Relaxed);
         if let Some(unsaid) = self.rarely.now() {
@@ -88,7 +87,7 @@ impl Quotas {
         }
     }
 
-    /// Adds how quotas stand, for Prometheus; nothing where nobody ever asked for one.
+    /// Adds quota metrics; none if no quota was ever requested.
     pub(crate) fn render(&self, engine: &Engine, text: &mut Exposition) {
         let stand = engine.node().quota_stand();
         let streams = self.streams.load(Relaxed) as u64;
@@ -111,7 +110,7 @@ impl Quotas {
     }
 }
 
-/// A bucket as the log names it.
+/// A bucket as in log lines.
 fn name(bucket: &BucketId) -> String {
     let mut out = String::new();
     for (name, value) in &bucket.bucket {
@@ -126,9 +125,9 @@ fn name(bucket: &BucketId) -> String {
     out
 }
 
-/// The most bytes of a value that are said, and of a name after which no more is.
+/// Bytes of a value in the log; also the length of a name after which the rest is cut.
 const SHOWN_BYTES_MAX: usize = 64;
-/// How often buckets that cannot be served are said at most.
+/// Interval between log lines about buckets that cannot be served.
 const SAID_EVERY: Duration = Duration::from_secs(1);
-/// Streams of data planes, all connections together.
+/// Limit on data plane streams over all connections.
 const STREAMS_MAX: usize = 4_096;

@@ -1,8 +1,8 @@
-//! Envoy's rate limit quota service: data planes report what they use and are assigned buckets to decide by.
+//! Envoy's rate limit quota service: data planes report usage and are assigned buckets to decide by.
 //!
-//! What is assigned to whom is decided by `tollgate-lease`, out of the pools that leases and requests of the other
-//! doors come out of. Here are the stream, whose messages and buckets are bounded, which key a bucket is, and who is
-//! asked about it. Not here: the rules (`docs/rlqs.md`).
+//! `tollgate-lease` decides the assignments, from the pools shared with leases and requests of other protocols. Here:
+//! the stream with bounded messages and buckets, the key of each bucket, and questions to its owner. Not here: the
+//! rules (`docs/rlqs.md`).
 
 mod away;
 mod bind;
@@ -25,7 +25,6 @@ use crate::shared::Shared;
 pub use book::Quotas;
 use session::QuotaSession;
 
-/// Answers a stream.
 pub(super) async fn answer<B>(
     request: Request<B>,
     shared: Arc<Shared>,
@@ -43,7 +42,6 @@ where
     grpc.streaming(Opening(shared), request).await
 }
 
-/// Opens sessions.
 struct Opening(Arc<Shared>);
 
 impl StreamingService<RateLimitQuotaUsageReports> for Opening {

@@ -1,4 +1,4 @@
-//! What a data plane is told, and what it says, as Envoy's messages have it. Not here: what is decided.
+//! Converts between assignments and Envoy's messages. Not here: what is decided.
 
 use tollgate_node::QuotaAction as Action;
 use tollgate_wire::google;
@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::bind::Unserved;
 
-/// A span that is not negative; zero where nothing is said, as Envoy says in its first report of a bucket.
+/// A non-negative duration; zero if absent, as in Envoy's first report of a bucket.
 pub(super) fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Unserved> {
     let Some(span) = span else {
         return Ok(0);
@@ -27,7 +27,7 @@ pub(super) fn elapsed_ns(span: Option<google::Duration>) -> Result<u64, Unserved
     }
 }
 
-/// What is said of buckets; `None` where nothing is.
+/// `None` if there are no actions.
 pub(super) fn response(bucket_action: Vec<BucketAction>) -> Option<RateLimitQuotaResponse> {
     (!bucket_action.is_empty()).then_some(RateLimitQuotaResponse { bucket_action })
 }

@@ -1,7 +1,7 @@
-//! One stream of a data plane: reports come, assignments go, and what is due is done in between.
+//! One stream of a data plane: reports arrive, assignments leave, and due work is done in between.
 //!
-//! A stream is polled by whoever sends its answers, so that one who does not take them is not listened to either. Where
-//! other nodes own keys they are asked, and nothing is listened to meanwhile. Not here: what is assigned.
+//! The task that sends answers polls the stream, so a client that does not read its answers is not read either. While
+//! owners of keys are asked, no report is read. Not here: what is assigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -29,21 +29,20 @@ use crate::rls::LIST_MAX;
 use crate::shared::Shared;
 use crate::supply::steady_now;
 
-/// One stream of a data plane.
 pub(super) struct QuotaSession {
     shared: Arc<Shared>,
     reports: Streaming<RateLimitQuotaUsageReports>,
-    /// What the data plane may, which ends with its token.
+    /// The caller's authorization; the stream ends with its token.
     pass: Option<Pass>,
     domain: Option<String>,
     held: BTreeMap<Arc<BucketId>, Held>,
-    /// When to look after which bucket, by a clock that nobody sets.
+    /// When to revisit which bucket, on the monotonic clock.
     dues: BTreeSet<(Instant, Arc<BucketId>)>,
     alarm: Pin<Box<Sleep>>,
-    /// What is to be asked of the owners of keys, and what they are being asked.
+    /// Questions to owners of keys, waiting and in flight.
     line: QuotaQueue,
     asking: Option<PendingQuotas>,
-    /// When the data plane last said something.
+    /// Restarted by every message of the data plane.
     heard: Timer,
     is_over: bool,
 }
@@ -56,7 +55,7 @@ struct Held {
 }
 
 impl QuotaSession {
-    /// Begins to listen; refused where there are too many, and where there is nothing to assign from.
+    /// Starts a session; refused if there are too many, or nothing to assign from.
     pub(super) fn open(
         shared: Arc<Shared>,
         reports: Streaming<RateLimitQuotaUsageReports>,
@@ -94,7 +93,7 @@ impl QuotaSession {
         })
     }
 
-    /// Takes a message; what is answered, where something is.
+    /// Handles a message; returns the response, if any.
     fn handle(
         &mut self,
         reports: &RateLimitQuotaUsageReports,
@@ -112,13 +111,13 @@ impl QuotaSession {
         Ok(response(actions))
     }
 
-    /// Asks the owners of keys whatever is in line.
+    /// Sends the queued questions to owners of keys.
     fn ask(&mut self) {
         self.asking = std::mem::take(&mut self.line).ask(&self.shared);
     }
 
-    /// Takes what the owners of keys say. Whoever says nothing is asked again about another subscription: what it may
-    /// have said is not what the data plane has.
+    /// Handles the owners' answers. An owner that did not answer is asked again under a new subscription: the lost
+    /// answer did not reach the data plane.
     fn hear(&mut self, asking: PendingQuotas) -> Option<RateLimitQuotaResponse> {
         let mut actions = Vec::new();
         for (id, number, heard) in asking.heard() {
@@ -144,7 +143,7 @@ impl QuotaSession {
         response(actions)
     }
 
-    /// The first message names the domain; later ones may name it again.
+    /// The first message names the domain; later ones may repeat it.
     fn check_domain(&mut self, named: &str) -> Result<(), Status> {
         match &self.domain {
             None if named.is_empty() => Err(wrong("the first report needs a domain")),
@@ -162,8 +161,7 @@ impl QuotaSession {
         }
     }
 
-    /// What is said of one bucket. One that cannot be served has an answer of its own, so that it costs no other bucket
-    /// anything.
+    /// The action for one bucket. One that cannot be served gets its own action, so that other buckets are unaffected.
     fn judge(&mut self, turn: &Turn<'_>, usage: &BucketQuotaUsage) -> Option<BucketAction> {
         let nothing = BucketId::default();
         let bucket = usage.bucket_id.as_ref().unwrap_or(&nothing);
@@ -172,7 +170,7 @@ impl QuotaSession {
         told.unwrap_or_else(|why| self.refuse(bucket, &why))
     }
 
-    /// Says of a bucket that cannot be served what the settings say, and tells the log.
+    /// The configured action for a bucket that cannot be served; logs it.
     fn refuse(&mut self, bucket: &BucketId, why: &Unserved) -> Option<BucketAction> {
         self.forget(bucket);
         let quota = self.shared.settings.limits.quota;
@@ -248,7 +246,7 @@ impl QuotaSession {
         Ok(told.action.map(|action| said(bucket, action)))
     }
 
-    /// The subscription to a bucket, which a first report begins.
+    /// The subscription to a bucket; a first report creates it.
     fn subscribed(
         &mut self,
         bucket: &BucketId,
@@ -275,7 +273,7 @@ impl QuotaSession {
         Ok((id, number))
     }
 
-    /// Remembers when to look after a bucket; one that is not subscribed to any more is forgotten.
+    /// Schedules the next visit of a bucket; ignores one without a subscription.
     fn look(&mut self, id: &Arc<BucketId>, told: QuotaTold) {
         let Some(held) = self.held.get_mut(id) else {
             return;
@@ -295,13 +293,13 @@ impl QuotaSession {
         }
     }
 
-    /// The spot, where another node owns the key.
+    /// The spot, if another node owns the key.
     fn elsewhere(&self, spot: Option<&Spot>, node: &Node) -> Option<Spot> {
         let engine = &self.shared.engine;
         spot.copied().filter(|spot| !engine.assigns(node, spot))
     }
 
-    /// Ends a subscription. What was assigned stays in the books as long as it may be in use.
+    /// Ends a subscription. Assignments stay in the ledger as long as they may be in use.
     fn forget(&mut self, bucket: &BucketId) {
         let held = self.drop_held(bucket);
         leave(&self.shared, held.iter());
@@ -315,7 +313,7 @@ impl QuotaSession {
         Some(held)
     }
 
-    /// Does what is due.
+    /// Does the due work.
     fn look_after(&mut self) -> Option<RateLimitQuotaResponse> {
         let now = self.shared.engine.now();
         let mut actions = Vec::new();
@@ -346,7 +344,7 @@ impl QuotaSession {
         response(actions)
     }
 
-    /// Sets the alarm to when something is due, and soon enough to see that the server stops.
+    /// Sets the timer for the next due work, and soon enough to notice a stopping server.
     fn wind(&mut self) {
         let now = steady_now();
         let due = self.dues.first().map(|(due, _)| due.nanos_since(now));
@@ -355,7 +353,7 @@ impl QuotaSession {
         self.alarm.as_mut().reset(next);
     }
 
-    /// Why the stream ends by itself, where it does.
+    /// The status to end the stream with, if it is over.
     fn ends(&mut self) -> Option<Status> {
         if !self.shared.state.is_ready() {
             return Some(Status::unavailable("the server stops"));
@@ -375,7 +373,7 @@ impl QuotaSession {
         is_silent.then(|| Status::deadline_exceeded("nothing was reported for long"))
     }
 
-    /// Whether the token that opened the stream still does.
+    /// Whether the stream's token is still valid.
     fn may_go_on(&mut self) -> bool {
         let callers = &self.shared.callers;
         let scopes = self.pass.as_mut().and_then(|pass| pass.scopes(callers));
@@ -452,7 +450,7 @@ impl Drop for QuotaSession {
     }
 }
 
-/// Tells whoever owns the keys that a data plane is gone; other nodes if they happen to hear of it.
+/// Reports to the owners of the keys that a data plane is gone; delivery to other nodes is best effort.
 fn leave<'h>(shared: &Arc<Shared>, all: impl Iterator<Item = &'h Held>) {
     let node = shared.engine.node();
     let mut away = Vec::new();
@@ -468,7 +466,7 @@ fn leave<'h>(shared: &Arc<Shared>, all: impl Iterator<Item = &'h Held>) {
     away::tell(shared, away);
 }
 
-/// Whether a bucket can be named in an answer. One that cannot ends the whole stream at Envoy.
+/// Whether a bucket is valid in an answer. An invalid one ends the whole stream at Envoy.
 fn is_text(bucket: &BucketId) -> bool {
     let mut values = bucket.bucket.values();
     values.all(|value| std::str::from_utf8(value).is_ok())
@@ -481,8 +479,8 @@ fn no_room() -> Unserved {
 
 /// Buckets of one stream.
 const BUCKETS_MAX: usize = 10_000;
-/// Buckets that are looked after in one go.
+/// Buckets visited in one go.
 const LOOKS_MAX: usize = 1_000;
-/// The longest and the shortest time between two looks.
+/// The longest and the shortest time between two visits.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const LOOK_SOON: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! One request of a connection that is not answered with others: its body is awaited, or its answer.
+//! Answers one request outside a batch: its body or its answer has to be awaited.
 
 use std::mem::MaybeUninit;
 
@@ -13,12 +13,12 @@ use crate::http::{full, reply::CountedBody};
 use crate::shared::{Caller, Stream};
 
 impl<S: Stream> Lean<'_, S> {
-    /// Answers the request whose head has so many bytes. Says whether another may follow.
+    /// Answers the request whose head has `length` bytes. Returns whether another may follow.
     pub(super) async fn alone(&mut self, length: usize) -> bool {
         let bytes = self.input.split_to(length).freeze();
         let mut slots = [const { MaybeUninit::uninit() }; LINES_MAX];
         let ParsedHead::Head(head) = head::read(&bytes, &mut slots) else {
-            // It was one a moment ago.
+            // Cannot happen: it was a head a moment ago.
             return false;
         };
         let mut manner = SendOptions {
@@ -46,14 +46,14 @@ impl<S: Stream> Lean<'_, S> {
             self.follow(*watch, manner).await;
             return false;
         }
-        // What is left of a body would be taken for the next request.
+        // The rest of a body would be taken as the next request.
         manner.is_kept &= rest.skip();
         manner.now = self.shared.engine.now();
         self.put(answered, manner);
         self.flush().await.is_ok() && manner.is_kept
     }
 
-    /// Has an answer sent with the next flush: of a desk, or what the reply says.
+    /// Queues an answer for the next flush: of the admin API, or else the reply.
     pub(super) fn put(&mut self, answered: Option<Response<Bytes>>, manner: SendOptions) {
         let Some(answered) = answered else {
             if reply::write(&self.said.reply, manner, &mut self.said.output) {
@@ -68,7 +68,7 @@ impl<S: Stream> Lean<'_, S> {
     }
 }
 
-/// A head as others than the lean loop read them.
+/// Converts a head for handlers outside the fast path.
 fn request(head: &RequestHead<'_, '_>) -> Option<Request<()>> {
     let mut request = Request::new(());
     *request.method_mut() = Method::from_bytes(head.method.as_bytes()).ok()?;

@@ -1,4 +1,4 @@
-//! One request of a buffer, answered into another.
+//! Answers one request from a buffer into another.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::meter::{Door, Event};
 use crate::shared::{Peer, Shared};
 use crate::traces::TraceSpan;
 
-/// What all requests of a batch have in common.
+/// What all requests of a batch share.
 pub(super) struct BatchContext<'c, 's> {
     pub(super) shared: &'s Shared,
     pub(super) site: &'c ListenerSite,
@@ -23,7 +23,6 @@ pub(super) struct BatchContext<'c, 's> {
     pub(super) is_stopping: bool,
 }
 
-/// A request whose answer waits.
 pub(super) struct Pending<'s> {
     pub(super) later: Box<WaitingSteps<Reply>>,
     pub(super) manner: SendOptions,
@@ -31,11 +30,10 @@ pub(super) struct Pending<'s> {
     pub(super) came: Instant,
 }
 
-/// What became of the first bytes of a buffer.
+/// Outcome of reading the start of a buffer.
 pub(super) enum ReadOutcome<'s> {
-    /// They were a request, which was answered.
+    /// A request, answered.
     Answered {
-        /// Its bytes.
         length: usize,
         /// Whether another may follow.
         is_kept: bool,
@@ -44,13 +42,13 @@ pub(super) enum ReadOutcome<'s> {
         /// Whether the body of the answer is still in the reply.
         has_rest: bool,
     },
-    /// They were a request of so many bytes, whose answer waits.
+    /// A request of this many bytes, whose answer waits.
     Later(usize, Box<Pending<'s>>),
-    /// They are not a whole request yet.
+    /// An incomplete request.
     Partial,
-    /// They are a request to be answered by itself, whose head has so many bytes.
+    /// A request to be answered alone, whose head has this many bytes.
     Alone(usize),
-    /// They were no request, and were told so; nothing behind them can be one.
+    /// Malformed and answered as such; nothing behind it can be a request.
     Refused,
 }
 
@@ -123,7 +121,7 @@ fn answer_head<'s>(
         if !is_short || head.expects {
             return ReadOutcome::Alone(head.length);
         }
-        // Who may not ask is told so before the rest comes.
+        // An unauthorized caller is refused before its body arrives.
         let is_refused = route::admitted(&asked, reply).is_none();
         if is_refused && reply.status() == StatusCode::UNAUTHORIZED {
             return last(manner, reply, output);
@@ -146,7 +144,7 @@ fn answer_head<'s>(
     }
 }
 
-/// Answers a whole request, or begins to: then it is given back.
+/// Answers a whole request; returns it if the answer waits.
 #[inline]
 fn begin<'s>(
     call: &BatchContext<'_, 's>,
@@ -177,7 +175,7 @@ fn last<'s>(manner: SendOptions, reply: &Reply, output: &mut Vec<u8>) -> ReadOut
     ReadOutcome::Refused
 }
 
-/// Writes the answer to what is no request, the last of a connection.
+/// Writes the answer to malformed input, the last of a connection.
 #[cold]
 pub(super) fn refuse(
     status: StatusCode,
@@ -191,5 +189,5 @@ pub(super) fn refuse(
     let _ = last(manner, reply, output);
 }
 
-/// The most bytes of a body that are kept here; larger ones wait for their turn elsewhere.
+/// Larger bodies are answered outside the batch.
 const BODY_MAX: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! The rest of a request on HTTP/1: a body of a known length, or in chunks, read as strictly as heads are.
+//! The rest of a request on HTTP/1: a body of a known length, or in chunks, parsed as strictly as heads.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -11,25 +11,25 @@ use tokio::io::AsyncReadExt;
 use super::head::{HttpVersion, Length, RequestHead};
 use crate::shared::Stream;
 
-/// What is left of a request: bytes that came behind its head, and those that are still to come.
+/// The rest of a request: bytes already read, and those still to arrive.
 pub(super) struct Rest<'b, S> {
     stream: &'b mut S,
     input: &'b mut BytesMut,
     left: Left,
     /// Bytes of trailers so far.
     trailers: usize,
-    /// What the client is still to be told before it sends the body.
+    /// What to send before reading the body: `100 Continue`, or nothing.
     told: &'static [u8],
 }
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
-    /// So many bytes, then the end.
+    /// This many bytes, then the end.
     Bytes(u64),
     /// A line with the length of a chunk.
     Size,
-    /// So many bytes of a chunk, then the end of its line.
+    /// This many bytes of a chunk, then the end of its line.
     Chunk(u64),
     /// Lines behind the last chunk, then an empty one.
     Trailers,
@@ -37,7 +37,6 @@ enum Left {
     Nothing,
 }
 
-/// Why a body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadBodyError;
 
@@ -68,7 +67,7 @@ impl<'b, S> Rest<'b, S> {
         }
     }
 
-    /// Passes over what is here of it. Says whether that was all, so that another request may follow.
+    /// Skips what has been read of it. Returns whether that was all, so that another request may follow.
     pub(super) fn skip(&mut self) -> bool {
         while let Ok(Next::Piece(_)) = self.next() {}
         self.is_done()
@@ -78,7 +77,7 @@ impl<'b, S> Rest<'b, S> {
         self.left == Left::Nothing
     }
 
-    /// The next piece among the bytes that are here: some of the body, nothing yet, or the end.
+    /// The next piece of the bytes already read: some of the body, nothing yet, or the end.
     fn next(&mut self) -> Result<Next, ReadBodyError> {
         loop {
             match self.left {
@@ -130,7 +129,7 @@ impl<'b, S> Rest<'b, S> {
         }
     }
 
-    /// A line without its end, where all of it is here.
+    /// A line without its end, once complete.
     fn line(&mut self) -> Result<Option<Bytes>, ReadBodyError> {
         let Some(end) = memchr::memchr(b'\n', self.input) else {
             return if self.input.len() > LINE_BYTES_MAX {
@@ -151,14 +150,13 @@ impl<'b, S> Rest<'b, S> {
     }
 }
 
-/// What is there of a body.
 enum Next {
     Piece(Bytes),
     More,
     End,
 }
 
-/// The length of a chunk; what may stand behind it means nothing here.
+/// The length of a chunk; extensions are ignored.
 fn size(line: &[u8]) -> Result<u64, ReadBodyError> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
     if digits.is_empty() || digits.len() > DIGITS_MAX {
@@ -204,7 +202,7 @@ impl<S: Stream> Body for Rest<'_, S> {
                 let count = ready!(told).unwrap_or(rest.told.len());
                 rest.told = rest.told.get(count..).unwrap_or_default();
             }
-            // A connection that broke shows when it is read.
+            // A broken connection shows when it is read.
             let _ = ready!(Pin::new(&mut *rest.stream).poll_flush(context));
             rest.input.reserve(READ_BYTES);
             let read = pin!(rest.stream.read_buf(rest.input));
@@ -228,13 +226,13 @@ impl<S: Stream> Body for Rest<'_, S> {
 }
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// Room that a read has at least.
+/// The least space for a read.
 const READ_BYTES: usize = 8 << 10;
 /// Bytes of a line between chunks.
 const LINE_BYTES_MAX: usize = 512;
 /// Bytes of all lines behind the last chunk.
 const TRAILERS_BYTES_MAX: usize = 4 << 10;
-/// Digits of the length of a chunk, which is far less than so many can say.
+/// More digits than any permitted chunk length has.
 const DIGITS_MAX: usize = 8;
 
 #[cfg(test)]
@@ -242,7 +240,7 @@ mod tests {
     use super::*;
     use http_body_util::BodyExt;
 
-    /// What is read of a body, and what is left behind it; `None` where it is no body.
+    /// The body, and what follows it; `None` if malformed.
     fn read(bytes: &str, length: Length, at: usize) -> Option<(String, String)> {
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.build().unwrap();

@@ -1,5 +1,4 @@
-//! An answer without an end: lines as they come, until the client goes, the server stops, or the client takes none in
-//! time.
+//! An endless answer: lines as they come, until the client leaves, the server stops, or a write times out.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use crate::http::tail::TailResponse;
 use crate::shared::Stream;
 
 impl<S: Stream> Lean<'_, S> {
-    /// Sends what is watched; the connection ends behind it.
+    /// Sends the lines; the connection ends with them.
     pub(super) async fn follow(&mut self, mut watch: TailResponse, manner: SendOptions) {
         reply::write_open(&self.said.reply, manner, &mut self.said.output);
         if manner.is_head {
@@ -29,7 +28,7 @@ impl<S: Stream> Lean<'_, S> {
             self.input.reserve(READ_BYTES);
             tokio::select! {
                 read = self.stream.read_buf(&mut self.input) => {
-                    // Nothing more can be asked here.
+                    // Any input ends it: no further request is possible.
                     if !matches!(read, Ok(1..)) {
                         return;
                     }
@@ -56,17 +55,16 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Sends the last line.
     async fn tell(&mut self, last: &Result<Option<String>, String>) {
         if let Ok(Some(line)) | Err(line) = last {
             self.said.output.extend_from_slice(line.as_bytes());
         }
-        // Whoever is gone needs no last line.
+        // A client that is gone needs no last line.
         let _ = self.flush().await;
     }
 }
 
-/// How often a token is looked at again, and how often missing lines are counted.
+/// How often the token is checked, and dropped lines are counted.
 const TICK: Duration = Duration::from_secs(1);
-/// After so many of them something is sent, so that both sides know that the other is there.
+/// Ticks between heartbeats, which show both sides that the other is alive.
 const TICKS: u32 = 5;

@@ -1,59 +1,51 @@
-//! The head of an HTTP/1 request, read strictly.
+//! The head of an HTTP/1 request, parsed strictly.
 //!
-//! Two parties that disagree where a request ends can be made to see different requests, so whatever can be read in two
-//! ways is refused. Nothing else reads heads of HTTP/1. Not here: bodies (`body`).
+//! Two parties that disagree where a request ends can be made to see different requests (request smuggling), so
+//! everything ambiguous is refused. This is the only parser of HTTP/1 heads. Not here: bodies (`body`).
 
 use std::mem::MaybeUninit;
 
 use http::StatusCode;
 
-/// The most header fields of a request.
+/// Limit on header fields of a request.
 pub(super) const LINES_MAX: usize = 100;
 
-/// Room for header fields.
+/// Space for header fields.
 pub(super) type Slots<'b> = [MaybeUninit<httparse::Header<'b>>; LINES_MAX];
 
-/// What the first bytes of a request are.
 #[derive(Debug)]
 pub(super) enum ParsedHead<'h, 'b> {
-    /// Not all of a head yet.
+    /// The head is incomplete.
     Partial,
-    /// A head.
     Head(RequestHead<'h, 'b>),
-    /// No request, and nothing behind it can be one.
+    /// Not a request, and nothing behind it can be one.
     Bad(StatusCode, &'static str),
 }
 
-/// The head of a request.
 #[derive(Debug)]
 pub(super) struct RequestHead<'h, 'b> {
-    /// Bytes of the head.
     pub(super) length: usize,
     /// Where the body ends.
     pub(super) length_of_body: Length,
-    /// Whether the client waits to be told that it may send the body.
+    /// Whether the client waits for `100 Continue`.
     pub(super) expects: bool,
     pub(super) method: &'b str,
-    /// The path and the query.
     pub(super) target: &'b str,
     pub(super) path: &'b str,
     pub(super) query: &'b str,
     pub(super) lines: &'h [httparse::Header<'b>],
     pub(super) version: HttpVersion,
-    /// Whether the connection stays open.
     pub(super) is_kept: bool,
 }
 
-/// Where a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// After so many bytes.
+    /// After this many bytes.
     Known(u64),
-    /// After the chunk that says so.
+    /// After the last chunk.
     Chunked,
 }
 
-/// The version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum HttpVersion {
     /// Closes connections unless asked to keep them.
@@ -62,7 +54,6 @@ pub(in crate::http) enum HttpVersion {
     Http11,
 }
 
-/// Reads the head of a request.
 pub(super) fn read<'h, 'b>(bytes: &'b [u8], slots: &'h mut Slots<'b>) -> ParsedHead<'h, 'b> {
     let mut request = httparse::Request::new(&mut []);
     let length = match request.parse_with_uninit_headers(bytes, slots) {
@@ -125,7 +116,7 @@ struct Framing {
     is_kept: bool,
 }
 
-/// Why a head is refused.
+/// The status and reason of a refusal.
 type Wrong = (StatusCode, &'static str);
 
 /// A head that can be read in two ways.
@@ -166,7 +157,7 @@ impl Framing {
     }
 }
 
-/// What the fields say that matter for framing.
+/// The fields that matter for framing.
 #[derive(Default)]
 struct Found {
     body: Option<u64>,
@@ -176,7 +167,7 @@ struct Found {
     expects: bool,
 }
 
-/// What a client wants of the connection.
+/// The `connection` field's demand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Keep,

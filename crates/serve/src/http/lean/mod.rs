@@ -1,7 +1,7 @@
-//! HTTP/1, whose requests nearly always come whole.
+//! HTTP/1, whose requests nearly always arrive whole.
 //!
 //! A connection is read into one buffer; every whole request in it is answered into another, which is written at once.
-//! A request whose body or answer takes time is answered by itself (`alone`), and the connection goes on behind it. Not
+//! A request whose body or answer takes time is answered alone (`alone`), and the connection goes on behind it. Not
 //! here: paths and answers (`route`).
 
 mod alone;
@@ -31,15 +31,14 @@ use answer::{BatchContext, Pending, ReadOutcome};
 use tollgate_limit::Instant;
 use vigil::{Vigil, Woken};
 
-/// Who goes on with a connection.
 pub(super) enum NextProtocol<S> {
-    /// Nobody: it ended.
+    /// The connection ended.
     Nobody,
     /// HTTP/2, with what was read.
     Http2(S, BytesMut),
 }
 
-/// Serves a connection of HTTP/1 to its end.
+/// Serves an HTTP/1 connection to its end.
 pub(super) async fn serve<S: Stream>(
     stream: S,
     peer: Peer,
@@ -80,7 +79,7 @@ struct Lean<'s, S> {
     shared: &'s Arc<Shared>,
     input: BytesMut,
     said: Said,
-    /// From when on clients are to connect again, where that is limited.
+    /// When the connection reaches its maximum age, if there is one.
     old_at: Option<Timer>,
     vigil: Vigil,
     stop: Stop,
@@ -89,17 +88,17 @@ struct Lean<'s, S> {
     is_stopping: bool,
     /// Whether a request began to arrive.
     is_partial: bool,
-    /// For how many ticks nothing came.
+    /// Idle ticks so far.
     ticks: u32,
     /// The request that waits.
     pending: Option<Box<Pending<'s>>>,
 }
 
-/// Answers that are not sent yet.
+/// Answers not sent yet.
 struct Said {
     reply: Reply,
     output: Vec<u8>,
-    /// The body of the last answer, where it is too large to be among the output.
+    /// The body of the last answer, if it is too large to be copied into the output.
     tail: CountedBody,
     /// How long to wait before they are written.
     hold: Duration,
@@ -116,24 +115,22 @@ impl Said {
     }
 }
 
-/// What comes after everything was answered that is whole.
+/// What to do after all whole requests are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// More bytes.
+    /// Read more bytes.
     Read,
     /// The same again, once everything is written.
     Again,
-    /// The end, once everything is written.
+    /// Close, once everything is written.
     Close,
-    /// The same again, once the request that waits is answered.
+    /// The same again, once the waiting request is answered.
     Later,
-    /// The request that comes next by itself, whose head has so many bytes, once everything is written.
+    /// Answer the next request alone, once everything is written; its head has this many bytes.
     Alone(usize),
-    /// HTTP/2.
     Http2,
 }
 
-/// Who goes on.
 enum After {
     Close,
     Http2,
@@ -158,7 +155,7 @@ impl<S: Stream> Lean<'_, S> {
                     return After::Close;
                 }
                 Step::Alone(_) | Step::Later => {
-                    // Few requests are, and what they need is much.
+                    // Boxed: such requests are few, and their state is large.
                     let goes_on = match step {
                         Step::Alone(length) => Box::pin(self.alone(length)).await,
                         _ => Box::pin(self.wait()).await,
@@ -178,7 +175,7 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Answers every whole request in the buffer, all at one time and by the same contracts.
+    /// Answers every whole request in the buffer, at one time and by the same contracts.
     fn answer_whole(&mut self) -> Step {
         if self.input.is_empty() {
             self.is_partial = false;
@@ -214,7 +211,7 @@ impl<S: Stream> Lean<'_, S> {
         Some(Step::Read)
     }
 
-    /// Answers the request that waits, once it is decided. Says whether another may follow.
+    /// Answers the waiting request once it is decided. Returns whether another may follow.
     async fn wait(&mut self) -> bool {
         let Some(pending) = self.pending.take() else {
             return true;
@@ -247,7 +244,7 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Answers requests until one is not whole or has to wait; how many were answered, and what comes next.
+    /// Answers requests until one is incomplete or has to wait; returns how many, and the next step.
     fn answer_batch(&mut self) -> (u64, Step) {
         let shared = self.shared;
         let turn = &shared.engine.turn();
@@ -302,7 +299,7 @@ impl<S: Stream> Lean<'_, S> {
         (done, step)
     }
 
-    /// Sees to it that the rest of a request comes in time, and that a connection is not idle for too long.
+    /// Sets the timeout for the rest of a request, or the idle timeout.
     fn expect_more(&mut self, is_new: bool) {
         self.ticks = 0;
         if self.input.is_empty() {
@@ -313,7 +310,7 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Reads more. Says whether there will be any.
+    /// Reads more. Returns false at the end.
     async fn fill(&mut self) -> bool {
         loop {
             match self.read().await {
@@ -350,7 +347,7 @@ impl<S: Stream> Lean<'_, S> {
             if let Poll::Ready(read) = read.as_mut().poll(context) {
                 return Poll::Ready(Waited::Read(read));
             }
-            // Bytes nearly always come first. A task that wakes to none was woken by something else.
+            // Bytes nearly always come first. A task that wakes without any was woken by something else.
             if std::mem::take(&mut is_first) {
                 return Poll::Pending;
             }
@@ -359,7 +356,7 @@ impl<S: Stream> Lean<'_, S> {
         .await
     }
 
-    /// Whether to go on waiting, now that the time is up.
+    /// Whether to go on waiting after a timeout.
     async fn is_patient(&mut self) -> bool {
         let limits = &self.shared.settings.limits;
         if self.is_partial {
@@ -379,7 +376,7 @@ impl<S: Stream> Lean<'_, S> {
             let _ = self.stream.shutdown().await;
             return false;
         }
-        // Who has not asked for a while gives memory back.
+        // An idle connection frees its buffers.
         (self.input, self.said) = (BytesMut::new(), Said::new());
         self.vigil.set(limits.idle / IDLE_TICKS);
         true
@@ -396,7 +393,7 @@ impl<S: Stream> Lean<'_, S> {
         }
     }
 
-    /// Writes what was answered.
+    /// Writes the answers.
     async fn flush(&mut self) -> io::Result<()> {
         let Self {
             stream,
@@ -413,7 +410,7 @@ impl<S: Stream> Lean<'_, S> {
             stream.flush().await
         };
         let mut send = pin!(send);
-        // Nearly always there is room for an answer, so that no timer is needed.
+        // The socket nearly always has space for an answer, so that no timer is needed.
         let done = match poll_fn(|context| Poll::Ready(send.as_mut().poll(context))).await {
             Poll::Ready(done) => done,
             Poll::Pending => {
@@ -438,8 +435,8 @@ impl<S: Stream> Lean<'_, S> {
         done
     }
 
-    /// Ends the connection so that the last answer arrives: what comes behind it is read and dropped for a while, as a
-    /// socket that is closed with bytes unread takes back what it sent.
+    /// Ends the connection so that the last answer arrives: further input is read and dropped for a while, as a socket
+    /// closed with unread bytes resets the connection.
     async fn close(&mut self) {
         let drain = async {
             self.stream.shutdown().await?;
@@ -459,7 +456,6 @@ impl<S: Stream> Lean<'_, S> {
     }
 }
 
-/// What a connection waited for.
 enum Waited {
     Read(io::Result<usize>),
     Woken(Woken),
@@ -467,13 +463,13 @@ enum Waited {
 
 /// How an HTTP/2 connection begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Room that a read has at least.
+/// The least space for a read.
 const READ_BYTES: usize = 2 << 10;
-/// Answers are written before there are more bytes of them.
+/// Answers are written once there are this many bytes.
 const OUTPUT_MAX: usize = 64 << 10;
-/// In how many steps a connection is found to be idle.
+/// Ticks without input after which a connection is idle.
 const IDLE_TICKS: u32 = 4;
 /// How long the end of a connection may take.
 const LINGER: Duration = Duration::from_secs(1);
-/// How much is read and dropped at the end of a connection.
+/// Bytes read and dropped at the end of a connection.
 const LINGER_BYTES_MAX: usize = 256 << 10;

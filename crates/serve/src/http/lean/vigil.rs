@@ -1,6 +1,6 @@
-//! What a connection waits for besides bytes: its time runs out, the server stops.
+//! What a connection waits for besides bytes: its timeout, and the server's stop.
 //!
-//! Both are asked only when a task wakes and finds no bytes, as they cost more than a request otherwise.
+//! Both are polled only when a task wakes and finds no bytes, as they otherwise cost more than a request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,7 +10,6 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::shared::Stop;
 
-/// What a connection waits for besides bytes.
 pub(super) struct Vigil {
     sleep: Pin<Box<Sleep>>,
     stop: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -21,7 +20,7 @@ pub(super) struct Vigil {
 /// What happened meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Woken {
-    /// Time ran out.
+    /// The timeout passed.
     Late,
     /// The server stops.
     Stopped,
@@ -36,23 +35,22 @@ impl Vigil {
         }
     }
 
-    /// Time runs out so long from now.
     pub(super) fn set(&mut self, time: Duration) {
         self.sleep.as_mut().reset(Instant::now() + time);
         self.is_armed = false;
     }
 
-    /// Something else waited in between, and may have taken a wake-up that was meant for here.
+    /// Another future polled in between may have taken a wake-up meant for this one.
     pub(super) const fn disarm(&mut self) {
         self.is_armed = false;
     }
 
-    /// Whether both will wake the task. A time that ran out while bytes came has done so, and nobody looked.
+    /// Whether both will wake the task. False after a timeout that passed unnoticed while bytes came.
     pub(super) fn is_armed(&self) -> bool {
         self.is_armed && !self.sleep.is_elapsed()
     }
 
-    /// Asks both, so that they wake the task.
+    /// Polls both, so that they wake the task.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Woken> {
         if let Some(stop) = &mut self.stop
             && stop.as_mut().poll(context).is_ready()

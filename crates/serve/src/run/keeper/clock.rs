@@ -1,21 +1,21 @@
-//! Whether the system's clock was set: told at once, and followed when it has stood so for a while.
+//! Detects that the system's clock was set: logs it at once, and follows it when it has stayed so for a while.
 //!
-//! Until then time goes on as it did, so a clock that jumps and comes back changes nothing. When it is followed, every
-//! key is moved along, so that nothing is regained. Not here: how a step is told from what NTP steers
+//! Until then time goes on as before, so a clock that jumps and comes back changes nothing. When it is followed, every
+//! key is moved along, so that no tokens are regained. Not here: how a step is distinguished from NTP steering
 //! (`tollgate-client`).
 
 use std::time::Duration;
 
 use crate::shared::Shared;
 
-/// What was told of the system's clock.
+/// What was reported about the system's clock.
 #[derive(Debug, Default)]
 pub(super) struct ClockWatch {
     told_ns: Option<i64>,
 }
 
 impl ClockWatch {
-    /// Looks at the clock, tells what happened to it, and follows it where that is due.
+    /// Checks the clock, logs steps, and follows one that is due.
     pub(super) fn look(&mut self, shared: &Shared) {
         let step = shared.engine.clock().step;
         let by_ns = step.map(|step| step.by_ns);
@@ -54,7 +54,7 @@ impl ClockWatch {
     }
 }
 
-/// What happened to the clock, and what becomes of it.
+/// The step, and what happens next.
 fn sentence(by_ns: i64, after: Duration) -> String {
     let way = if by_ns < 0 { "back" } else { "ahead" };
     let (by, after) = (length(by_ns), after.as_secs());
@@ -63,7 +63,7 @@ fn sentence(by_ns: i64, after: Duration) -> String {
     )
 }
 
-/// A length of time for people, to the nearest tenth of a second where it is short.
+/// A duration for people, to a tenth of a second if short.
 fn length(nanos: i64) -> String {
     let tenths = nanos.unsigned_abs().saturating_add(50_000_000) / 100_000_000;
     let seconds = (tenths + 5) / 10;

@@ -142,7 +142,7 @@ fn row(name: &str, latency: &Latency) -> Vec<crate::report::table::TableCell> {
     [cell(name)].into_iter().chain(times).collect()
 }
 
-/// What the reader should know before believing the figures.
+/// Warnings about the validity of the figures.
 fn hints(plan: &MqttPlan, report: &MqttReport) -> Vec<String> {
     let mut hints = Vec::new();
     let is_open = plan.pace != MqttPace::Closed;

@@ -1,4 +1,4 @@
-//! `tollgate bench mqtt`: publishes to brokers, and sees what arrives.
+//! `tollgate bench mqtt`: publishes to brokers, and measures what arrives.
 //!
 //! Not here: publishing (`tollgate-load`).
 
@@ -17,7 +17,6 @@ use crate::failure::Failure;
 use crate::report::{TerminalStyle, units};
 use options::MqttOptions;
 
-/// Runs the load, and prints what came of it.
 pub(crate) fn run(options: &MqttOptions) -> Result<(), Failure> {
     let plan = options.plan();
     allow_files();
@@ -42,11 +41,11 @@ pub(crate) fn run(options: &MqttOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Thousands of connections need as many open files; what the system allows is taken.
+/// Thousands of connections need as many open files; raises the limit as far as is allowed.
 fn allow_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where it is not allowed, connections say so.
+    // If it is not allowed, connections report it.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 

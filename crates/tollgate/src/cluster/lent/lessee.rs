@@ -1,7 +1,7 @@
-//! One client process: asks for one key at random times, and writes down what it admits by itself.
+//! One client process: asks for one key at random times, and logs what it admits by itself.
 //!
-//! An admission is written before the request hears of it, so that the log is whole when the process is killed. Not
-//! here: what nodes admit, which they write themselves.
+//! An admission is logged before the request gets its answer, so that the log is complete when the process is killed.
+//! Not here: admissions by nodes, which log them themselves.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -26,11 +26,10 @@ pub(super) struct LesseeCounts {
     pub(super) messages: u64,
     /// Requests that waited for a node.
     pub(super) waited: u64,
-    /// Requests that nobody answered.
+    /// Requests without an answer.
     pub(super) failed: u64,
 }
 
-/// Runs until standard input ends.
 pub(in super::super) fn run(options: &LesseeOptions) -> Result<(), Failure> {
     let file = OpenOptions::new()
         .create(true)
@@ -40,7 +39,7 @@ pub(in super::super) fn run(options: &LesseeOptions) -> Result<(), Failure> {
     let config = ClientConfig {
         journal: Some(Arc::new(move |admitted| {
             let (at, cost) = (admitted.at.as_nanos(), admitted.cost);
-            // Whoever judges sees what is missing.
+            // The checker notices missing lines.
             let _ = (&file).write_all(format!("{at} {KEY} {cost} 0\n").as_bytes());
         })),
         ..ClientConfig::new(options.nodes.iter().cloned())
@@ -61,13 +60,13 @@ pub(in super::super) fn run(options: &LesseeOptions) -> Result<(), Failure> {
             tell(&counted, &client, decided.load(Relaxed));
         }
     });
-    // The other end is held by whoever started this.
+    // The parent process holds the other end.
     let mut rest = Vec::new();
     let _ = std::io::stdin().read_to_end(&mut rest);
     Ok(())
 }
 
-/// Asks at times that a Poisson process would.
+/// Asks at the times of a Poisson process.
 #[allow(clippy::cast_precision_loss, reason = "a rate")]
 fn ask(client: &Client, decided: &AtomicU64, rate: u64, number: u64) {
     let mean = THREADS as f64 / rate.max(1) as f64;
@@ -79,7 +78,7 @@ fn ask(client: &Client, decided: &AtomicU64, rate: u64, number: u64) {
         if due > now {
             thread::sleep(due - now);
         } else if now - due > BEHIND_MAX {
-            // What was not asked while the process stood still is not asked later.
+            // Requests missed while the process was paused are dropped.
             due = now;
         }
         let _ = client.check(KEY, 1);
@@ -101,7 +100,7 @@ fn tell(path: &Path, client: &Client, decided: u64) {
     let _ = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path));
 }
 
-/// Who wait for an answer hold nobody else up.
+/// Threads waiting for an answer do not delay the others.
 const THREADS: u64 = 8;
 const TELL: Duration = Duration::from_millis(100);
 const BEHIND_MAX: Duration = Duration::from_millis(200);

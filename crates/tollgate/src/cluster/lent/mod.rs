@@ -1,7 +1,7 @@
-//! `tollgate cluster prove-lease`: one limit lent by two real nodes to three real clients, judged by what they
+//! `tollgate cluster prove-lease`: one limit leased by two real nodes to three real clients, judged by what they
 //! admitted.
 //!
-//! Clients write down what they admit by themselves, nodes what they admit for those who wait, all by a clock that the
+//! Clients log what they admit by themselves, nodes what they admit for waiting clients, all by a clock that the
 //! processes of a machine share. All logs together are replayed through one bucket. Not here: the protocol
 //! (`tollgate-lease`).
 
@@ -30,7 +30,7 @@ use lessee::LesseeCounts;
 pub(super) use lessee::run as lessee;
 use show::LentReport;
 
-/// A name, for how many seconds it goes on, in short too, and what happens.
+/// A name, its duration in seconds (long and quick), and the event.
 type Phase = (&'static str, (u64, u64), Event);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ enum Event {
     Nothing,
     KillClient(usize),
     StartClient(usize),
-    /// The one that lends.
+    /// The one that grants the leases.
     KillNode,
     StopClient(usize),
     GoOn(usize),
@@ -63,7 +63,6 @@ struct Stage {
     starts: usize,
 }
 
-/// Hurts clients and nodes, and says what they admitted.
 pub(super) fn run(options: &ProveLeaseOptions) -> Result<(), Failure> {
     let own = tempfile::tempdir().map_err(|error| Failure::system("make a folder", &error))?;
     let folder = options.keep.as_deref().unwrap_or(own.path());
@@ -75,7 +74,7 @@ pub(super) fn run(options: &ProveLeaseOptions) -> Result<(), Failure> {
 }
 
 impl Stage {
-    /// Starts the nodes, and waits until they may lend all.
+    /// Starts the nodes, and waits until they may lease everything.
     fn set(folder: &Path, rate: u64) -> Result<Self, Failure> {
         let contracts = folder.join("contracts.yaml");
         let text = format!(
@@ -153,7 +152,7 @@ impl Stage {
         let mut events = Vec::new();
         let mut calm = LesseeCounts::default();
         for (name, (long, short), event) in PHASES {
-            // Nobody is left to tell when standard error is gone.
+            // Nothing can be done if standard error is closed.
             let _ = writeln!(std::io::stderr(), "  {name}");
             let begin = steady_now().as_nanos();
             events.push(self.happen(event)?);
@@ -190,7 +189,7 @@ impl Stage {
         })
     }
 
-    /// The same simulated, once for each seed: what a client holds when it dies is luck.
+    /// The same in simulation, once per seed: what a client holds when it dies is luck.
     fn simulated(&self, events: &[LeaseEvent], lengths: &[u64]) -> Vec<LeaseTold> {
         let phases = events.iter().copied().zip(lengths.iter().copied());
         let story = LeaseStory {
@@ -204,7 +203,7 @@ impl Stage {
         (0..SEEDS).map(|seed| story.run(seed)).collect()
     }
 
-    /// Lets something happen; what that is in the simulation.
+    /// Applies an event; returns its counterpart in the simulation.
     fn happen(&mut self, event: Event) -> Result<LeaseEvent, Failure> {
         let number = |client: usize| u16::try_from(client).unwrap_or(u16::MAX);
         Ok(match event {
@@ -246,7 +245,7 @@ impl Stage {
         let child = self.clients.get(client).and_then(Option::as_ref);
         let pid = child.and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
         if let Some(pid) = pid {
-            // One that is gone has ended.
+            // A process that is gone has ended.
             let _ = kill_process(pid, signal);
         }
     }
@@ -270,7 +269,7 @@ impl Stage {
         sum
     }
 
-    /// Everything that all processes wrote down, those that were killed included, as of one key.
+    /// The logs of all processes, including killed ones, as of one key.
     fn log(&self) -> Result<AdmissionLog, Failure> {
         let folder = self.folder.join("admitted");
         let mut log = AdmissionLog::default();
@@ -302,14 +301,14 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         for mut child in self.clients.drain(..).flatten() {
-            // One that has ended already is only collected.
+            // One that has ended already is only reaped.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// Tokens of what the limit allows in that time, in percent.
+/// Tokens as a percentage of what the limit allows in that time.
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
 fn share(tokens: u64, rate: u64, nanos: u64) -> f64 {
     100.0 * tokens as f64 / (rate as f64 * nanos as f64 / 1e9).max(1.0)
@@ -318,12 +317,12 @@ fn share(tokens: u64, rate: u64, nanos: u64) -> f64 {
 const NODES: u16 = 2;
 const CLIENTS: usize = 3;
 const CONTRACT: &str = "api";
-/// The one key that is asked for.
+/// The one requested key.
 const KEY: &str = "ada";
 const TERM_MS: u64 = 2_000;
-/// What a message takes on one machine, for the simulation.
+/// The delay of a message on one machine, for the simulation.
 const ONE_WAY_US: u64 = 200;
-/// How soon clients find that the node that lent is gone, for the simulation.
+/// How soon clients detect that the granting node is gone, for the simulation.
 const FOUND_MS: u64 = 50;
 const SEEDS: u64 = 9;
 const PATIENCE: Duration = Duration::from_mins(1);

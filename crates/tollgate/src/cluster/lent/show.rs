@@ -1,4 +1,4 @@
-//! What came of it, for people and for programs.
+//! The result, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -14,9 +14,9 @@ pub(super) struct LentReport {
     pub(super) rate: u64,
     pub(super) rows: Vec<PhaseRow>,
     pub(super) found: JudgeSummary,
-    /// What clients counted while nothing happened.
+    /// Clients' counts before the first fault.
     pub(super) calm: LesseeCounts,
-    /// Messages for each decision then, simulated.
+    /// Messages per decision in that phase, simulated.
     pub(super) messages: f64,
 }
 
@@ -40,7 +40,7 @@ impl Proof for LentReport {
         let rows: Vec<&PhaseRow> = self.rows.iter().collect();
         table(&rows, look, &mut text);
         let found = &self.found;
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "\n{} admissions: {}\ncalm: {:.4} messages a decision, {:.4} simulated; {:.2} % waited for a node, {} found nobody",

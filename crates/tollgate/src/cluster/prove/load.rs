@@ -1,6 +1,6 @@
-//! Twice as much as there is, asked of all nodes; which of them is asked most changes every second.
+//! Load of twice the limit over all nodes; most of it goes to one node, which changes every second.
 //!
-//! What is asked of a node that does not answer is asked of the next. Not here: what the answers mean.
+//! Requests to a node that does not answer go to the next. Not here: what the answers mean.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,13 +13,13 @@ use super::story::{NODES, RATE, REQUEST, part};
 use crate::cluster::asker::Asker;
 use crate::cluster::fleet::Fleet;
 
-/// How long a node may take to answer before the next is asked.
+/// Timeout after which the next node is asked.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// For how long a node that did not answer is left alone.
+/// How long a node that did not answer is skipped.
 const GRUDGE: Duration = Duration::from_secs(1);
-/// Between two questions of a client.
+/// Pause between two requests of a client.
 const TICK: Duration = Duration::from_millis(5);
-/// The most requests that are asked together, where the machine was too slow for more.
+/// Limit on requests sent together after the machine was too slow.
 const TOGETHER_MAX: f64 = 400.0;
 
 /// Clients, one for each node, until they are stopped.
@@ -37,7 +37,7 @@ struct Shared {
 }
 
 impl ProveLoad {
-    /// Asks for twice the limit, `cost` tokens with every request.
+    /// Requests twice the limit, `cost` tokens with every request.
     pub(super) fn start(fleet: &Fleet, cost: u64) -> Self {
         let shared = Arc::new(Shared {
             places: Mutex::new(places(fleet)),
@@ -61,13 +61,13 @@ impl ProveLoad {
         }
     }
 
-    /// Learns which processes there are.
+    /// Updates the list of processes.
     pub(super) fn follow(&self, fleet: &Fleet) {
         let known = self.shared.places.lock();
         *known.unwrap_or_else(PoisonError::into_inner) = places(fleet);
     }
 
-    /// Ends it; how many tokens were asked for.
+    /// Ends it; returns how many tokens were requested.
     pub(super) fn stop(self) -> u64 {
         self.shared.is_over.store(true, Relaxed);
         for client in self.clients {
@@ -85,12 +85,12 @@ fn places(fleet: &Fleet) -> BTreeMap<u16, SocketAddr> {
     running.map(|(number, node)| (number, node.resp)).collect()
 }
 
-/// Asks what is to be asked of one node.
+/// Sends the requests of one node.
 struct Client {
     node: u16,
     shared: Arc<Shared>,
     askers: BTreeMap<u16, (SocketAddr, Asker)>,
-    /// When a node was last asked in vain.
+    /// When a node last failed to answer.
     silent: BTreeMap<u16, Instant>,
 }
 

@@ -1,9 +1,9 @@
 //! `tollgate cluster prove`: a divided rate on five real processes, judged by what they admitted.
 //!
-//! Twice as much is asked as there is, most of it of another node every second, while nodes are killed, cut off,
-//! stopped and restarted. A node writes an admission down before it answers, with the time by which it decided, on a
-//! clock that all processes of a machine share; so the log is whole whenever a process dies. All logs together are
-//! replayed through one bucket. Beside the use of the limit stands that of the same phases simulated. Not here: what
+//! Twice the limit is requested, most of it of one node that changes every second, while nodes are killed, partitioned,
+//! stopped and restarted. A node logs an admission before it answers, with the time by which it decided, on a clock
+//! that all processes of a machine share; so the log is complete whenever a process dies. All logs together are
+//! replayed through one bucket. The use of the limit is shown beside that of the same phases simulated. Not here: what
 //! the protocol may do (`tollgate-supply`).
 
 // The checker of `bench`, which shares no code with what it judges.
@@ -57,7 +57,7 @@ pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
 }
 
 enum Network {
-    /// Links of a network that is this process' own.
+    /// Links in this process' own network.
     Own(Nets),
     /// A proxy, and why.
     None(String),
@@ -77,14 +77,14 @@ fn network(options: &ProveOptions) -> Result<Network, Failure> {
     Ok(nets::obstacle().map_or(Network::Enter, Network::None))
 }
 
-/// Becomes the same command in a network of its own; what went wrong otherwise.
+/// Becomes the same command in a network of its own; returns only on failure.
 fn enter() -> Result<Failure, Failure> {
     let mut command = nets::enter(binary()?);
     let error = command.args(std::env::args_os().skip(1)).exec();
     Ok(Failure::system("enter a network of its own", &error))
 }
 
-/// A folder for logs that stay; one with something in it would be judged as well.
+/// A folder for logs to keep; it must be empty, as old logs would be judged too.
 fn fresh(folder: &Path) -> Result<&Path, Failure> {
     let made = std::fs::create_dir_all(folder).and_then(|()| std::fs::read_dir(folder));
     let mut made = made.map_err(|error| Failure::file(folder, &error))?;
@@ -107,7 +107,7 @@ fn play(
     let mut lived = Vec::new();
     let mut spans = Vec::new();
     for (name, seconds, event) in phases {
-        // Nobody is left to tell when standard error is gone.
+        // Nothing can be done if standard error is closed.
         let _ = writeln!(std::io::stderr(), "  {name}");
         let begin = steady_now().as_nanos();
         let away = stage.happen(*event, &load)?;

@@ -1,7 +1,7 @@
-//! What both proofs say at the end: how much of the limit was used in each phase, live and simulated, and what was
+//! The final result of both proofs: how much of the limit was used in each phase, live and simulated, and what was
 //! beyond one bucket.
 //!
-//! Not here: what happens in a phase, and the rest of what a proof says.
+//! Not here: what happens in a phase, and the rest of each result.
 
 use std::io::Write as _;
 
@@ -13,22 +13,22 @@ use crate::failure::Failure;
 use crate::report::table::{cell, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// One phase, and what was used of the limit in it, in percent.
+/// One phase, and its use of the limit in percent.
 pub(in crate::cluster) struct PhaseRow {
     pub(in crate::cluster) name: &'static str,
     pub(in crate::cluster) nanos: u64,
     pub(in crate::cluster) live: f64,
-    /// By each seed.
+    /// One value per seed.
     pub(in crate::cluster) simulated: Vec<f64>,
 }
 
-/// What a proof found, in words and for programs.
+/// The result of a proof, in words and for programs.
 pub(in crate::cluster) trait Proof {
     fn found(&self) -> &JudgeSummary;
     fn human(&self, look: TerminalStyle) -> String;
     fn json(&self) -> Value;
 
-    /// Prints it; a failure where something was beyond the limit.
+    /// Prints it; fails if something was beyond the limit.
     fn conclude(&self, format: Format) -> Result<(), Failure> {
         let text = match format {
             Format::Human => self.human(TerminalStyle::of_stdout()),
@@ -45,7 +45,7 @@ pub(in crate::cluster) trait Proof {
     }
 }
 
-/// The phases as a table; where there are several seeds, with the least and the most of them.
+/// The phases as a table; with several seeds, with their minimum and maximum.
 pub(in crate::cluster) fn table(rows: &[&PhaseRow], look: TerminalStyle, text: &mut String) {
     let has_seeds = rows.iter().any(|row| row.simulated.len() > 1);
     let shown = if has_seeds { 6 } else { 4 };

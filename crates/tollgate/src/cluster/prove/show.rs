@@ -1,4 +1,4 @@
-//! What came of it, for people and for programs.
+//! The result, for people and for programs.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::report::{TerminalStyle, units};
 pub(super) struct ProveReport {
     pub(super) rows: Vec<PhaseRow>,
     pub(super) found: JudgeSummary,
-    /// Tokens asked for.
+    /// Tokens requested.
     pub(super) offered: u64,
     /// How long it took until all of the limit could be used again.
     pub(super) recovered: Duration,
-    /// Why a proxy stood for the network, where one did.
+    /// Why a proxy was used instead of namespaces, if so.
     pub(super) obstacle: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl Proof for ProveReport {
             0 => String::new(),
             _ => format!(", worst by {} tokens", units::exact(found.worst)),
         };
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "\n{} admissions of {} tokens, {} asked for: {}{worst}\nall of the limit may be used again after {:.1} s",

@@ -1,8 +1,8 @@
-//! The same phases in one process: the same nodes, frames that take half a millisecond, and time that passes when told.
+//! The same phases in one process: the same nodes, frames that take half a millisecond, and simulated time.
 //!
-//! A process that is restarted is away for as long as it was live, and everybody knows at once who is there; a node
-//! that stands still hears what came meanwhile once it goes on, and is asked nothing. Not here: processes, threads, and
-//! what a busy machine costs.
+//! A restarted process is away for as long as it was live, and every node knows at once which nodes are up; a paused
+//! node gets its messages when it resumes, and no requests meanwhile. Not here: processes, threads, and the cost of a
+//! busy machine.
 
 use tollgate_contract::Contracts;
 use tollgate_lab::nodes::{Conditions, NodeWorld, START, Whole};
@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 1 << 26;
 /// What happened live: the event, for how many nanoseconds a process was away, and how long the phase was.
 pub(super) type Lived = (ProveEvent, u64, u64);
 
-/// What of the limit each phase uses, in percent.
+/// The use of the limit per phase, in percent.
 pub(super) fn run(contracts: &Contracts, lived: &[Lived], cost: Cost) -> Vec<f64> {
     let mut world = NodeWorld::empty(Conditions::between(STEP, STEP), 1, BYTES_MAX);
     world.contracts = contracts.clone();
@@ -36,16 +36,15 @@ pub(super) fn run(contracts: &Contracts, lived: &[Lived], cost: Cost) -> Vec<f64
     used.collect()
 }
 
-/// Nodes that are asked.
 struct Stage {
     world: NodeWorld,
     cost: Cost,
-    /// Requests that are due at each, and parts of one.
+    /// Requests that are due at each, and fractions of one.
     due: Vec<f64>,
 }
 
 impl Stage {
-    /// Lets something happen, for as long as a process was away; tokens that passed meanwhile.
+    /// Applies an event, for as long as a process was away; returns tokens admitted meanwhile.
     fn happen(&mut self, event: ProveEvent, away: u64) -> u64 {
         let mut tokens = 0;
         match event {
@@ -78,7 +77,7 @@ impl Stage {
         tokens
     }
 
-    /// Lets time pass under load; how many tokens passed.
+    /// Lets time pass under load; returns tokens admitted.
     fn pass(&mut self, nanos: u64) -> u64 {
         let mut tokens = 0;
         for _ in 0..nanos / STEP {
@@ -88,7 +87,7 @@ impl Stage {
         tokens
     }
 
-    /// What is asked of a node that does not run is asked of the next.
+    /// Requests to a node that does not run go to the next.
     #[allow(
         clippy::cast_precision_loss,
         reason = "how much is asked need not be exact"

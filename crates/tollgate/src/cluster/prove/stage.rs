@@ -1,7 +1,7 @@
-//! The processes, what is between them, and what is done to both.
+//! The processes, the network between them, and faults in both.
 //!
-//! Where network namespaces can be had, nodes are cut off by moving their links to another switch of the kernel's;
-//! otherwise a proxy between them lets nothing pass. Not here: what happens when (`story`), and who asks (`load`).
+//! If network namespaces are available, nodes are partitioned by moving their links to another switch of the kernel's;
+//! otherwise a proxy between them drops everything. Not here: the schedule (`story`), and the load (`load`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::cluster::fleet::{ClusterPlan, Fleet};
 use crate::cluster::nets::Nets;
 use crate::failure::Failure;
 
-/// How long everything may take to be usable again. Only a failure takes as long.
+/// Timeout until everything is usable again; reached only on failure.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Between two looks.
+/// Polling interval.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A cluster, and the folder in which it writes down what it admits.
+/// A cluster, and the folder of its admission logs.
 pub(super) struct Stage {
     fleet: Fleet,
     nets: Option<Nets>,
@@ -55,7 +55,7 @@ impl Stage {
         &self.fleet
     }
 
-    /// Waits until everything there is may be used by somebody; how long that took.
+    /// Waits until all of the limit may be used by some node; returns how long that took.
     #[allow(clippy::cast_precision_loss, reason = "a rate of 10,000")]
     pub(super) fn wait_for_all(&self) -> Result<Duration, Failure> {
         let begun = Instant::now();
@@ -76,7 +76,7 @@ impl Stage {
         )))
     }
 
-    /// Lets something happen; for how long a process was away.
+    /// Applies an event; returns for how long a process was away.
     pub(super) fn happen(
         &mut self,
         event: ProveEvent,
@@ -137,7 +137,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Everything that all processes wrote down, those that were killed included.
+    /// The logs of all processes, including killed ones.
     pub(super) fn log(&self) -> Result<AdmissionLog, Failure> {
         let mut log = AdmissionLog::default();
         let unreadable = |error| Failure::unreadable(&self.logs, &error);

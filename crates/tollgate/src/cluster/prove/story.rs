@@ -1,13 +1,13 @@
-//! What befalls the nodes, phase by phase, and how much is asked of whom.
+//! The phases: what happens to the nodes, and how much each is asked.
 //!
 //! Not here: how it is done to processes (`stage`) and to simulated nodes (`simulated`).
 
 pub(super) const NODES: u16 = 5;
-/// Requests per second that all of them together may admit.
+/// Requests per second over all nodes.
 pub(super) const RATE: u64 = 10_000;
-/// And at once.
+/// Burst over all nodes.
 pub(super) const BURST: u64 = 1_000;
-/// Who is on one side of the cut; the others are on the other.
+/// One side of the partition; the others are on the other.
 pub(super) const ISLAND: [u16; 2] = [0, 1];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum ProveEvent {
     Start(u16),
     /// Killed, and started without its disk.
     Replace(u16),
-    /// Stopped as an operator would, started, and waited for.
+    /// Stopped gracefully, started, and awaited.
     Restart(u16),
     Cut,
     Heal,
@@ -25,7 +25,7 @@ pub(super) enum ProveEvent {
     Resume(u16),
 }
 
-/// A name, for how many seconds it goes on after the event, and the event.
+/// A name, the seconds after the event, and the event.
 pub(super) type ProvePhase = (&'static str, u64, ProveEvent);
 
 /// All of it within half a minute.
@@ -43,7 +43,7 @@ pub(super) const QUICK: &[ProvePhase] = &[
     ("calm again", 2, ProveEvent::Nothing),
 ];
 
-/// All of it, long enough to see what each phase costs.
+/// Long enough to measure each phase.
 pub(super) const LONG: &[ProvePhase] = &[
     ("calm", 10, ProveEvent::Nothing),
     ("kill -9 n3", 10, ProveEvent::Kill(3)),
@@ -74,7 +74,7 @@ pub(super) fn contracts(is_delayed: bool) -> String {
     )
 }
 
-/// What part of what is asked goes to a node: most of it to one, which is another every second.
+/// The share of the load for a node: most of it goes to one, which changes every second.
 pub(super) fn part(node: u16, second: u64) -> f64 {
     if u64::from(node) == second % u64::from(NODES) {
         0.6
@@ -83,12 +83,12 @@ pub(super) fn part(node: u16, second: u64) -> f64 {
     }
 }
 
-/// Tokens of what the limit allows in that time, in percent.
+/// Tokens as a percentage of what the limit allows in that time.
 #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
 pub(super) fn share(tokens: u64, nanos: u64) -> f64 {
     let allowed = RATE as f64 * nanos as f64 / 1e9;
     100.0 * tokens as f64 / allowed.max(1.0)
 }
 
-/// One request; all are alike.
+/// All requests are alike.
 pub(super) const REQUEST: [(&str, &str); 1] = [("route", "/")];

@@ -1,10 +1,10 @@
-//! Lists of who belongs where, with other weights. Not here: what lists mean (`tollgate-gateway`).
+//! Placement lists with other weights. Not here: what lists mean (`tollgate-gateway`).
 
 use std::fmt::Write as _;
 
 use tollgate_gateway::WEIGHT_MAX;
 
-/// The same list with these weights of its gateways, in their order; comments stay, but those of gateways go.
+/// The same list with these weights of its gateways, in their order; comments stay, except those of gateways.
 pub(super) fn with_weights(text: &str, weights: &[u32]) -> String {
     let mut weights = weights.iter();
     let mut out = String::with_capacity(text.len() + 16);
@@ -24,11 +24,11 @@ pub(super) fn with_weights(text: &str, weights: &[u32]) -> String {
     out
 }
 
-/// Weights that are to each other about as the parts are; zero where there is none.
+/// Small weights approximately proportional to the parts; zero for a zero part.
 pub(super) fn weights(parts: &[u64]) -> Vec<u32> {
     let most = parts.iter().copied().max().unwrap_or(0).max(1);
     let least = parts.iter().copied().filter(|part| *part > 0).min();
-    // Parts that are about even weigh one: clients take turns most evenly then.
+    // Nearly even parts all weigh one: clients rotate most evenly then.
     let is_even = least.is_some_and(|least| most - least <= most / EVEN);
     let scale = if is_even { 1 } else { SCALE };
     let weight = |part: &u64| match part {
@@ -43,9 +43,9 @@ pub(super) fn weights(parts: &[u64]) -> Vec<u32> {
     parts.iter().map(weight).collect()
 }
 
-/// Parts that differ by at most one in so many are even.
+/// Parts that differ by at most one in this many are even.
 const EVEN: u64 = 10;
-/// What the largest part weighs where parts differ.
+/// The weight of the largest part if parts differ.
 const SCALE: u32 = 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Gateways that run: which list they have, where clients are, and what a round measures.
+//! Running gateways: their list, their clients, and the measurements of a round.
 //!
 //! Not here: what to try (`search`), what is shown (`show`).
 
@@ -33,25 +33,24 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The time that such a part of the messages does not take longer than: for tokens and at the broker, one behind
-    /// the other.
+    /// The time that this part of the messages does not exceed: waiting for tokens plus the broker.
     pub(super) fn total_ns(&self, part: f64) -> u64 {
         let [access, service] = [&self.access, &self.service].map(|of| of.percentile(part));
         access.saturating_add(service)
     }
 }
 
-/// How clients went where they belong.
+/// How clients moved to their gateways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
-    /// Those that are connected.
+    /// Connected clients.
     pub(super) clients: u64,
-    /// Of these, those that stay at a gateway that is not theirs.
+    /// Connected clients that stay at the wrong gateway.
     pub(super) strays: u64,
 }
 
 impl<'a> Gateways<'a> {
-    /// Asks all servers who they are; each gateway of the list must be among them.
+    /// Queries the names of all servers; each gateway of the list must be among them.
     pub(super) fn find(
         list: &Placement,
         servers: &'a [ServerAddress],
@@ -93,7 +92,7 @@ impl<'a> Gateways<'a> {
         self.servers.iter().map(view).collect()
     }
 
-    /// Writes a list, and waits until all gateways have it and clients are where they belong.
+    /// Writes a list, and waits until all gateways have it and clients have moved.
     pub(super) fn place(
         &self,
         file: &Path,
@@ -128,7 +127,7 @@ impl<'a> Gateways<'a> {
         self.settle(before, end, watch)
     }
 
-    /// Waits until nobody moves any more.
+    /// Waits until no client moves any more.
     fn settle(
         &self,
         before: Settled,
@@ -143,7 +142,7 @@ impl<'a> Gateways<'a> {
                 (last, since) = (now, Instant::now());
             }
             let is_done = now.strays == 0 && now.clients >= before.clients;
-            // Those of MQTT 3.1.1 never move, and somebody may have gone for good.
+            // Clients of MQTT 3.1.1 never move, and some may be gone for good.
             let is_still = since.elapsed() >= STILL;
             if (is_done && since.elapsed() >= LOOK * 2) || is_still || Instant::now() >= end {
                 return Ok(now);
@@ -178,15 +177,15 @@ fn sum(views: &[GatewayView]) -> Settled {
     }
 }
 
-/// Time that passes, as long as nobody interrupts.
+/// Time that passes until an interrupt.
 pub(super) struct TrialTimer<'a> {
     interrupted: Arc<AtomicBool>,
-    /// Is drawn now and then while time passes.
+    /// Redrawn periodically while time passes.
     screen: &'a Screen,
 }
 
 impl<'a> TrialTimer<'a> {
-    /// From here on an interrupt or a request to end is noticed, and not obeyed at once.
+    /// From now on an interrupt or a request to end is recorded, and not obeyed at once.
     pub(super) fn begin(screen: &'a Screen) -> Result<Self, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&interrupted);
@@ -228,8 +227,8 @@ impl<'a> TrialTimer<'a> {
     }
 }
 
-/// How often gateways are asked while clients move.
+/// Polling interval while clients move.
 const LOOK: Duration = Duration::from_millis(250);
-/// Where nothing changed for so long nobody moves any more.
+/// Without changes for this long, clients have stopped moving.
 const STILL: Duration = Duration::from_secs(4);
 const TICK: Duration = Duration::from_millis(50);
