@@ -73,16 +73,17 @@ pub(crate) fn bar(name: &str, bar: &str, measured: String, met: Option<bool>) ->
 /// How many bars are met, and which are not.
 pub(crate) fn bars_met(bars: &[Bar]) -> String {
     let count = |met| bars.iter().filter(|bar| bar.met == met).count();
-    let mut told = format!("{} of {} bars are met.", count(Some(true)), bars.len());
+    let all = bars.len();
+    let mut told = vec![format!("{} of {all} bars are met.", count(Some(true)))];
     let missed = bars.iter().filter(|bar| bar.met == Some(false));
     let missed: Vec<&str> = missed.map(|bar| &*bar.name).collect();
     if !missed.is_empty() {
-        told += &format!(" Missed: {}.", missed.join("; "));
+        told.push(format!("Missed: {}.", missed.join("; ")));
     }
     if count(None) > 0 {
-        told += &format!(" {} were not run.", count(None));
+        told.push(format!("{} were not run.", count(None)));
     }
-    told
+    told.join(" ")
 }
 
 /// Too few runs prove nothing, though one that fails would.
