@@ -12,12 +12,14 @@ mod window;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use tollgate_gossip::{Footprint, Malformed, ModeKey, ModeProbe, NodeId, Send, Standing};
+use tollgate_gossip::{Footprint, ModeKey, ModeProbe, NodeId, Send, Standing};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::planted;
 use tollgate_mode::{Keyed, Weigh};
 
 use crate::amount::{Limits, after};
+use crate::bundle::encode_nudge;
+use crate::holder::client_node;
 use crate::message::{Grant, Nudge, Question};
 use crate::pool::{Pool, PoolFigures, PoolTerms, Rules};
 use crate::quota::QuotaRules;
@@ -55,6 +57,8 @@ pub struct Lender {
     terms: Arc<PoolTerms>,
     pools: Keyed<Pool>,
     nudges: VecDeque<Nudge>,
+    /// The same for nodes that lease keys.
+    node_nudges: VecDeque<(NodeId, Nudge)>,
     /// The last time it was called.
     latest: Instant,
     /// Whether somebody calls it when it says so.
@@ -89,6 +93,7 @@ impl Lender {
             setup,
             pools: Keyed::default(),
             nudges: VecDeque::new(),
+            node_nudges: VecDeque::new(),
             acted: BTreeMap::new(),
             counts: LenderCounts {
                 past: PoolFigures::NOTHING,
@@ -321,18 +326,12 @@ impl Lender {
         is_awake.then(|| after(self.latest, SWEEP_NS))
     }
 
-    /// Nothing that grantors say to each other.
-    pub const fn poll_send(&mut self) -> Option<Send> {
-        None
+    /// The next hint for a node that leases a key.
+    pub fn poll_send(&mut self) -> Option<Send> {
+        let (to, nudge) = self.node_nudges.pop_front()?;
+        let frame = encode_nudge(nudge);
+        Some(Send { to, frame })
     }
-
-    /// Grantors say nothing to each other.
-    pub const fn handle_frame(&mut self, _: NodeId, _: &[u8], _: Instant) -> Result<(), Malformed> {
-        Err(Malformed::Value)
-    }
-
-    /// How long requests wait is among the rules.
-    pub const fn set_wait_max(&mut self, _: Span) {}
 
     /// Whether there is nothing to look after.
     pub fn is_quiet(&self) -> bool {
@@ -443,8 +442,12 @@ impl Lender {
     fn drain(&mut self, key: ModeKey) {
         if let Some(pool) = self.pools.get_mut(key) {
             while let Some(nudge) = pool.poll_nudge(key) {
-                if self.nudges.len() < NUDGES_MAX {
-                    self.nudges.push_back(nudge);
+                match client_node(nudge.client) {
+                    Some(to) if self.node_nudges.len() < NUDGES_MAX => {
+                        self.node_nudges.push_back((to, nudge));
+                    }
+                    None if self.nudges.len() < NUDGES_MAX => self.nudges.push_back(nudge),
+                    _ => {}
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! A grantor's part in one policy, at the boundary.
 //!
-//! Grantors say nothing to each other; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what
+//! Grantors send hints to nodes that lease keys, and nothing else; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what
 //! is lent.
 
 use core::any::Any;
@@ -118,6 +118,7 @@ impl Mode for Part {
         }
     }
 
+    /// A hint is for those who hold leases: the node hears it before.
     fn handle_frame(&mut self, _: NodeId, _: &[u8], _: Instant) -> Result<(), Malformed> {
         Err(Malformed::Value)
     }
@@ -146,7 +147,7 @@ impl Mode for Part {
     }
 
     fn poll_send(&mut self) -> Option<Send> {
-        None
+        self.machine.poll_send()
     }
 
     fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {

@@ -67,6 +67,7 @@ fn one_of_two(rest: &str) -> Node {
             day: None,
             journal: None,
             quota: None,
+            holder: None,
         }),
         ..Membership::alone(NodeId(1), Writer(1), NOW)
     };

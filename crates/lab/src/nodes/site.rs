@@ -139,6 +139,7 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
             });
         })),
         quota: None,
+        holder: begin.holder,
     });
     let config = NodeConfig {
         bytes_max: BYTES_MAX,

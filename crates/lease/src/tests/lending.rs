@@ -205,13 +205,6 @@ fn a_new_limit_counts_from_the_next_answer_on() {
 }
 
 #[test]
-fn grantors_hear_nothing_from_each_other() {
-    let mut lender = lender(full(), false);
-    assert!(lender.handle_frame(NodeId(1), b"anything", at(0)).is_err());
-    assert_eq!(lender.poll_send(), None);
-}
-
-#[test]
 fn a_line_is_served_no_further_than_others_allow() {
     let mut lender = lender(full(), false);
     let asked = Question {

@@ -36,6 +36,8 @@ pub struct Lend {
     pub journal: Option<DivisionJournal>,
     /// How data planes are assigned quotas, where they are.
     pub quota: Option<QuotaRules>,
+    /// Under which name it leases keys of other nodes, where it does.
+    pub holder: Option<u64>,
 }
 
 impl fmt::Debug for Lend {

@@ -8,6 +8,7 @@
 //! membership, transport, and the designs themselves.
 
 mod divide;
+mod hold;
 mod ledger;
 mod lend;
 mod modes;
@@ -32,17 +33,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_gossip::Knobs;
+use tollgate_lease::{LeaseMessage, decode};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
     Build, ClockKind, Mode, ModeEvent, ModeKind, NodeId, NodeNumbers, Tag, Writer,
 };
 use tollgate_table::{Budget, WhenFull};
 
+use self::hold::Hold;
 use self::outbox::{Outbox, nanos};
 use self::roster::NodePlaces;
 use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
+pub use self::hold::{HeldAnswer, HeldDecision, HeldInquiry, HeldName};
 pub use self::ledger::{Closed, KeyLedger};
 pub use self::lend::{Lend, LendAnswer};
 pub use self::outbox::{Outgoing, Waker};
@@ -129,6 +133,8 @@ pub(crate) struct Company {
     union: Option<Union>,
     /// How it lends, where it does.
     lend: Option<Lend>,
+    /// What it leases of other nodes, where it does.
+    hold: Option<Hold>,
 }
 
 /// Machines by tag.
@@ -144,6 +150,10 @@ impl Company {
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
         let (bytes_max, waiting_max) = room::parts(config.bytes_max);
+        let holder = lend
+            .as_ref()
+            .and_then(|lend| Some((lend.holder?, lend.generation)));
+        let hold = holder.map(|(client, boot)| Hold::new(client, boot, bytes_max / 4));
         let company = Self {
             kinds,
             join_at: AtomicU64::new(u64::MAX),
@@ -160,6 +170,7 @@ impl Company {
             when_full: config.when_full,
             union,
             lend,
+            hold,
         };
         company.outbox.arm(ClockKind::Wall, None);
         company.outbox.arm(ClockKind::Steady, None);
@@ -168,6 +179,10 @@ impl Company {
 
     const fn outbox(&self) -> &Outbox {
         &self.outbox
+    }
+
+    const fn hold(&self) -> Option<&Hold> {
+        self.hold.as_ref()
     }
 
     /// Where live nodes are that divide rates.
@@ -357,6 +372,12 @@ impl Node {
             company.unknown.fetch_add(1, Relaxed);
             return Ok(());
         };
+        if seat.is_lent
+            && let Ok(LeaseMessage::Nudge(nudge)) = decode(frame)
+        {
+            company.hear_nudge(tag, nudge.key, now);
+            return Ok(());
+        }
         let mut held = seat.hold(company);
         let taken = held.handle_frame(from, frame, now);
         if held.release() {
@@ -446,6 +467,9 @@ impl Node {
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
     pub fn handle_leave(&self, now: Instant) {
         self.tell_modes(&ModeEvent::Leave, now);
+        if let Some(company) = self.company() {
+            company.release_held(now);
+        }
         self.newest().mark_all();
     }
 

@@ -292,6 +292,11 @@ impl CoordinatedPolicies {
 }
 
 impl PolicyPart {
+    /// Its limit.
+    pub(crate) const fn limit(&self) -> u64 {
+        self.policy.config().limit
+    }
+
     /// Notes that a key changed here, where that is kept.
     fn note(&self, print: Print) {
         if self.is_durable {

@@ -53,5 +53,6 @@ pub(crate) fn lending(
         day: None,
         journal,
         quota: None,
+        holder: None,
     }
 }

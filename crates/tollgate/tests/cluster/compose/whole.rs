@@ -30,6 +30,7 @@ impl Whole {
                 day: None,
                 journal: None,
                 quota: None,
+                holder: None,
             });
         }));
         world.start(2, 3_000 * MS);

@@ -1,0 +1,559 @@
+//! Keys that this node leases of the nodes in charge of them, to decide by itself for those who ask it.
+//!
+//! A key that is asked for now and then is left to the node in charge, request by request; one that is asked for often
+//! is held as a client of the library holds it. Whoever carries questions calls [`Node::poll_inquiries`] after
+//! [`Node::set_held_waker`]'s waker, brings the answers to [`Node::handle_lent`], takes decisions from
+//! [`Node::poll_held`] and comes back at [`Node::poll_held_timeout`]. Not here: which node is in charge, and the holder
+//! (`tollgate-lease`).
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
+use tollgate_contract::Contract;
+use tollgate_kit::mix;
+use tollgate_lease::{
+    BundleReply, DecidedBy, HeldKey, HeldLease, Holder, JoinAnswer, Joined, LesseeFigures, ModeKey,
+    OnFailure, Setup, Sightings, decode_reply, encode_inquiry, terms,
+};
+use tollgate_limit::{Charge, Cost, Instant, Lot, Span, Verdict};
+use tollgate_table::Print;
+
+use super::outbox::Waker;
+use super::parts::PolicyPart;
+use super::tag::{key, print};
+use super::{Company, DividedAdmission};
+use crate::answer::{Answer, Receipt, RefusedBy};
+use crate::apart::{Due, Spot};
+use crate::node::Node;
+
+/// What is said of a request at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are answers")]
+pub enum HeldAnswer {
+    /// It is decided, by a lease at hand.
+    Now(Answer),
+    /// It waits for a lease; [`Node::poll_held`] has the answer under this name.
+    Wait(HeldName),
+}
+
+/// A request that waits for a lease: its key and its number.
+pub type HeldName = (u64, u64);
+
+/// A request that waited, and what it is answered; `None` where the node in charge must be asked.
+pub type HeldDecision = (HeldName, Option<Answer>);
+
+/// Something to be said of a key to the node in charge of it.
+#[derive(Clone, Debug)]
+pub struct HeldInquiry {
+    /// The key, for whoever brings the answer.
+    pub name: u64,
+    /// The same, for whoever finds the node in charge.
+    pub spot: Spot,
+    /// What to say.
+    pub bytes: Arc<[u8]>,
+}
+
+/// What a node leases.
+pub(super) struct Hold {
+    client: u64,
+    boot: u64,
+    shards: Box<[Mutex<HoldShard>]>,
+    keys: AtomicUsize,
+    keys_max: usize,
+    waker: OnceLock<Waker>,
+}
+
+#[derive(Default)]
+struct HoldShard {
+    holder: Holder<HeldSpot>,
+    seen: Sightings,
+    latest: Instant,
+}
+
+/// A key as this node names it.
+#[derive(Debug)]
+struct HeldSpot {
+    contract: Box<str>,
+    print: Print,
+    /// How often in a row it was asked for what no lease was there for.
+    missed: u32,
+}
+
+/// A request of a key that is lent.
+#[derive(Clone, Copy)]
+struct HeldAsk<'a> {
+    node: &'a Node,
+    contract: &'a Contract,
+    company: &'a Company,
+    parts: &'a [PolicyPart],
+    spot: Spot,
+    /// The name of the key here.
+    name: u64,
+    cost: u64,
+    /// When it came, by the clock of requests.
+    now: Instant,
+}
+
+impl Hold {
+    /// A node that leases nothing yet, under a name; its leases may take so many bytes.
+    pub(super) fn new(client: u64, boot: u64, bytes_max: u64) -> Self {
+        let keys_max = usize::try_from(bytes_max / KEY_BYTES).unwrap_or(KEYS_MAX);
+        Self {
+            client,
+            boot,
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            keys: AtomicUsize::new(0),
+            keys_max: keys_max.min(KEYS_MAX),
+            waker: OnceLock::new(),
+        }
+    }
+
+    fn shard(&self, name: u64) -> Option<MutexGuard<'_, HoldShard>> {
+        let place = usize::try_from(name >> 32).unwrap_or(0) % SHARDS;
+        self.shards.get(place).map(Mutex::lock)
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker();
+        }
+    }
+
+    /// Begins to hold a key, where there is room for it.
+    fn begin(&self, shard: &mut HoldShard, ask: &HeldAsk<'_>) -> bool {
+        if self.keys.fetch_add(1, Relaxed) >= self.keys_max {
+            self.keys.fetch_sub(1, Relaxed);
+            if !shard.holder.make_room(shard.latest) {
+                return false;
+            }
+        }
+        let (name, print, now) = (ask.name, ask.spot.print, shard.latest);
+        let setup = Setup {
+            on_failure: OnFailure::Deny,
+            look_ns: LOOK_NS,
+            trip_ns: TRIP_NS,
+            ..Setup::new(self.client, self.boot, key(print))
+        };
+        let spot = HeldSpot {
+            contract: ask.contract.id.as_str().into(),
+            print,
+            missed: 0,
+        };
+        shard.holder.insert(name, spot, setup, now);
+        // The terms are those of the contract: nobody need be asked for them.
+        let each = ask.parts.iter().map(|part| (part.seat.tag, None));
+        let reply = BundleReply::Lent {
+            terms: terms(ask.contract),
+            each: each.collect(),
+        };
+        shard.holder.handle_reply(name, &reply, now);
+        shard.seen.forget(name);
+        true
+    }
+
+    /// Does something with every shard that has keys.
+    fn each(&self, mut act: impl FnMut(&mut HoldShard)) {
+        if self.keys.load(Relaxed) == 0 {
+            return;
+        }
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let before = shard.holder.len();
+            act(&mut shard);
+            self.keys.fetch_sub(before - shard.holder.len(), Relaxed);
+        }
+    }
+}
+
+impl HoldShard {
+    /// The time, which goes back only where a clock does, and not where threads come by turns.
+    fn at(&mut self, now: Instant) -> Instant {
+        let is_behind = self.latest.nanos_since(now) > BEHIND_NS;
+        self.latest = if is_behind { now } else { self.latest.max(now) };
+        self.latest
+    }
+}
+
+impl core::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Hold")
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    /// Decides a request of a key that is held here; `None` where it is not, and then nothing was done.
+    pub fn check_held(&self, spot: &Spot, cost: Cost, now: Instant) -> Option<HeldAnswer> {
+        let hold = self.company()?.hold()?;
+        if hold.keys.load(Relaxed) == 0 {
+            return None;
+        }
+        let ask = self.held_ask(spot, cost, now)?;
+        let mut shard = hold.shard(ask.name)?;
+        ask.decide(&mut shard)
+    }
+
+    /// Decides a request of a key that another node is in charge of, where it is asked for so often that it is held
+    /// from here on; `None` where it is left to that node.
+    pub fn hold(&self, spot: &Spot, cost: Cost, now: Instant) -> Option<HeldAnswer> {
+        let hold = self.company()?.hold()?;
+        let ask = self.held_ask(spot, cost, now)?;
+        let mut shard = hold.shard(ask.name)?;
+        let at = shard.at(ask.company.steady(now));
+        if !shard.holder.knows(ask.name) {
+            let terms = terms(ask.contract);
+            let seen = shard.seen.see(ask.name, 1, terms.term_ns, at);
+            if seen < terms.uses_min.saturating_mul(3) / 2 || !hold.begin(&mut shard, &ask) {
+                return None;
+            }
+        }
+        ask.decide(&mut shard)
+    }
+
+    /// Hands over what is to be said of keys, and to whom they belong.
+    pub fn poll_inquiries(&self, now: Instant, mut say: impl FnMut(HeldInquiry)) {
+        let node = self;
+        let Some((company, hold)) = node.company().and_then(|of| Some((of, of.hold()?))) else {
+            return;
+        };
+        hold.each(|shard| {
+            let now = shard.at(company.steady(now));
+            let mut lost = Vec::new();
+            shard.holder.drain(now, |name, held, inquiry| {
+                let spot = node.held_spot(held);
+                let Some(spot) = spot.filter(|spot| node.held_ask(spot, Cost::ONE, now).is_some())
+                else {
+                    return lost.push(name);
+                };
+                let bytes = encode_inquiry(&inquiry);
+                say(HeldInquiry { name, spot, bytes });
+            });
+            for name in lost {
+                shard.holder.handle_reply(name, &BundleReply::Ask, now);
+            }
+        });
+    }
+
+    /// Takes what the node in charge of a key said of it; `None` where it said nothing, and the question is said again.
+    pub fn handle_lent(&self, name: u64, reply: Option<&[u8]>, now: Instant) {
+        let node = self.newest();
+        let Some((company, hold)) = node.company().and_then(|of| Some((of, of.hold()?))) else {
+            return;
+        };
+        let Some(mut shard) = hold.shard(name) else {
+            return;
+        };
+        let now = shard.at(company.steady(now));
+        if let Some(reply) = reply.and_then(|bytes| decode_reply(bytes).ok()) {
+            shard.holder.handle_reply(name, &reply, now);
+        }
+    }
+
+    /// Requests that waited and are decided.
+    pub fn poll_held(&self, now: Instant) -> Vec<HeldDecision> {
+        let (node, mut decided) = (self, Vec::new());
+        let Some(hold) = node.company().and_then(|company| company.hold()) else {
+            return decided;
+        };
+        hold.each(|shard| {
+            while let Some((name, joined)) = shard.holder.poll_joined() {
+                let held = shard.holder.get(name);
+                let answer = held.and_then(|held| node.joined(name, held, &joined, now));
+                decided.push(((name, joined.number), answer));
+                shard.let_go(name);
+            }
+        });
+        decided
+    }
+
+    /// Looks after what is held.
+    pub fn handle_held_timeout(&self, now: Instant) {
+        let node = self.newest();
+        if let Some((company, hold)) = node.company().and_then(|of| Some((of, of.hold()?))) {
+            hold.each(|shard| {
+                let now = shard.at(company.steady(now));
+                shard.holder.handle_timeout(now);
+            });
+        }
+    }
+
+    /// How long until [`Self::handle_held_timeout`] is to be called; `None` while nothing is held.
+    pub fn poll_held_timeout(&self, now: Instant) -> Option<Span> {
+        let company = self.company()?;
+        let (hold, now) = (company.hold()?, company.steady(now));
+        let mut next: Option<Instant> = None;
+        hold.each(|shard| {
+            let due = shard.holder.poll_timeout();
+            next = due.into_iter().chain(next).min();
+        });
+        next.map(|next| Span::from_nanos(u128::from(next.nanos_since(now))))
+    }
+
+    /// Sets who is woken when there is something to say of keys, or a request that waited is decided. Once; it must not
+    /// wait.
+    pub fn set_held_waker(&self, waker: Waker) {
+        if let Some(hold) = self.company().and_then(|company| company.hold()) {
+            let _ = hold.waker.set(waker);
+        }
+    }
+
+    /// Whether this node leases keys of others.
+    pub fn is_holder(&self) -> bool {
+        self.company()
+            .is_some_and(|company| company.hold().is_some())
+    }
+
+    /// What this node holds: how many keys, and what they counted.
+    pub fn held_figures(&self) -> Option<(u64, LesseeFigures)> {
+        let hold = self.company()?.hold()?;
+        let (mut keys, mut sum) = (0, LesseeFigures::default());
+        for shard in &hold.shards {
+            let shard = shard.lock();
+            keys += shard.holder.len() as u64;
+            sum.add(&shard.holder.figures());
+        }
+        Some((keys, sum))
+    }
+
+    /// What this node holds of a key, of each policy by its tag, for those who judge.
+    pub fn held_leases(&self, spot: &Spot, now: Instant) -> Vec<(u64, HeldLease)> {
+        let held = || {
+            let ask = self.held_ask(spot, Cost::ONE, now)?;
+            let mut shard = ask.company.hold()?.shard(ask.name)?;
+            let now = shard.at(ask.company.steady(now));
+            shard.holder.get(ask.name).map(|key| key.holding.held(now))
+        };
+        held().unwrap_or_default()
+    }
+
+    fn held_ask<'a>(&'a self, spot: &Spot, cost: Cost, now: Instant) -> Option<HeldAsk<'a>> {
+        let place = spot.contract;
+        let (contract, company, parts) = self.lent_parts(place)?;
+        // Keys with terms of their own have owners, and books in a store have no node in charge.
+        let is_apart = self.has_terms(place)
+            && (self.is_stranger(spot, now) || self.is_beside(place, spot.print));
+        if is_apart || contract.is_in_ledger() {
+            return None;
+        }
+        Some(HeldAsk {
+            node: self,
+            contract,
+            company,
+            parts,
+            spot: *spot,
+            name: mix(parts.first()?.seat.tag) ^ spot.print.0,
+            cost: cost.tokens(),
+            now,
+        })
+    }
+
+    fn held_spot(&self, held: &HeldSpot) -> Option<Spot> {
+        Some(Spot {
+            contract: self.contracts().position(&held.contract)?,
+            print: held.print,
+            lot: Lot::ALWAYS,
+        })
+    }
+
+    /// What a request that waited is answered; `None` where the node in charge must be asked.
+    fn joined(
+        &self,
+        name: u64,
+        held: &HeldKey<HeldSpot>,
+        joined: &Joined,
+        now: Instant,
+    ) -> Option<Answer> {
+        let spot = self.held_spot(&held.of)?;
+        let cost = Cost::new(joined.cost).ok()?;
+        let ask = self
+            .held_ask(&spot, cost, now)
+            .filter(|ask| ask.name == name)?;
+        let verdict = match joined.by? {
+            DecidedBy::Nobody => return None,
+            by if joined.is_allowed => {
+                if by == DecidedBy::Lease {
+                    ask.write_down(joined.wait);
+                }
+                passes(joined.wait)
+            }
+            _ => Verdict::Deny {
+                retry_after: joined.retry_after,
+            },
+        };
+        Some(ask.answer(held, verdict))
+    }
+}
+
+impl Company {
+    /// Hears that the node in charge of a key wishes to hear of it.
+    pub(super) fn hear_nudge(&self, tag: u64, of: ModeKey, now: Instant) {
+        let Some(hold) = self.hold() else {
+            return;
+        };
+        let name = mix(tag) ^ print(of).0;
+        if let Some(mut shard) = hold.shard(name) {
+            let now = shard.at(self.steady(now));
+            shard.holder.handle_nudge(name, now);
+        }
+        hold.wake();
+    }
+
+    /// Gives back all that is held, as this node is about to go.
+    pub(super) fn release_held(&self, now: Instant) {
+        let Some(hold) = self.hold() else {
+            return;
+        };
+        hold.each(|shard| {
+            let now = shard.at(self.steady(now));
+            shard.holder.each(|_, key| key.holding.release(now));
+        });
+        hold.wake();
+    }
+}
+
+impl HoldShard {
+    /// Leaves a key to the node in charge of it, where that lends nothing of it.
+    fn let_go(&mut self, name: u64) {
+        let now = self.latest;
+        let goes = self.holder.get(name).is_some_and(|key| {
+            let is_missed = key.of.missed > MISSED_MAX && !key.holding.has_waiting();
+            is_missed && !key.holding.held(now).iter().any(|(_, held)| held.depth > 0)
+        });
+        if goes {
+            self.holder.forget(name);
+        }
+    }
+}
+
+impl HeldAsk<'_> {
+    fn decide(&self, shard: &mut HoldShard) -> Option<HeldAnswer> {
+        let now = shard.at(self.company.steady(self.now));
+        let known = shard.holder.get(self.name)?;
+        // Two keys may have one name.
+        if known.of.print != self.spot.print || *known.of.contract != *self.contract.id {
+            return None;
+        }
+        let (said, is_quiet) = shard.holder.check(self.name, self.cost, now)?;
+        let verdict = match said {
+            JoinAnswer::Allow(_) => Some(Verdict::Allow),
+            JoinAnswer::Delay { wait, .. } => Some(passes(wait)),
+            JoinAnswer::Deny { retry_after } => Some(Verdict::Deny { retry_after }),
+            JoinAnswer::Wait(_) | JoinAnswer::Ask | JoinAnswer::Failed { .. } => None,
+        };
+        if let Some(verdict) = verdict.filter(|verdict| verdict.is_allowed()) {
+            self.write_down(verdict.wait());
+        }
+        if !is_quiet {
+            self.count(shard, &said);
+        }
+        if let JoinAnswer::Wait(number) = said {
+            return Some(HeldAnswer::Wait((self.name, number)));
+        }
+        let held = shard.holder.get(self.name)?;
+        Some(HeldAnswer::Now(self.answer(held, verdict?)))
+    }
+
+    /// Takes note of how often a lease is missed, and has said what there is to say.
+    fn count(&self, shard: &mut HoldShard, said: &JoinAnswer) {
+        shard.holder.remember(self.name, |held| match said {
+            JoinAnswer::Wait(_) => held.missed = held.missed.saturating_add(1),
+            JoinAnswer::Allow(_) | JoinAnswer::Delay { .. } => held.missed = 0,
+            JoinAnswer::Deny { .. } | JoinAnswer::Ask | JoinAnswer::Failed { .. } => {}
+        });
+        let wakes = shard.holder.has_something_to_say() || shard.holder.has_joined();
+        if let Some(hold) = self.company.hold().filter(|_| wakes) {
+            hold.wake();
+        }
+    }
+
+    /// The answer by what is held: nobody here knows what the rest of the bucket has.
+    fn answer(&self, held: &HeldKey<HeldSpot>, verdict: Verdict) -> Answer {
+        let at = self.company.steady(self.now);
+        let is_allowed = verdict.is_allowed();
+        let (part, remaining) = self.tightest(held, at, is_allowed);
+        let policy = part.map_or(0, |part| part.place);
+        let contract = self.spot.contract;
+        let bits = self
+            .parts
+            .iter()
+            .fold(0, |bits, part| bits | 1 << part.place);
+        let charge = Charge {
+            at: self.now,
+            cost: self.cost,
+            charged: if is_allowed { bits } else { 0 },
+        };
+        let due = Due { charge, terms: 0 };
+        let by = RefusedBy::Policy { contract, policy };
+        Answer {
+            verdict,
+            refused_by: (!is_allowed).then_some(by),
+            contract: Some(contract),
+            policy,
+            limit: part.map_or(0, |part| part.limit()),
+            remaining,
+            is_part: true,
+            receipt: Receipt::One(self.node.booking_elsewhere(&self.spot, due)),
+            ..Answer::unbound()
+        }
+        .by(self.node.version())
+    }
+
+    /// The policy that has least, or that lets a request wait longest, and what is held of it.
+    fn tightest(
+        &self,
+        held: &HeldKey<HeldSpot>,
+        at: Instant,
+        is_allowed: bool,
+    ) -> (Option<&PolicyPart>, u64) {
+        if let [only] = self.parts {
+            return (Some(only), held.holding.peek(at).unwrap_or(0));
+        }
+        // What was taken is gone from the lease already.
+        let cost = if is_allowed { 0 } else { self.cost };
+        let (tag, tokens) = held.holding.tightest(cost, at).unwrap_or_default();
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| part.seat.tag == tag);
+        (part.or(self.parts.first()), tokens)
+    }
+
+    /// Writes down what a lease admitted, where anybody reads that.
+    fn write_down(&self, wait: Span) {
+        let lend = self.company.lend.as_ref();
+        let Some(journal) = lend.and_then(|lend| lend.journal.as_ref()) else {
+            return;
+        };
+        let (key, at) = (key(self.spot.print), self.company.steady(self.now));
+        for part in self.parts {
+            journal(&DividedAdmission {
+                tag: part.seat.tag,
+                key,
+                cost: self.cost,
+                at,
+                wait,
+            });
+        }
+    }
+}
+
+const fn passes(wait: Span) -> Verdict {
+    if wait.as_nanos() == 0 {
+        Verdict::Allow
+    } else {
+        Verdict::Delay { wait }
+    }
+}
+
+const SHARDS: usize = 64;
+/// Keys that are held at most, and about how many bytes one takes.
+const KEYS_MAX: usize = 1 << 16;
+const KEY_BYTES: u64 = 1 << 10;
+/// Threads that come by turns have read the time so long ago at most.
+const BEHIND_NS: u64 = 5_000_000;
+/// How often the clock is looked at; what the machine's own clock shows does not step.
+const LOOK_NS: u64 = 50_000_000;
+/// A first guess of a round trip between nodes.
+const TRIP_NS: u64 = 1_000_000;
+/// A key of which nothing is lent is held for so many requests that ask for it.
+const MISSED_MAX: u32 = 32;
