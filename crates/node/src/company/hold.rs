@@ -236,8 +236,8 @@ impl Node {
         });
     }
 
-    /// Takes what the node in charge of a key said of it; `None` where it said nothing, and the question is said again.
-    pub fn handle_lent(&self, name: u64, reply: Option<&[u8]>, now: Instant) {
+    /// Takes what the node in charge of a key said of it. Where it says nothing the question is said again.
+    pub fn handle_lent(&self, name: u64, reply: &[u8], now: Instant) {
         let node = self.newest();
         let Some((company, hold)) = node.company().and_then(|of| Some((of, of.hold()?))) else {
             return;
@@ -246,7 +246,7 @@ impl Node {
             return;
         };
         let now = shard.at(company.steady(now));
-        if let Some(reply) = reply.and_then(|bytes| decode_reply(bytes).ok()) {
+        if let Ok(reply) = decode_reply(reply) {
             shard.holder.handle_reply(name, &reply, now);
         }
     }

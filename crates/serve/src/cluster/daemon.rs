@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
 use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
-use tollgate_node::{Lend, Membership, RateDivision};
+use tollgate_node::{Lend, Membership, RateDivision, node_client};
 
 use super::drive::{Control, Drive, Inbox, Whereabouts};
 use super::error::{ClusterError, Fatal};
@@ -168,9 +168,11 @@ impl Prepared {
     /// Its part in lending.
     fn lend(&self, quota: &QuotaLimits) -> Result<Lend, ClusterError> {
         let boot = supply::boot();
+        let drawn = getrandom::u64()?;
         let journal = supply::journal(&self.settings, &self.name(), boot)?;
         Ok(Lend {
             quota: quota.rules_among_nodes(),
+            holder: Some(node_client(self.cluster.me().0, drawn)),
             ..lending(boot, true, journal)
         })
     }
