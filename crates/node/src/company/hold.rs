@@ -40,8 +40,16 @@ pub enum HeldAnswer {
 /// A request that waits for a lease: its key and its number.
 pub type HeldName = (u64, u64);
 
-/// A request that waited, and what it is answered; `None` where the node in charge must be asked.
-pub type HeldDecision = (HeldName, Option<Answer>);
+/// A request that waited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldDecision {
+    /// Which.
+    pub name: HeldName,
+    /// Where it was decided.
+    pub by: Option<DecidedBy>,
+    /// What it is answered; `None` where the node in charge must be asked.
+    pub answer: Option<Answer>,
+}
 
 /// Something to be said of a key to the node in charge of it.
 #[derive(Clone, Debug)]
@@ -261,7 +269,11 @@ impl Node {
             while let Some((name, joined)) = shard.holder.poll_joined() {
                 let held = shard.holder.get(name);
                 let answer = held.and_then(|held| node.joined(name, held, &joined, now));
-                decided.push(((name, joined.number), answer));
+                decided.push(HeldDecision {
+                    name: (name, joined.number),
+                    by: joined.by,
+                    answer,
+                });
                 shard.let_go(name);
             }
         });
@@ -279,16 +291,16 @@ impl Node {
         }
     }
 
-    /// How long until [`Self::handle_held_timeout`] is to be called; `None` while nothing is held.
-    pub fn poll_held_timeout(&self, now: Instant) -> Option<Span> {
-        let company = self.company()?;
-        let (hold, now) = (company.hold()?, company.steady(now));
+    /// When to call [`Self::handle_held_timeout`] next, on the clock that terms are counted on; `None` while nothing is
+    /// held.
+    pub fn poll_held_timeout(&self) -> Option<Instant> {
+        let hold = self.company()?.hold()?;
         let mut next: Option<Instant> = None;
         hold.each(|shard| {
             let due = shard.holder.poll_timeout();
             next = due.into_iter().chain(next).min();
         });
-        next.map(|next| Span::from_nanos(u128::from(next.nanos_since(now))))
+        next
     }
 
     /// Sets who is woken when there is something to say of keys, or a request that waited is decided. Once; it must not

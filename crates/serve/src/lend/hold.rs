@@ -16,6 +16,7 @@ use tollgate_node::{Answer, HeldDecision, HeldInquiry, HeldName, Node};
 
 use crate::engine::{Elsewhere, Question, QuestionReply, RemoteAnswer, Verb};
 use crate::shared::Shared;
+use crate::supply::steady_now;
 
 /// A decision that is waited for; `None` where the node in charge must be asked.
 pub(crate) type PendingHeld = oneshot::Receiver<Option<Answer>>;
@@ -43,7 +44,8 @@ impl HeldWaits {
         receiver
     }
 
-    fn tell(&self, (name, answer): HeldDecision) {
+    fn tell(&self, decision: HeldDecision) {
+        let HeldDecision { name, answer, .. } = decision;
         let mut waits = self.0.lock();
         match waits.remove(&name) {
             // A request that is gone was charged all the same.
@@ -126,8 +128,9 @@ impl Asking {
             node.handle_held_timeout(now);
             self.ask(&node, now);
             tell(&shared, &node, now);
-            let due = node.poll_held_timeout(now).map(Duration::from);
-            rest = due.map_or(REST_MAX, |due| due.clamp(REST_MIN, REST_MAX));
+            let due = node.poll_held_timeout();
+            let left = due.map(|due| Duration::from_nanos(due.nanos_since(steady_now())));
+            rest = left.map_or(REST_MAX, |left| left.clamp(REST_MIN, REST_MAX));
         }
     }
 
