@@ -424,8 +424,8 @@ impl Site {
         let Ok(lent) = node.lend(&spot, &parcel.bytes, now) else {
             return;
         };
-        self.say(from, Kind::Reply, parcel.key, lent.reply.into());
         let frames: Vec<_> = std::iter::from_fn(|| node.poll_send()).collect();
+        self.say(from, Kind::Reply, parcel.key, lent.reply.into());
         for nudge in lent.nudges {
             let to = u16::try_from(nudge.client).unwrap_or(u16::MAX);
             self.say(to, Kind::Nudge, parcel.key, encode_nudge(nudge));
