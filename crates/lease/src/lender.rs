@@ -24,7 +24,7 @@ use crate::message::{Grant, Nudge, Question};
 use crate::pool::{Pool, PoolFigures, PoolTerms, Rules};
 use crate::quota::QuotaRules;
 use crate::window::{LeaseWindow, WindowClock};
-use begin::Beginning;
+use begin::{Beginning, Past};
 use quota::Planes;
 
 pub use quota::{QuotaStand, QuotaTold};
@@ -70,6 +70,7 @@ pub struct Lender {
     clock: WindowClock,
     /// No pool that was dropped had more sessions.
     opened: u64,
+    past: Past,
 }
 
 /// What a grantor counted over all keys.
@@ -106,6 +107,7 @@ impl Lender {
                 asked: None,
             },
             opened: 0,
+            past: Past::new(),
         }
     }
 
@@ -199,21 +201,17 @@ impl Lender {
         self.latest = self.latest.max(now);
     }
 
-    /// Forgets the keys that another grants from here on; keys that are new may have been granted by another until now.
-    pub fn retain(&mut self, mut is_mine: impl FnMut(ModeKey) -> bool, now: Instant) {
+    /// Forgets the keys that another grants from here on. Keys that are new may have been granted by another until now,
+    /// unless nodes only came: then none is new.
+    pub fn retain(&mut self, is_mine: impl FnMut(ModeKey) -> bool, grew: bool, now: Instant) {
         planted!("lease-41", self.look(now), ());
-        self.setup.since = planted!("lease-42", self.setup.since.max(now), self.setup.since);
+        if !grew {
+            self.setup.since = planted!("lease-42", self.setup.since.max(now), self.setup.since);
+            self.past.doubt();
+        }
         self.begin_anew(now);
         self.acted.clear();
-        self.planes.retain(&mut is_mine);
-        let counts = &mut self.counts.past;
-        self.pools.retain(|key, pool| {
-            let keeps = is_mine(key);
-            if !keeps {
-                add(counts, &pool.figures());
-            }
-            keeps
-        });
+        self.give_up(is_mine, now);
     }
 
     /// The pool of a key, where there is one.
@@ -410,6 +408,7 @@ impl Lender {
         }
         self.counts.pauses += 1;
         self.setup.since = self.setup.since.max(now);
+        self.past.doubt();
         self.begin_anew(now);
         self.planes.retain(|_| false);
         let (generation, learnt) = (self.setup.generation, self.setup.learnt());
@@ -426,6 +425,7 @@ impl Lender {
             setup: &self.setup,
             terms: &self.terms,
             clock,
+            is_proven: self.past.is_proven,
         };
         let opened = self.opened;
         // A client may still name a session of the pool that was dropped.

@@ -68,6 +68,7 @@ fn one_of_two(rest: &str) -> Node {
             journal: None,
             quota: None,
             holder: None,
+            is_first: Arc::default(),
         }),
         ..Membership::alone(NodeId(1), Writer(1), NOW)
     };

@@ -130,6 +130,7 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
             has_successors: false,
             quota: None,
             rules: begin.rules,
+            is_first: Arc::default(),
         }));
     }
     membership.lend = Some(Lend {
@@ -145,6 +146,7 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
         })),
         quota: None,
         holder: begin.holder,
+        is_first: Arc::default(),
     });
     let config = NodeConfig {
         bytes_max: BYTES_MAX,

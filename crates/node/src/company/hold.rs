@@ -84,8 +84,11 @@ struct HoldShard {
 struct HeldSpot {
     contract: Box<str>,
     print: Print,
-    /// How often in a row it was asked for what no lease was there for.
+    term_ns: u64,
+    /// How often in a row it was asked for what no lease was there for, since when, and what leases had decided by then.
     missed: u32,
+    since: Instant,
+    local: u64,
 }
 
 /// A request of a key that is lent.
@@ -146,7 +149,10 @@ impl Hold {
         let spot = HeldSpot {
             contract: ask.contract.id.as_str().into(),
             print,
+            term_ns: terms(ask.contract).term_ns,
             missed: 0,
+            since: now,
+            local: 0,
         };
         shard.holder.insert(name, spot, setup, now);
         // The terms are those of the contract: nobody need be asked for them.
@@ -430,7 +436,11 @@ impl HoldShard {
     fn let_go(&mut self, name: u64) {
         let now = self.latest;
         let goes = self.holder.get(name).is_some_and(|key| {
-            let is_missed = key.of.missed > MISSED_MAX && !key.holding.has_waiting();
+            // What it held before is on no books any more.
+            let is_over = now.nanos_since(key.of.since) > key.of.term_ns.saturating_mul(2);
+            let is_same = key.holding.figures().local == key.of.local;
+            let is_over = is_over && is_same && !key.holding.has_waiting();
+            let is_missed = key.of.missed > MISSED_MAX && is_over;
             is_missed && !key.holding.held(now).iter().any(|(_, held)| held.depth > 0)
         });
         if goes {
@@ -469,11 +479,15 @@ impl HeldAsk<'_> {
 
     /// Takes note of how often a lease is missed, and has said what there is to say.
     fn count(&self, shard: &mut HoldShard, said: &JoinAnswer) {
-        shard.holder.remember(self.name, |held| match said {
-            JoinAnswer::Wait(_) => held.missed = held.missed.saturating_add(1),
-            JoinAnswer::Allow(_) | JoinAnswer::Delay { .. } => held.missed = 0,
-            JoinAnswer::Deny { .. } | JoinAnswer::Ask | JoinAnswer::Failed { .. } => {}
-        });
+        if let (JoinAnswer::Wait(_), Some(key)) = (said, shard.holder.get(self.name)) {
+            let (now, local) = (shard.latest, key.holding.figures().local);
+            shard.holder.remember(self.name, |held| {
+                if held.local != local {
+                    (held.missed, held.since, held.local) = (0, now, local);
+                }
+                held.missed = held.missed.saturating_add(1);
+            });
+        }
         let wakes = shard.holder.has_something_to_say() || shard.holder.has_joined();
         if let Some(hold) = self.company.hold().filter(|_| wakes) {
             hold.wake();

@@ -181,6 +181,13 @@ impl Company {
         &self.outbox
     }
 
+    /// What is lent from here on may have been lent before by this node, whether or not it ran before.
+    pub(crate) fn has_begun(&self) {
+        if let Some(lend) = &self.lend {
+            lend.is_first.store(false, Relaxed);
+        }
+    }
+
     const fn hold(&self) -> Option<&Hold> {
         self.hold.as_ref()
     }

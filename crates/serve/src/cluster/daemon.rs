@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
 use arc_swap::ArcSwap;
@@ -173,6 +174,10 @@ impl Prepared {
         Ok(Lend {
             quota: quota.rules_among_nodes(),
             holder: Some(node_client(self.cluster.me().0, drawn)),
+            // A node without a folder does not know whether it ran before.
+            is_first: Arc::new(AtomicBool::new(
+                self.identity_in.is_some() && self.identity.generation == 1,
+            )),
             ..lending(boot, true, journal)
         })
     }

@@ -57,5 +57,6 @@ pub(crate) fn lending(
         journal,
         quota: None,
         holder: None,
+        is_first: Arc::default(),
     }
 }

@@ -29,7 +29,7 @@ mod start;
 mod stored;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -104,6 +104,8 @@ pub struct Owner {
     has_strays: AtomicBool,
     /// Whether keys stay where they are, as the server ends.
     is_ended: AtomicBool,
+    /// Nodes that were here before and have gone, by their ids.
+    lost: Mutex<BTreeSet<u128>>,
 }
 
 impl Owner {
@@ -125,6 +127,7 @@ impl Owner {
             is_leaving: AtomicBool::new(false),
             has_strays: AtomicBool::new(false),
             is_ended: AtomicBool::new(false),
+            lost: Mutex::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
-use super::{Owner, introduce, lane, moving};
+use super::{Owner, introduce, lane, lent, moving};
 use crate::cluster::{NodeQuestion, Respond};
 use crate::shared::Shared;
 
@@ -44,6 +44,7 @@ impl Responder {
         match kind {
             lane::FORWARD => owner.answer_batch(shared, body),
             moving::HAND_OVER => owner.take_over(shared, body),
+            lent::PROVE => owner.prove(shared, body),
             _ => None,
         }
     }

@@ -31,6 +31,7 @@ impl Whole {
                 journal: None,
                 quota: None,
                 holder: None,
+                is_first: Arc::default(),
             });
         }));
         world.start(2, 3_000 * MS);
