@@ -152,7 +152,9 @@ impl Lender {
             let keeps = is_mine(key);
             if !keeps {
                 pool.advance(now);
-                is_out |= !pool.is_fresh();
+                // What it has not begun to lend, it has not lent.
+                let is_new = pool.is_learning() && pool.lessees() == 0;
+                is_out |= !pool.is_fresh() && !is_new;
                 add(counts, &pool.figures());
             }
             keeps
