@@ -275,7 +275,7 @@ mod tests {
             ..lender().setup
         };
         let takes_over: [fn(&mut Lender, Instant); 3] = [
-            |lender, now| lender.retain(|_| false, now),
+            |lender, now| lender.retain(|_| false, false, now),
             |lender, now| lender.act(ModeKey(1), now),
             // A pause, which the next call notices.
             |_, _| {},

@@ -1,7 +1,7 @@
 //! A grantor of many keys: how keys begin and end, and what liars get.
 
 use proptest::prelude::*;
-use tollgate_gossip::{ModeKey, ModeVerdict, NodeId};
+use tollgate_gossip::{ModeKey, ModeVerdict};
 use tollgate_limit::Instant;
 
 use crate::{Lender, LenderSetup, Limits, Need, Question, Rules, Stamp, TOKEN};
