@@ -1,7 +1,7 @@
 //! A grantor's part in one policy, at the boundary.
 //!
-//! Grantors send hints to nodes that lease keys, and nothing else; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what
-//! is lent.
+//! Grantors send hints to nodes that lease keys; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not
+//! here: what is lent.
 
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -181,7 +181,7 @@ impl<T> Holder<T> {
         }
     }
 
-    /// Whoever lends a key wishes to hear of it.
+    /// The grantor of a key wishes to hear of it.
     pub fn handle_nudge(&mut self, name: u64, now: Instant) {
         if let Some(key) = self.each.get_mut(&name) {
             key.holding.handle_nudge(now);

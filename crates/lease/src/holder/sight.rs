@@ -1,7 +1,7 @@
 //! Which keys are asked for so often that a lease may be worth it: a table of a fixed size.
 //!
 //! A key that is asked for now and then leaves nothing behind but a place that the next key takes. Not here: whether a
-//! lease is given, which whoever lends decides.
+//! lease is given, which the grantor decides.
 
 use tollgate_limit::Instant;
 

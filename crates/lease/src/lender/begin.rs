@@ -35,7 +35,7 @@ pub(super) struct Beginning<'l> {
     pub(super) setup: &'l LenderSetup,
     pub(super) terms: &'l Arc<PoolTerms>,
     pub(super) clock: WindowClock,
-    /// Whether nobody has lent before.
+    /// Whether no grantor has lent before.
     pub(super) is_proven: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Beginning<'l> {
 pub(super) struct Past {
     /// Whether it lends since its node began, which never ran before.
     is_first: bool,
-    /// Whether nobody has lent before.
+    /// Whether no grantor has lent before.
     pub(super) is_proven: bool,
     /// Until then what it gave up to others may be lent, or not be full.
     gone_until: Instant,
@@ -114,7 +114,7 @@ impl Lender {
         self.past.is_first && !self.past.is_proven
     }
 
-    /// Nobody has lent before, all who may have say so: keys begin full.
+    /// No grantor has lent before, as all who may have say: keys begin full.
     pub fn prove(&mut self) {
         if !self.past.is_first {
             return;

@@ -1,5 +1,5 @@
-//! Keys whose tokens are lent: only their owner lends, and whoever takes over begins with nothing, unless all others say
-//! that they have lent nothing of it.
+//! Keys whose tokens are lent: only their owner lends, and a node that takes over begins with nothing, unless all
+//! others say that they have lent nothing of it.
 //!
 //! Not here: lending (`tollgate-node`).
 

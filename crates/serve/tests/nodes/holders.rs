@@ -121,7 +121,7 @@ fn keys_of_a_new_cluster_pass_at_once() {
         .unwrap()
         .create(&folder.path().join("key"))
         .unwrap();
-    // Nobody waits for so long.
+    // The test does not wait for so long.
     let contracts = "contracts:
   - { id: api, key: [user], coordination: lease, policies: [{ name: rate, limit: 10, per: 1s, term: 60s }] }
 ";
