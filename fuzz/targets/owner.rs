@@ -4,38 +4,30 @@
 #![no_main]
 #![allow(
     dead_code,
-    reason = "the sources are the server's, and not all of them are used here"
+    reason = "the sources are those of `tollgate-owner`, and not all of them are used here"
 )]
 
 #[path = "../small.rs"]
 mod small;
 
-/// What is asked, without the engine that asks.
-#[path = "../../crates/serve/src/engine/later"]
-mod engine {
-    mod question;
-    mod unknown;
-
-    pub use question::*;
-    pub use unknown::*;
-}
-
-#[path = "../../crates/serve/src/owner/ask.rs"]
+#[path = "../../crates/owner/src/ask.rs"]
 mod ask;
-#[path = "../../crates/serve/src/owner/bytes.rs"]
-mod bytes;
-#[path = "../../crates/serve/src/owner/here.rs"]
+#[path = "../../crates/owner/src/here.rs"]
 mod here;
-#[path = "../../crates/serve/src/owner/introduced.rs"]
-mod introduced;
-#[path = "../../crates/serve/src/owner/map.rs"]
+#[path = "../../crates/owner/src/introduce.rs"]
+mod introduce;
+#[path = "../../crates/owner/src/map.rs"]
 mod map;
-#[path = "../../crates/serve/src/owner/page.rs"]
+#[path = "../../crates/owner/src/page.rs"]
 mod page;
-#[path = "../../crates/serve/src/owner/quota.rs"]
+#[path = "../../crates/owner/src/question.rs"]
+mod question;
+#[path = "../../crates/owner/src/quota.rs"]
 mod quota;
-#[path = "../../crates/serve/src/owner/said.rs"]
+#[path = "../../crates/owner/src/said.rs"]
 mod said;
+#[path = "../../crates/owner/src/work.rs"]
+mod work;
 
 use std::sync::LazyLock;
 
@@ -71,7 +63,7 @@ fn owner(now: Instant) -> (Node, Map) {
     };
     let seed = Seed::new([1, 2]);
     let node = Node::with_company(CONTRACT.clone(), small::CONFIG, seed, membership);
-    let map = Map::of(&node, false);
+    let map = Map::of(&node, false, |bytes| tollgate_kit::fnv(tollgate_kit::FNV, bytes));
     (node, map)
 }
 
@@ -80,15 +72,15 @@ fn introduce(node: &Node, map: &Map, value: &[u8]) {
     let value = String::from_utf8_lossy(value);
     let within = node.within(Scope::All).expect("all contracts");
     for spot in &within.spots(Key::Entries(&[("user", &value)])) {
-        let mut told = vec![introduced::VERSION];
+        let mut told = vec![introduce::VERSION];
         told.extend(map.tag(spot.contract).to_le_bytes());
         told.extend(spot.print.0.to_le_bytes());
         put_varint(&mut told, 1_u64);
         put_varint(&mut told, value.len() as u64);
         told.extend(value.as_bytes());
-        let told = introduced::read(&told, map).expect("it was written");
+        let told = introduce::read(&told, map).expect("it was written");
         for key in told {
-            let unknown = introduced::checked(node, key, Instant::from_nanos(1 << 60));
+            let unknown = introduce::checked(node, key, Instant::from_nanos(1 << 60));
             assert_eq!(unknown.expect("its print").values, [&*value]);
         }
     }
@@ -105,9 +97,9 @@ fn check(bytes: &[u8]) {
     match kind % 4 {
         0 => {
             let mut asked = Vec::new();
-            let answer = |question: &crate::engine::Question| {
-                asked.push(question.clone());
-                here::answer(&node, question, now)
+            let answer = |one: &ask::AskedQuestion| {
+                asked.push(one.clone());
+                Some(here::answer(&node, &one.question, now))
             };
             let answered = here::answer_batch(&node, &map, rest, now, answer);
             if let Some((answers, _)) = answered {
@@ -122,8 +114,8 @@ fn check(bytes: &[u8]) {
             let mut asked = Vec::new();
             let _ = ask::read(questions, &map, |one| asked.extend(one.ok()));
             let mut answers = said::Answers::new(answers);
-            for (question, _) in &asked {
-                if answers.next(question, (&node, now)).is_none() {
+            for asked in &asked {
+                if answers.next(&asked.question, (&node, now)).is_none() {
                     break;
                 }
             }
@@ -135,8 +127,8 @@ fn check(bytes: &[u8]) {
         }
         _ => {
             introduce(&node, &map, rest);
-            let told = introduced::read(rest, &map).into_iter().flatten();
-            for unknown in told.filter_map(|key| introduced::checked(&node, key, now)) {
+            let told = introduce::read(rest, &map).into_iter().flatten();
+            for unknown in told.filter_map(|key| introduce::checked(&node, key, now)) {
                 let contract = node
                     .contracts()
                     .get(unknown.stranger.contract)

@@ -15,6 +15,7 @@ pub(crate) struct CrateRules {
 const ABI: &str = "tollgate-abi";
 const KIT: &str = "tollgate-kit";
 const LIMIT: &str = "tollgate-limit";
+const CONTROL: &str = "tollgate-control";
 const CONTRACT: &str = "tollgate-contract";
 const TABLE: &str = "tollgate-table";
 const MODE: &str = "tollgate-mode";
@@ -46,6 +47,7 @@ const MQTT: &str = "tollgate-mqtt";
 const STORE_REDIS: &str = "tollgate-store-redis";
 const CONFORMANCE: &str = "tollgate-conformance";
 const ORACLE: &str = "tollgate-oracle";
+const OWNER: &str = "tollgate-owner";
 const PARTS: &str = "tollgate-parts";
 const ADMIN: &str = "tollgate-admin";
 const TOLLGATE: &str = "tollgate";
@@ -78,6 +80,12 @@ pub(crate) const ROOMS: &[CrateRules] = &[
         package: MODE,
         pure: true,
         uses: &[KIT, LIMIT, CONTRACT],
+    },
+    // Who is in charge of what, agreed by a majority; which modes ask is no business of it.
+    CrateRules {
+        package: CONTROL,
+        pure: true,
+        uses: &[KIT, MODE],
     },
     CrateRules {
         package: GOSSIP,
@@ -154,12 +162,19 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE,
         ],
     },
+    // What other nodes and a store decide, up to the bytes; whoever carries them decides nothing.
+    CrateRules {
+        package: OWNER,
+        pure: true,
+        uses: &[KIT, LIMIT, CONTRACT, TABLE, GOSSIP, CLUSTER, STORE, NODE],
+    },
     // Drives the others, so that it must be as pure as they are; whole nodes are driven as the daemon drives them.
     CrateRules {
         package: LAB,
         pure: true,
         uses: &[
-            KIT, LIMIT, CONTRACT, TABLE, MODE, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM, NODE,
+            KIT, LIMIT, CONTRACT, TABLE, MODE, CONTROL, GOSSIP, SUPPLY, SPLIT, LEASE, CLUSTER, SIM,
+            STORE, NODE, OWNER,
         ],
     },
     // What is counted of requests; a change is tried by the nodes that would decide.
@@ -217,6 +232,7 @@ pub(crate) const ROOMS: &[CrateRules] = &[
             CONTRACT,
             TABLE,
             NODE,
+            OWNER,
             WIRE,
             CLIENT,
             HTTP,

@@ -79,6 +79,7 @@ impl Law for Buckets {
         if let BucketCell::Silent {
             at,
             faded,
+            nodes,
             tokens,
             marks,
         } = *cell
@@ -92,9 +93,16 @@ impl Law for Buckets {
                 _ => None,
             };
             if let Some((at, tokens)) = all {
+                let faded = if is_void || nodes == self.nodes() {
+                    self.faded(faded.max(now), self.tokens(cost))
+                } else {
+                    let secret = self.secret(tokens - cost, faded, nodes, now);
+                    self.faded(now, secret.saturating_add(self.tokens(cost)))
+                };
                 *cell = BucketCell::Silent {
                     at,
-                    faded: self.faded(faded.max(now), self.tokens(cost)),
+                    faded,
+                    nodes: self.nodes(),
                     tokens,
                     marks,
                 };
@@ -108,7 +116,12 @@ impl Law for Buckets {
     fn is_over_share(&self, cell: &mut BucketCell, now: Instant) -> bool {
         let secret = match cell {
             BucketCell::Told { .. } | BucketCell::Silent { tokens: 0, .. } => 0,
-            BucketCell::Silent { tokens, faded, .. } => self.secret(*tokens, *faded, now),
+            BucketCell::Silent {
+                faded,
+                nodes,
+                tokens,
+                ..
+            } => self.secret(*tokens, *faded, *nodes, now),
             BucketCell::Busy(record) => {
                 self.refresh(record, now);
                 record.secret
@@ -175,10 +188,17 @@ impl Law for Buckets {
                 newest(&record.own, self.rounded(record.secret))
             }
             BucketCell::Silent {
-                at, faded, tokens, ..
+                at,
+                faded,
+                nodes,
+                tokens,
+                ..
             } if *tokens > 0 && *faded > now => {
                 let all = [Seg::new(*at, u64::from(*tokens))];
-                newest(&all, self.rounded(self.secret(*tokens, *faded, now)))
+                newest(
+                    &all,
+                    self.rounded(self.secret(*tokens, *faded, *nodes, now)),
+                )
             }
             BucketCell::Silent { .. } | BucketCell::Told { .. } => Vec::new(),
         }

@@ -16,8 +16,10 @@ pub(super) enum BucketCell {
     /// Nothing is told, and what is silent began in one busy interval.
     Silent {
         at: Instant,
-        /// From then on the silent tokens are forgotten.
+        /// From then on the silent tokens are forgotten,
         faded: Instant,
+        /// if they fade as among so many nodes.
+        nodes: u16,
         tokens: u32,
         marks: CellMarks,
     },
@@ -57,6 +59,7 @@ impl Default for BucketCell {
         Self::Silent {
             at: Instant::default(),
             faded: Instant::default(),
+            nodes: 1,
             tokens: 0,
             marks: 0,
         }

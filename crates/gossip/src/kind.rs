@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Algorithm, Calendar, Instant, Period, PolicyConfig, Span};
-use tollgate_mode::{Build, Mode, ModeEvent, ModeKind, Tag, wait_max};
+use tollgate_mode::{Build, Mode, ModeEvent, ModeKind, SHARDS, Tag, wait_max};
 
 use crate::bucket::Bucket;
 use crate::level::Buckets;
@@ -25,6 +25,10 @@ pub struct Gossip {
 impl ModeKind for Gossip {
     fn coordination(&self) -> Coordination {
         Coordination::Gossip
+    }
+
+    fn shards(&self) -> usize {
+        SHARDS
     }
 
     fn saves_keys(&self) -> bool {

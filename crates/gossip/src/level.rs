@@ -114,20 +114,25 @@ impl Buckets {
         fading.map_or(Instant::LAST, |fading| faded.saturating_add(fading))
     }
 
-    /// Grains that fade in so many grains of time.
-    fn fades(&self, drained: u128) -> u128 {
-        let nodes = planted!("links-fade-as-one", self.nodes, 1);
-        self.fade.of(drained) / u128::from(nodes)
+    /// Grains that fade in so many grains of time, among so many nodes.
+    fn fades(&self, drained: u128, nodes: u64) -> u128 {
+        let nodes = planted!("links-fade-as-one", nodes, 1);
+        self.fade.of(drained) / u128::from(nodes.max(1))
     }
 
-    /// Grains of silent tokens that are forgotten at `faded`.
-    pub(super) fn secret(&self, tokens: u32, faded: Instant, now: Instant) -> u128 {
+    /// How many nodes a calm key takes note of.
+    pub(super) fn nodes(&self) -> u16 {
+        u16::try_from(self.nodes).unwrap_or(u16::MAX)
+    }
+
+    /// Grains of silent tokens that are forgotten at `faded`, as among so many nodes.
+    pub(super) fn secret(&self, tokens: u32, faded: Instant, nodes: u16, now: Instant) -> u128 {
         let all = self.tokens(tokens);
         if faded == Instant::LAST {
             return all;
         }
-        let left = self.fades(self.bucket.refilled(faded.nanos_since(now)));
-        left.min(all)
+        let time = self.bucket.refilled(faded.nanos_since(now));
+        self.fades(time, u64::from(nodes)).min(all)
     }
 
     /// Grains that a node may keep to itself: whole tokens.
@@ -177,11 +182,12 @@ impl Buckets {
             BucketCell::Silent {
                 at,
                 faded,
+                nodes,
                 tokens,
                 marks,
             } if tokens > 0 && faded > now => {
                 record.own = vec![Seg::new(at, u64::from(tokens))];
-                record.secret = self.secret(tokens, faded, now);
+                record.secret = self.secret(tokens, faded, nodes, now);
                 record.marks = marks;
             }
             BucketCell::Told { .. } => record.told = self.intervals(cell),
@@ -223,7 +229,9 @@ impl Buckets {
         let told = record.told.last().map_or(Mark(0), |last| last.end);
         let from = self.mark(record.secret_at).max(told);
         let drained = self.mark(now).since(from);
-        record.secret = record.secret.saturating_sub(self.fades(drained));
+        record.secret = record
+            .secret
+            .saturating_sub(self.fades(drained, self.nodes));
         record.secret_at = now;
         if record.secret == 0 {
             record.own.clear();
@@ -330,6 +338,7 @@ impl Buckets {
         Some(BucketCell::Silent {
             at,
             faded: self.faded(now, record.secret),
+            nodes: self.nodes(),
             tokens,
             marks: record.marks,
         })

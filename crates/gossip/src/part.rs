@@ -155,17 +155,20 @@ impl<L: Law> Mode for Machine<L> {
                 "copies",
                 copies,
                 "Keys of which silent tokens of another node are kept.",
-            ),
+            )
+            .sum(),
             gauge(
                 "suspended",
                 suspended,
                 "Links on which nothing gets through.",
-            ),
+            )
+            .most(),
             gauge(
                 "waiting",
                 waiting as u64,
                 "Keys of which reports wait for a link.",
-            ),
+            )
+            .sum(),
             counter(
                 "reports",
                 tally.reported,

@@ -5,7 +5,6 @@
 
 use tollgate_sim::{Conditions, Links};
 
-/// What a stream of numbers is for.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum Purpose {
@@ -36,7 +35,6 @@ impl LabDice {
         }
     }
 
-    /// The next number.
     pub(crate) fn roll(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let (c1, d1) = (c ^ a, d ^ b);

@@ -10,6 +10,7 @@ mod catalogue;
 mod check;
 mod contender;
 mod dice;
+mod experiment;
 mod lease;
 pub mod membership;
 mod modes;
@@ -23,14 +24,14 @@ mod truth;
 mod world;
 
 pub use catalogue::{
-    ArrivalSource, Experiment, ExperimentCell, ExperimentPlan, RunRequest, Variant, View,
-    experiments,
+    ArrivalSource, Experiment, ExperimentCell, ExperimentGroup, ExperimentPlan, RunRequest,
+    Variant, View, digits, experiment_groups, experiments,
 };
 pub use check::{
     FaultLevel, Finding, Promises, WindowCounting, WindowLaw, check, check_window, findings,
     promises, random_window, random_world,
 };
-pub use contender::{Contender, UnknownContender};
+pub use contender::Contender;
 pub use lease::{
     LeaseEvent, LeaseExpected, LeaseMore, LeaseRow, LeaseStory, LeaseSync, LeaseTold, LeaseTrial,
     LeaseTried,

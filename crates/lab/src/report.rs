@@ -212,6 +212,16 @@ pub enum FigureSource {
     Reference,
 }
 
+impl FigureSource {
+    /// Who reports, in a word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Thesis => "thesis",
+            Self::Reference => "reference",
+        }
+    }
+}
+
 /// A figure over several seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {

@@ -45,11 +45,6 @@ impl LoadReport {
     pub fn replies_per_second(&self) -> f64 {
         self.replies as f64 / self.seconds.max(f64::MIN_POSITIVE)
     }
-
-    /// How often something went wrong.
-    pub fn errors_total(&self) -> u64 {
-        self.errors.iter().map(|error| error.count).sum()
-    }
 }
 
 /// Decisions that were counted.

@@ -11,6 +11,24 @@ pub struct Figure {
     pub value: FigureValue,
     /// What it is called among the metrics, where it is one.
     pub metric: Option<Metric>,
+    /// What it is of all shards of a policy.
+    pub joined: Joined,
+}
+
+/// What a figure of a policy is, of those of its shards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Joined {
+    /// That of the first shard which knows a key: it is the same in all, or about one key.
+    #[default]
+    First,
+    /// All of them together.
+    Sum,
+    /// Those of the shards that know a key together.
+    SumOfKeys,
+    /// The largest.
+    Most,
+    /// The smallest.
+    Least,
 }
 
 /// What a figure is.
@@ -57,7 +75,67 @@ impl Figure {
             name,
             value: value.into(),
             metric: None,
+            joined: Joined::First,
         }
+    }
+
+    /// The same, added up over shards.
+    #[must_use]
+    pub const fn sum(mut self) -> Self {
+        self.joined = Joined::Sum;
+        self
+    }
+
+    /// The same, added up over shards that know a key.
+    #[must_use]
+    pub const fn sum_of_keys(mut self) -> Self {
+        self.joined = Joined::SumOfKeys;
+        self
+    }
+
+    /// The same, of the shard where it is largest.
+    #[must_use]
+    pub const fn most(mut self) -> Self {
+        self.joined = Joined::Most;
+        self
+    }
+
+    /// The same, of the shard where it is smallest.
+    #[must_use]
+    pub const fn least(mut self) -> Self {
+        self.joined = Joined::Least;
+        self
+    }
+
+    /// Takes in what another shard of the policy says, which knows a key or none.
+    pub fn join(&mut self, other: &FigureValue, knows_keys: bool) {
+        use FigureValue::{Count, Real};
+        let pick = match self.joined {
+            Joined::SumOfKeys if knows_keys => Joined::Sum,
+            Joined::SumOfKeys => Joined::First,
+            joined => joined,
+        };
+        self.value = match (&self.value, other) {
+            (Count(one), Count(other)) => Count(match pick {
+                Joined::First | Joined::SumOfKeys => *one,
+                Joined::Sum => one.saturating_add(*other),
+                Joined::Most => *one.max(other),
+                Joined::Least => *one.min(other),
+            }),
+            (Real(one), Real(other)) => Real(match pick {
+                Joined::First | Joined::SumOfKeys => *one,
+                Joined::Sum => one + other,
+                Joined::Most => one.max(*other),
+                Joined::Least => one.min(*other),
+            }),
+            (FigureValue::Flag(one), FigureValue::Flag(other)) => FigureValue::Flag(match pick {
+                Joined::First | Joined::SumOfKeys => *one,
+                Joined::Sum | Joined::Most => *one || *other,
+                Joined::Least => *one && *other,
+            }),
+            (FigureValue::Unknown, other) => other.clone(),
+            _ => return,
+        };
     }
 
     /// The same, under another name among the metrics.
@@ -95,7 +173,7 @@ impl Figure {
 
 /// A figure that was counted since the start, and is a metric.
 pub fn counter(name: &'static str, value: impl Into<FigureValue>, help: &'static str) -> Figure {
-    measured(MetricKind::Counter, name, value.into(), help)
+    measured(MetricKind::Counter, name, value.into(), help).sum()
 }
 
 /// A figure that goes up and down, and is a metric.
@@ -118,6 +196,7 @@ const fn measured(
             called: None,
             label: None,
         }),
+        joined: Joined::First,
     }
 }
 

@@ -32,6 +32,12 @@ pub trait ModeKind: fmt::Debug + Send + Sync {
         false
     }
 
+    /// How many parts a policy has on every node, each with the keys of one shard, a lock and frames of its own. The
+    /// same on all nodes, and a power of two.
+    fn shards(&self) -> usize {
+        1
+    }
+
     /// Whether it counts a policy.
     fn counts(&self, _contract: &Contract, policy: &NamedPolicy) -> bool {
         policy.coordination == self.coordination()
@@ -97,6 +103,9 @@ pub struct RosterPart {
     /// What the part that ran before handed out to be kept.
     pub kept: Option<std::sync::Arc<[u8]>>,
 }
+
+/// Shards of a policy, where there is no reason for another number: decision 070 says what was measured.
+pub const SHARDS: usize = 8;
 
 /// How long a policy lets requests wait; longest where it says no bound.
 fn longest_wait(config: &PolicyConfig, unbounded: Span) -> Span {

@@ -20,11 +20,11 @@ pub mod plant;
 mod tag;
 
 pub use answer::{ModeProbe, ModeVerdict, Standing};
-pub use figure::{Figure, FigureValue, Metric, MetricKind, counter, gauge};
+pub use figure::{Figure, FigureValue, Joined, Metric, MetricKind, counter, gauge};
 pub use frame::{Footprint, Malformed, Saved, Send, VERSION};
 pub use ids::{ModeKey, NodeId, Writer};
 pub use keyed::{Keyed, Weigh};
-pub use kind::{Build, ModeKind, NodeNumbers, RosterPart, promised_wait, wait_max};
+pub use kind::{Build, ModeKind, NodeNumbers, RosterPart, SHARDS, promised_wait, wait_max};
 pub use mode::{ClockKind, Mode, ModeEvent, Settlement};
 pub use tag::Tag;
 

@@ -127,6 +127,12 @@ impl Node {
         }
     }
 
+    /// Whether something is counted here at a spot.
+    pub fn has_cell(&self, spot: &Spot) -> bool {
+        let cells = self.cells_at(spot);
+        cells.is_some_and(|cells| cells.has(spot.print))
+    }
+
     /// How each policy stands at one spot.
     pub fn status_at(&self, spot: &Spot, now: Instant) -> Vec<KeyStatus> {
         let cells = self.cells_at(spot);

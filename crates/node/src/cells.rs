@@ -229,6 +229,11 @@ impl Cells {
         self.may_have_row(print) && on_table!(self, table => table.get(print, |_| ())).is_none()
     }
 
+    /// Whether something is counted of a key.
+    pub(crate) fn has(&self, print: Print) -> bool {
+        on_table!(self, table => table.get(print, |_| ())).is_some()
+    }
+
     /// Notes that a key changed, where somebody wants to know; for who has the lock of its page.
     #[inline]
     pub(crate) fn changed(&self, print: Print) {

@@ -153,11 +153,11 @@ impl Node {
             lone => (None, lone.filter(|lone| !lone.cells.is_staged())),
         };
         let parts = cells.iter().filter_map(|cells| cells.parts());
-        let seats = parts.flat_map(CoordinatedPolicies::each);
-        let seats = seats.map(|part| (part.seat.tag, Arc::clone(&part.seat)));
-        let seats: Seats = seats.collect();
+        let each: Vec<_> = parts.flat_map(CoordinatedPolicies::each).collect();
+        let shards = each.iter().flat_map(|part| &part.shards);
+        let seats: Seats = shards.map(|seat| (seat.tag, Arc::clone(seat))).collect();
         if let Some(company) = &lasting.company {
-            company.set_seats(seats.len());
+            company.set_policies(each.len());
         }
         Self {
             version: 0,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::owner::Arrival;
 use crate::troubles::{Databases, Lasting};
 use crate::unsent::Unsent;
 
@@ -14,8 +15,8 @@ use crate::unsent::Unsent;
 #[derive(Debug)]
 pub struct ServerState {
     is_ready: AtomicBool,
-    /// Whether the node still learns from others.
-    is_joining: AtomicBool,
+    /// How far the node has come in learning from others.
+    arrival: Arc<Arrival>,
     /// Whether a management server has not sent contracts yet.
     is_awaiting: AtomicBool,
     /// Whether the server must stop, and only waits to be stopped.
@@ -59,7 +60,7 @@ impl ServerState {
     pub fn new(working_max: usize) -> Self {
         Self {
             is_ready: AtomicBool::new(false),
-            is_joining: AtomicBool::new(false),
+            arrival: Arc::default(),
             is_awaiting: AtomicBool::new(false),
             is_doomed: AtomicBool::new(false),
             is_cut_off: AtomicBool::new(false),
@@ -85,13 +86,8 @@ impl ServerState {
     /// much as the others.
     pub fn is_ready(&self) -> bool {
         let read = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        let hindrances = [
-            &self.is_joining,
-            &self.is_awaiting,
-            &self.is_doomed,
-            &self.is_cut_off,
-        ];
-        read(&self.is_ready) && !hindrances.into_iter().any(read)
+        let hindrances = [&self.is_awaiting, &self.is_doomed, &self.is_cut_off];
+        read(&self.is_ready) && !self.is_joining() && !hindrances.into_iter().any(read)
     }
 
     /// Whether this node counts alone though it should not: the thread of the cluster is gone.
@@ -118,11 +114,12 @@ impl ServerState {
 
     /// Whether the node still learns from others of its cluster.
     pub fn is_joining(&self) -> bool {
-        self.is_joining.load(Ordering::Relaxed)
+        self.arrival.is_joining()
     }
 
-    pub(crate) fn set_joining(&self, is_joining: bool) {
-        self.is_joining.store(is_joining, Ordering::Relaxed);
+    /// How far the node has come in learning from others of its cluster.
+    pub(crate) const fn arrival(&self) -> &Arc<Arrival> {
+        &self.arrival
     }
 
     pub(crate) fn set_ready(&self, is_ready: bool) {

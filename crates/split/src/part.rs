@@ -8,8 +8,8 @@ use std::str::FromStr;
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
-    Build, ClockKind, Figure, Mode, ModeEvent, ModeKey, ModeKind, NodeId, Tag, by_machine, counter,
-    gauge, promised_wait, told_by_machine,
+    Build, ClockKind, Figure, Mode, ModeEvent, ModeKey, ModeKind, NodeId, SHARDS, Tag, by_machine,
+    counter, gauge, promised_wait, told_by_machine,
 };
 
 use crate::config::{AdaptorConfig, Borrow, SplitConfig};
@@ -89,6 +89,10 @@ impl ModeKind for Split {
 
     fn clock(&self) -> ClockKind {
         ClockKind::Steady
+    }
+
+    fn shards(&self) -> usize {
+        SHARDS
     }
 
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {
@@ -231,7 +235,7 @@ fn standing(machine: &mut Topics, key: ModeKey, now: Instant) -> Vec<Figure> {
         ),
         Figure::new("one_way_ms", one_way.map(millis)),
         Figure::new("cost_max", machine.cost_max()),
-        gauge("keys", machine.keys_count() as u64, "Keys that are known."),
+        gauge("keys", machine.keys_count() as u64, "Keys that are known.").sum(),
     ]
 }
 
@@ -264,14 +268,14 @@ fn counts(machine: &Topics) -> Vec<Figure> {
             messages(&limits, counts.borrowed),
             "Tokens that came from other nodes.",
         ),
-        Figure::new("counts.given", messages(&limits, counts.given)),
-        Figure::new("counts.expired", counts.expired),
+        Figure::new("counts.given", messages(&limits, counts.given)).sum(),
+        Figure::new("counts.expired", counts.expired).sum(),
         counter(
             "counts.frames",
             counts.frames,
             "Frames that were sent to other nodes.",
         ),
-        Figure::new("counts.malformed", counts.malformed),
+        Figure::new("counts.malformed", counts.malformed).sum(),
     ]
 }
 

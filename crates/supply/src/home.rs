@@ -6,7 +6,7 @@
 //! cannot have risen elsewhere since, for that would need this node to stand there. Hence at every time all homes
 //! together are at most the limit under which one rose last. Not here: leases, and keys.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tollgate_gossip::NodeId;
 use tollgate_kit::scramble;
@@ -34,8 +34,6 @@ pub(crate) struct Home {
     party: BTreeSet<NodeId>,
     /// Who has not agreed.
     awaited: BTreeSet<NodeId>,
-    /// Who certainly does not run, and from when on nothing that it lent is left.
-    gone: BTreeMap<NodeId, Instant>,
     /// Whether this node does not know who stood where before.
     is_blind: bool,
     /// Whether everybody who agreed is blind too.
@@ -68,7 +66,6 @@ impl Home {
             change: 1,
             party: shares.nodes().collect(),
             awaited: BTreeSet::new(),
-            gone: BTreeMap::new(),
             is_blind: false,
             all_blind: true,
             has_voucher: false,
@@ -223,21 +220,8 @@ impl Home {
         self.is_settled()
     }
 
-    /// Hears that a node does not run. What it lent lives on with whoever borrowed it, until `ended` at most.
-    pub(crate) fn lose(&mut self, node: NodeId, ended: Instant) {
-        self.gone.entry(node).or_insert(ended);
-    }
-
-    /// Waits no more for those who do not run and of whom nothing is left.
-    pub(crate) fn pass(&mut self, now: Instant) {
-        let gone = &self.gone;
-        self.awaited
-            .retain(|node| gone.get(node).is_none_or(|ended| *ended > now));
-        self.rise();
-    }
-
     /// Takes what all have agreed to.
-    fn rise(&mut self) {
+    pub(crate) fn rise(&mut self) {
         let knows = !self.is_blind || self.has_voucher || self.all_blind;
         if !self.awaited.is_empty() || !knows {
             return;
@@ -246,7 +230,6 @@ impl Home {
         self.ground.slowest = None;
         self.is_blind = false;
         self.party = self.shares.nodes().collect();
-        self.gone.clear();
     }
 
     /// Forgets that this is a restart: whoever stands elsewhere had time to say so.

@@ -10,8 +10,8 @@ use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_gossip::{Decoder, Encoder};
 use tollgate_limit::{Algorithm, Instant, PolicyConfig, Span};
 use tollgate_mode::{
-    Build, ClockKind, Figure, Malformed, Mode, ModeEvent, ModeKey, ModeKind, NodeId, by_machine,
-    promised_wait, told_by_machine,
+    Build, ClockKind, Figure, Malformed, Mode, ModeEvent, ModeKey, ModeKind, NodeId, SHARDS,
+    by_machine, promised_wait, told_by_machine,
 };
 
 use crate::authority::AUTHORITY;
@@ -39,6 +39,15 @@ impl ModeKind for Supply {
 
     fn clock(&self) -> ClockKind {
         ClockKind::Steady
+    }
+
+    fn shards(&self) -> usize {
+        // An authority knows one machine of every node.
+        if self.config.lease.is_some() {
+            1
+        } else {
+            SHARDS
+        }
     }
 
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {

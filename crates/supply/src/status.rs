@@ -14,7 +14,7 @@ pub(crate) fn of(machine: &Machine, of: Option<ModeKey>, now: Instant) -> Vec<Fi
     let all = machine.figures();
     let mut figures = rates(machine, &stands);
     figures.extend(amounts(machine, &stands, now));
-    figures.push(Figure::new("of_keys", count));
+    figures.push(Figure::new("of_keys", count).sum());
     figures.extend(requests(&all));
     figures.extend(loans(&all));
     figures.extend(frames(&all));
@@ -58,24 +58,24 @@ fn rates(machine: &Machine, stands: &Inspection) -> Vec<Figure> {
             "usable",
             rate(stands.usable),
             "What this node may use, requests per second; over all nodes at most the rate. Of known keys together, as all that follow.",
-        ),
-        gauge("home", rate(stands.home), "What this node has by right."),
-        gauge("lent", rate(stands.lent), "What of it is lent."),
+        ).sum_of_keys(),
+        gauge("home", rate(stands.home), "What this node has by right.").sum_of_keys(),
+        gauge("lent", rate(stands.lent), "What of it is lent.").sum_of_keys(),
         gauge(
             "borrowed",
             rate(stands.borrowed),
             "What it has from others.",
-        ),
+        ).sum_of_keys(),
         gauge(
             "asked",
             rate(stands.asked),
             "What it has asked for and is not answered.",
-        ),
+        ).sum_of_keys(),
         gauge(
             "demand",
             rate(stands.demand),
             "What is asked of it, requests per second, smoothed.",
-        ),
+        ).sum_of_keys(),
     ]
 }
 
@@ -87,30 +87,35 @@ fn amounts(machine: &Machine, stands: &Inspection, now: Instant) -> Vec<Figure> 
             "fill_ratio",
             ratio(stands.fill_milli),
             "What it may use over what is asked of it, at most 1000.",
-        ),
+        )
+        .least(),
         gauge(
             "tokens",
             tokens(stands.tokens),
             "Tokens there are; below zero they are promised.",
-        ),
-        gauge("depth", depth(stands.depth), "Tokens there can be."),
+        )
+        .sum_of_keys(),
+        gauge("depth", depth(stands.depth), "Tokens there can be.").sum_of_keys(),
         gauge(
             "loans",
             stands.loans,
             "Loans given and taken that have not ended.",
-        ),
-        gauge("keys", machine.keys_count() as u64, "Keys that are known."),
+        )
+        .sum_of_keys(),
+        gauge("keys", machine.keys_count() as u64, "Keys that are known.").sum(),
         gauge(
             "settled",
             stands.is_settled,
             "1 when every node stands on the same limits and shares.",
-        ),
-        Figure::new("quarantine_ms", quarantine_ms),
+        )
+        .least(),
+        Figure::new("quarantine_ms", quarantine_ms).most(),
         gauge(
             "quarantine_seconds",
             rate(quarantine_ms * 1_000_000),
             "How long nothing of the home is used after a restart.",
-        ),
+        )
+        .most(),
         // Larger than every reader of JSON can hold.
         gauge(
             "boot",
@@ -194,12 +199,14 @@ fn frames(all: &SupplyFigures) -> Vec<Figure> {
             ratio(all.peers_fill_min_milli),
             "The least fill ratio of the peers that were looked at last.",
         )
+        .least()
         .called("peers_fill_min_ratio"),
         gauge(
             "counts.peers_fill_max",
             ratio(all.peers_fill_max_milli),
             "And the greatest.",
         )
+        .most()
         .called("peers_fill_max_ratio"),
     ]
 }

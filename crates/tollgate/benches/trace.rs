@@ -16,7 +16,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .skip(1)
         .find_map(|argument| argument.parse().ok())
         .unwrap_or(5_000_000);
-    for (name, format) in TraceFormat::NAMES {
+    for (name, format) in [
+        ("jsonl", TraceFormat::JsonLines),
+        ("json", TraceFormat::JsonArray),
+        ("csv", TraceFormat::Csv),
+        ("clf", TraceFormat::Clf),
+    ] {
         let path = write(name, format, records)?;
         read(&path, format)?;
         let mut best = f64::INFINITY;

@@ -8,43 +8,41 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, date};
 use jiff::tz::TimeZone;
 
-/// Milliseconds of one day.
-pub const DAY_MS: u64 = 86_400_000;
+pub(crate) const DAY_MS: u64 = 86_400_000;
 
-/// A moment of the calendar, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Civil(DateTime);
+pub(crate) struct Civil(DateTime);
 
 impl Civil {
     /// The calendar's name for a unix time; for one beyond the year 9999, the last moment of that.
-    pub fn from_unix_ms(time_ms: u64) -> Self {
+    pub(crate) fn from_unix_ms(time_ms: u64) -> Self {
         let time = i64::try_from(time_ms).ok();
         let time = time.and_then(|time| Timestamp::from_millisecond(time).ok());
         Self(TimeZone::UTC.to_datetime(time.unwrap_or(Timestamp::MAX)))
     }
 
     /// `2000-10-10`.
-    pub fn date(self) -> String {
+    pub(crate) fn date(self) -> String {
         self.0.date().to_string()
     }
 
     /// `10-10 13:55`.
-    pub fn day_and_minutes(self) -> String {
+    pub(crate) fn day_and_minutes(self) -> String {
         self.0.strftime("%m-%d %H:%M").to_string()
     }
 
     /// `13:55`.
-    pub fn minutes(self) -> String {
+    pub(crate) fn minutes(self) -> String {
         self.0.strftime("%H:%M").to_string()
     }
 
     /// `13:55:36`.
-    pub fn seconds(self) -> String {
+    pub(crate) fn seconds(self) -> String {
         self.0.strftime("%H:%M:%S").to_string()
     }
 
     /// `13:55:36.007`.
-    pub fn millis(self) -> String {
+    pub(crate) fn millis(self) -> String {
         self.0.strftime("%H:%M:%S%.3f").to_string()
     }
 }
@@ -57,7 +55,7 @@ impl fmt::Display for Civil {
 }
 
 /// Days from 1970-01-01 to a date, negative before; `None` when the calendar has no such day.
-pub fn days(year: u64, month: u64, day: u64) -> Option<i64> {
+pub(crate) fn days(year: u64, month: u64, day: u64) -> Option<i64> {
     let (year, month, day) = (year.try_into(), month.try_into(), day.try_into());
     let day = Date::new(year.ok()?, month.ok()?, day.ok()?).ok()?;
     Some(day.duration_since(date(1970, 1, 1)).as_hours() / 24)

@@ -19,6 +19,7 @@ use crate::manage::options::{
 use crate::serve::options::ServeCommand;
 use crate::tail::options::TailOptions;
 use crate::top::options::TopOptions;
+use crate::trace::TraceFormat;
 use crate::usage::options::UsageCommand;
 
 /// Decides, for any key, whether a request may pass, must wait, or is refused.
@@ -27,12 +28,12 @@ use crate::usage::options::UsageCommand;
 pub struct Cli {
     /// What to do; without one, `serve` with everything as it comes.
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub(crate) command: Option<Command>,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Serve: answer requests over HTTP, gRPC and RESP until told to stop
     Serve(Box<ServeCommand>),
     /// Ask a server about one key: exit code 0 is allowed, 1 denied
@@ -86,7 +87,7 @@ pub enum Command {
 
 /// Commands about contract files and server files.
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Validate a contract file or a server file and exit: 0 when it is good, 64 when it is not
     Check(CheckOptions),
     /// Print the JSON Schema of contract files, for editors
@@ -98,7 +99,7 @@ pub enum ConfigCommand {
 
 /// Commands about the key of sessions and links.
 #[derive(Debug, Subcommand)]
-pub enum SealCommand {
+pub(crate) enum SealCommand {
     /// Write a file with a fresh key; one that is there stays
     New(KeyOptions),
     /// Put a fresh key in the place of the one that is there: all sessions and links end
@@ -108,7 +109,7 @@ pub enum SealCommand {
 /// Options of `replay`.
 #[derive(Args, Debug)]
 #[command(after_help = REPLAY_EXAMPLES, after_long_help = REPLAY_EXAMPLES)]
-pub struct ReplayOptions {
+pub(crate) struct ReplayOptions {
     /// Contract file, or an envoyproxy/ratelimit descriptor file
     #[arg(long, value_name = "FILE")]
     pub contracts: PathBuf,
@@ -119,7 +120,7 @@ pub struct ReplayOptions {
 
     /// Format of the trace; judged by its name and first bytes unless given
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<TraceFormat>,
 
     /// Count bad lines and skip them
     #[arg(long)]
@@ -144,7 +145,7 @@ pub struct ReplayOptions {
 
 /// Options of `config schema`.
 #[derive(Args, Debug)]
-pub struct SchemaOptions {
+pub(crate) struct SchemaOptions {
     /// That of server files
     #[arg(long)]
     pub server: bool,
@@ -153,7 +154,7 @@ pub struct SchemaOptions {
 /// Options of `config check`.
 #[derive(Args, Debug)]
 #[command(after_help = CHECK_EXAMPLES, after_long_help = CHECK_EXAMPLES)]
-pub struct CheckOptions {
+pub(crate) struct CheckOptions {
     /// Contract file, server file, or an envoyproxy/ratelimit descriptor file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -163,33 +164,20 @@ pub struct CheckOptions {
     pub format: Format,
 }
 
-/// Formats a trace may have.
+/// What commands print that can also print line by line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    /// One JSON object per line
-    Jsonl,
-    /// A JSON array of objects
-    Json,
-    /// Comma-separated values with a header row
-    Csv,
-    /// Common or combined access log
-    Clf,
-}
-
-/// What `replay` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// A summary for people
+pub(crate) enum OutputFormat {
+    /// Text and tables for people
     Human,
-    /// The summary as one JSON object
+    /// One JSON object, or an array of them for several experiments
     Json,
-    /// One JSON object per request
+    /// One JSON object per request, or per row of an experiment
     Jsonl,
 }
 
 /// What commands print that show one thing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// Text for people
     #[default]
     Human,
@@ -197,7 +185,6 @@ pub enum Format {
     Json,
 }
 
-/// The version, the commit and the target.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_FROM"), ")");
 
 const EXAMPLES: &str = "\

@@ -18,7 +18,7 @@ use crate::cli::{CheckOptions, Format, SealCommand};
 use crate::failure::Failure;
 
 /// Reads a contract file, a descriptor file of envoyproxy/ratelimit, or a folder of such.
-pub fn read(path: &Path) -> Result<Contracts, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Contracts, Failure> {
     if path.is_dir() {
         let folder = ContractSource::File(path.to_owned());
         return folder.read().map_err(|error| Failure::settings(&error));
@@ -26,13 +26,6 @@ pub fn read(path: &Path) -> Result<Contracts, Failure> {
     let name = path.display().to_string();
     let bytes = read_bounded(path).map_err(|error| Failure::unreadable(path, &error))?;
     Contracts::parse_any_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
-}
-
-/// Reads a contract file and nothing else.
-pub fn read_contracts(path: &Path) -> Result<Contracts, Failure> {
-    let name = path.display().to_string();
-    let bytes = read_bounded(path).map_err(|error| Failure::unreadable(path, &error))?;
-    Contracts::parse_bytes(&bytes).map_err(|errors| Failure::config(errors.render(&name)))
 }
 
 /// A file's bytes, but no more than one beyond what a contract file may have.
@@ -45,8 +38,7 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Validates a file and says what it means.
-pub fn check(options: &CheckOptions) -> Result<(), Failure> {
+pub(crate) fn check(options: &CheckOptions) -> Result<(), Failure> {
     let file = &options.file;
     let bytes = if file.is_dir() {
         Ok(Vec::new())
@@ -68,7 +60,7 @@ pub fn check(options: &CheckOptions) -> Result<(), Failure> {
 }
 
 /// Writes the key of sessions and links, a fresh one or another.
-pub fn key(command: &SealCommand) -> Result<(), Failure> {
+pub(crate) fn key(command: &SealCommand) -> Result<(), Failure> {
     let failed = |file: &Path, error: &KeyError| match error {
         KeyError::File(error) => Failure::file(file, error),
         error => Failure::usage(format!("error: {}: {error}", file.display())),
@@ -151,7 +143,7 @@ fn check_server(options: &CheckOptions) -> Result<(), Failure> {
 }
 
 /// Prints the JSON Schema of contract files, or of server files.
-pub fn schema(server: bool) -> Result<(), Failure> {
+pub(crate) fn schema(server: bool) -> Result<(), Failure> {
     let schema = if server {
         tollgate_serve::settings::json_schema()
     } else {
@@ -256,7 +248,6 @@ fn who(contract: &Contract) -> String {
     }
 }
 
-/// A policy as one line.
 fn sentence(policy: &NamedPolicy) -> String {
     let config = policy.policy.config();
     let mut parts = vec![
@@ -297,7 +288,6 @@ fn plural(count: usize, word: &str) -> String {
     }
 }
 
-/// The same for programs.
 fn json(contracts: &Contracts, file: &Path) -> String {
     let contract = |contract: &Contract| {
         let policies: Vec<_> = contract.policies.iter().map(policy_json).collect();

@@ -16,25 +16,24 @@ use tollgate_serve::source::SourceError;
 use crate::trace::{Class, TraceError};
 
 /// A check that was denied, or an experiment that found what must never be.
-pub const DENIED: u8 = 1;
+pub(crate) const DENIED: u8 = 1;
 /// Bad usage or a bad contract file.
-pub const USAGE: u8 = 64;
+pub(crate) const USAGE: u8 = 64;
 /// Bad data in a trace.
-pub const DATA: u8 = 65;
+pub(crate) const DATA: u8 = 65;
 /// A file that cannot be opened.
-pub const NO_INPUT: u8 = 66;
+pub(crate) const NO_INPUT: u8 = 66;
 /// An address that is taken.
-pub const UNAVAILABLE: u8 = 69;
+pub(crate) const UNAVAILABLE: u8 = 69;
 /// A server that does not speak as it should.
-pub const PROTOCOL: u8 = 76;
+pub(crate) const PROTOCOL: u8 = 76;
 /// A server that lets nobody in without a token.
-pub const NO_PERMISSION: u8 = 77;
-/// Something the system does not give.
-pub const SYSTEM: u8 = 71;
+pub(crate) const NO_PERMISSION: u8 = 77;
+pub(crate) const SYSTEM: u8 = 71;
 /// Keys or an identity that cannot be used, or are another's.
-pub const CONFIG: u8 = 78;
+pub(crate) const CONFIG: u8 = 78;
 /// Output that cannot be written, or input that breaks off.
-pub const IO: u8 = 74;
+pub(crate) const IO: u8 = 74;
 
 /// Why a command stopped, as it is told on standard error.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ pub struct Failure {
 
 impl Failure {
     /// The arguments do not fit together.
-    pub fn usage(text: impl Into<String>) -> Self {
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
             code: USAGE,
             text: text.into(),
@@ -53,7 +52,7 @@ impl Failure {
     }
 
     /// A key is denied, which the command has already said.
-    pub const fn denied() -> Self {
+    pub(crate) const fn denied() -> Self {
         Self {
             code: DENIED,
             text: String::new(),
@@ -61,7 +60,7 @@ impl Failure {
     }
 
     /// An experiment found what must never be.
-    pub fn found(text: impl Into<String>) -> Self {
+    pub(crate) fn found(text: impl Into<String>) -> Self {
         Self {
             code: DENIED,
             text: text.into(),
@@ -69,7 +68,7 @@ impl Failure {
     }
 
     /// A server is not there, or does not answer.
-    pub fn unavailable(text: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(text: impl Into<String>) -> Self {
         Self {
             code: UNAVAILABLE,
             text: text.into(),
@@ -77,7 +76,7 @@ impl Failure {
     }
 
     /// A server does not speak as it should.
-    pub fn protocol(text: impl Into<String>) -> Self {
+    pub(crate) fn protocol(text: impl Into<String>) -> Self {
         Self {
             code: PROTOCOL,
             text: text.into(),
@@ -85,7 +84,7 @@ impl Failure {
     }
 
     /// A server wants a token.
-    pub fn no_permission(text: impl Into<String>) -> Self {
+    pub(crate) fn no_permission(text: impl Into<String>) -> Self {
         Self {
             code: NO_PERMISSION,
             text: text.into(),
@@ -93,7 +92,7 @@ impl Failure {
     }
 
     /// A contract file is wrong; the text shows where.
-    pub fn config(text: impl Into<String>) -> Self {
+    pub(crate) fn config(text: impl Into<String>) -> Self {
         Self {
             code: USAGE,
             text: text.into(),
@@ -101,7 +100,7 @@ impl Failure {
     }
 
     /// The server's file is wrong, or cannot be read.
-    pub fn settings(error: &SourceError) -> Self {
+    pub(crate) fn settings(error: &SourceError) -> Self {
         match error {
             SourceError::Wrong(text) => Self::config(text.clone()),
             SourceError::Unreadable { path, error } => Self::unreadable(path, error),
@@ -109,7 +108,7 @@ impl Failure {
     }
 
     /// A server does not start.
-    pub fn start(error: &StartError) -> Self {
+    pub(crate) fn start(error: &StartError) -> Self {
         let (code, advice) = match error {
             StartError::Contracts(SourceError::Wrong(_))
             | StartError::Catalogue(CatalogueError::Import(SourceError::Wrong(_))) => {
@@ -131,7 +130,7 @@ impl Failure {
     }
 
     /// Durable counts could not be written at the end.
-    pub fn lost(error: &StoreError) -> Self {
+    pub(crate) fn lost(error: &StoreError) -> Self {
         Self {
             code: IO,
             text: format!("error: {error}"),
@@ -139,7 +138,7 @@ impl Failure {
     }
 
     /// A running node had to stop.
-    pub fn fatal(fatal: &Fatal) -> Self {
+    pub(crate) fn fatal(fatal: &Fatal) -> Self {
         Self {
             code: CONFIG,
             text: format!("error: {fatal}"),
@@ -147,7 +146,7 @@ impl Failure {
     }
 
     /// The system does not do what a server needs.
-    pub fn system(what: &str, error: &io::Error) -> Self {
+    pub(crate) fn system(what: &str, error: &io::Error) -> Self {
         Self {
             code: SYSTEM,
             text: format!("error: {what}: {error}"),
@@ -155,7 +154,7 @@ impl Failure {
     }
 
     /// A file cannot be opened.
-    pub fn unreadable(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
         Self {
             code: NO_INPUT,
             text: format!("error: cannot read {}: {error}", path.display()),
@@ -163,7 +162,7 @@ impl Failure {
     }
 
     /// A file cannot be written.
-    pub fn file(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         Self {
             code: IO,
             text: format!("error: cannot write {}: {error}", path.display()),
@@ -171,7 +170,7 @@ impl Failure {
     }
 
     /// A trace is wrong, or broke off.
-    pub fn trace(name: &str, error: &TraceError) -> Self {
+    pub(crate) fn trace(name: &str, error: &TraceError) -> Self {
         let code = match error.class {
             Class::Record | Class::File => DATA,
             Class::Io if error.line == 0 => NO_INPUT,
@@ -185,7 +184,7 @@ impl Failure {
 
     /// Output cannot be written. A reader that has seen enough is not a failure.
     #[allow(clippy::needless_pass_by_value)] // Made for `map_err`.
-    pub fn output(error: io::Error) -> Self {
+    pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self {
                 code: 0,
@@ -198,8 +197,7 @@ impl Failure {
         }
     }
 
-    /// The exit code.
-    pub const fn code(&self) -> u8 {
+    pub(crate) const fn code(&self) -> u8 {
         self.code
     }
 }

@@ -1,60 +1,7 @@
-//! The `tollgate` command: reads the arguments, runs one command, turns errors into exit codes.
+//! The `tollgate` command, which is in the library of the same name.
 
-use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-use tollgate::cli::{Cli, Command, ConfigCommand};
-use tollgate::failure::{Failure, USAGE};
-use tollgate::serve::options::ServeCommand;
-use tollgate::{
-    bench, check, cluster, config, gateway, generate, lab, manage, replay, serve, tail, top, usage,
-};
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            let code = if error.use_stderr() { USAGE } else { 0 };
-            // Nobody is left to tell when the terminal is gone.
-            let _ = error.print();
-            return ExitCode::from(code);
-        }
-    };
-    match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            let text = failure.to_string();
-            if !text.is_empty() {
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
-            ExitCode::from(failure.code())
-        }
-    }
-}
-
-fn run(cli: Cli) -> Result<(), Failure> {
-    match cli.command {
-        Some(Command::Check(options)) => check::run(&options),
-        Some(Command::Bench(command)) => bench::run(&command),
-        Some(Command::Top(options)) => top::run(&options),
-        Some(Command::Tail(options)) => tail::run(&options),
-        Some(Command::Usage(command)) => usage::run(&command),
-        Some(Command::Replay(options)) => replay::run(&options),
-        Some(Command::Config(ConfigCommand::Check(options))) => config::check(&options),
-        Some(Command::Config(ConfigCommand::Schema(options))) => config::schema(options.server),
-        Some(Command::Config(ConfigCommand::Key(command))) => config::key(&command),
-        Some(Command::Cluster(command)) => cluster::run(&command),
-        Some(Command::Lab(command)) => lab::run(&command),
-        Some(Command::Contract(command)) => manage::contract(&command),
-        Some(Command::Plan(command)) => manage::plan(&command),
-        Some(Command::Assign(command)) => manage::assign(&command),
-        Some(Command::Key(command)) => manage::key(&command),
-        Some(Command::Token(command)) => manage::token(&command),
-        Some(Command::Gateway(options)) => gateway::run(&options),
-        Some(Command::Serve(options)) => serve::run(&options),
-        Some(Command::Completions { shell }) => generate::completions(shell),
-        Some(Command::Man { folder }) => generate::man(&folder),
-        None => serve::run(&ServeCommand::default()),
-    }
+    tollgate::main()
 }

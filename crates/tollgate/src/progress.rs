@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const BAR: usize = 20;
 
 /// A progress bar. Tell it how far the run is with [`tick`](Self::tick); dropping it wipes the line.
-pub struct Progress {
+pub(crate) struct Progress {
     total_bytes: Option<u64>,
     start: Instant,
     /// When to draw next; `None` when nothing is ever drawn.
@@ -22,7 +22,7 @@ pub struct Progress {
 
 impl Progress {
     /// A bar for so many bytes, or a counter when nobody knows; shown only on a terminal, and only when wanted.
-    pub fn new(total_bytes: Option<u64>, wanted: bool) -> Self {
+    pub(crate) fn new(total_bytes: Option<u64>, wanted: bool) -> Self {
         let start = Instant::now();
         let shown = wanted && std::io::stderr().is_terminal();
         Self {
@@ -34,7 +34,7 @@ impl Progress {
     }
 
     /// Notes how far the run is. Cheap enough for every block; draws at most ten times a second.
-    pub fn tick(&mut self, bytes: u64, records: u64) {
+    pub(crate) fn tick(&mut self, bytes: u64, records: u64) {
         let Some(next) = self.next else { return };
         let now = Instant::now();
         if now >= next {
@@ -54,7 +54,7 @@ impl Progress {
     }
 
     /// The same for work that comes in runs.
-    pub fn runs(&mut self, name: &str, done: u64, of: u64) {
+    pub(crate) fn runs(&mut self, name: &str, done: u64, of: u64) {
         let Some(next) = self.next else { return };
         let now = Instant::now();
         if now >= next {
@@ -63,11 +63,6 @@ impl Progress {
             let line = run_line(name, done, of, now - self.start);
             let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
         }
-    }
-
-    /// Time since the start.
-    pub fn elapsed(&self) -> Duration {
-        self.start.elapsed()
     }
 }
 

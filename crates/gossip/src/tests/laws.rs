@@ -5,8 +5,9 @@ use tollgate_limit::Instant;
 
 use super::*;
 use crate::bucket::Mark;
+use crate::cell::BucketCell;
 use crate::interval::{Interval, Intervals};
-use crate::law::Seg;
+use crate::law::{Law, Seg};
 
 fn numbers(dice: &mut Dice) -> JudgedLimit {
     JudgedLimit {
@@ -223,4 +224,22 @@ fn nothing_is_carried_over_tokens_that_were_joined_while_they_waited() {
         law.learn(&mut cell, &[seg], crate::law::Age::Late, at(1_200));
         assert_eq!(law.report(&mut cell, at(1_200)), [Seg::new(wanted, 1)]);
     }
+}
+
+#[test]
+fn tokens_that_a_key_is_silent_about_stay_as_many_when_another_node_comes() {
+    let numbers = JudgedLimit {
+        burst: 60,
+        tokens: 1,
+        per_ns: SECOND,
+    };
+    let (mut law, now) = (numbers.law(), Instant::from_nanos(START));
+    let mut cell = BucketCell::default();
+    law.recall(&mut cell, &[Seg::new(now, 15)], now);
+    assert!(matches!(cell, BucketCell::Silent { tokens: 15, .. }));
+    // A third of the 45 that are left.
+    law.set_nodes(3);
+    assert!(!law.is_over_share(&mut cell, now));
+    law.accept(&mut cell, 1, now);
+    assert!(law.is_over_share(&mut cell, now));
 }

@@ -15,7 +15,6 @@ use crate::report::{Bar, Report};
 mod list;
 mod test;
 
-/// The name it is run by.
 pub(super) const NAME: &str = "bars";
 
 pub(super) fn plan() -> ExperimentPlan {
@@ -34,7 +33,6 @@ pub(super) fn plan() -> ExperimentPlan {
     }
 }
 
-/// Judges the rows.
 pub(super) fn judge(report: &mut Report) {
     let judged = |check: &test::BarCheck| check.judge(&report.rows);
     report.bars = list::checks().iter().map(judged).collect();

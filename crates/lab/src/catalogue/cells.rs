@@ -21,7 +21,6 @@ pub(super) const LIMITED: [(&str, &str); 3] = [
     ("b-barely", "B-barely"),
 ];
 
-/// A cell being made.
 #[derive(Clone)]
 pub(super) struct Making {
     set: Set,
@@ -86,7 +85,6 @@ impl Making {
         self
     }
 
-    /// The cell, with designs as they are.
     pub(super) fn plain(self, designs: &[Contender]) -> ExperimentCell {
         let variants = designs.iter().copied().map(Variant::plain).collect();
         self.variants(variants)

@@ -10,7 +10,6 @@ use super::told_faults::FAULTS;
 use crate::contender::Contender::{self, Counter, Links, QueueFreq};
 use crate::world::{Routing, WorldFault};
 
-/// A fault by name.
 pub(super) struct Trouble {
     pub(super) name: &'static str,
     pub(super) faults: Vec<WorldFault>,

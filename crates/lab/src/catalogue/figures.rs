@@ -5,7 +5,7 @@
 #![allow(clippy::cast_precision_loss, reason = "plots")]
 
 use super::words;
-use crate::report::{Column, FigureSource, Line, PlotFigure, Row};
+use crate::report::{Column, Line, PlotFigure, Row};
 use crate::world::{Curves, RunOutcome};
 
 /// A way to look at rows.
@@ -45,7 +45,6 @@ pub(super) fn draw(view: View, rows: &[Row], places: &[Option<(String, f64)>]) -
         .collect()
 }
 
-/// The rows of each set, in order.
 fn sets(rows: &[Row]) -> Vec<Vec<&Row>> {
     let mut sets: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
@@ -310,7 +309,7 @@ fn plot(column: Column, label: &str, series: &str, rows: &[(&Row, f64)]) -> Opti
             .iter()
             .find(|told| told.column == column && !told.is_ratio);
         if let Some(told) = told {
-            let name = format!("{}, {}", row.design, source(told.source));
+            let name = format!("{}, {}", row.design, told.source.name());
             extend(&mut lines, &name, true, Some((*x, told.value)));
         }
     }
@@ -361,14 +360,6 @@ fn extend(lines: &mut Vec<Line>, name: &str, is_reference: bool, point: Option<(
             is_reference,
             points: vec![point],
         }),
-    }
-}
-
-/// Who reports, in a word.
-pub(super) fn source(source: FigureSource) -> &'static str {
-    match source {
-        FigureSource::Thesis => "thesis",
-        FigureSource::Reference => "reference",
     }
 }
 

@@ -2,53 +2,74 @@
 //!
 //! Its "queue" has both extensions, and on B-calm only frequency analysis. Our designs are drawn beside.
 
-use super::cells::{Making, ms};
-use super::figures::View;
+use super::cells::{LIMITED, Making, ms};
+use super::figures::View::{
+    self, BandwidthShare, Difference, MemoryShare, Refusals, Rejections, Users,
+};
 use super::plan::{ExperimentPlan, Variant};
-use super::thesis::usual;
+use super::thesis::{EVERY, usual};
 use crate::contender::Contender::{
-    self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
+    self, Central, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 
 const EXTENSIONS: [Contender; 5] = [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf];
 const PAIR: [Contender; 3] = [Counter, QueueFreqLinf, Links];
 const CALM: [Contender; 3] = [Counter, QueueFreq, Links];
-const COST: [View; 2] = [View::MemoryShare, View::BandwidthShare];
-const SIGHT: [View; 2] = [View::Rejections, View::Difference];
+const COST: [View; 2] = [MemoryShare, BandwidthShare];
+const SIGHT: [View; 2] = [Rejections, Difference];
 
-/// What a figure is made of.
-struct Picture<'a> {
-    number: u8,
-    set: (&'a str, &'a str),
-    designs: &'a [Contender],
-    views: &'a [View],
-    about: &'a str,
-}
+type PictureSet = (&'static str, &'static str);
+const A: PictureSet = ("a", "A");
+const C: PictureSet = ("c", "C");
+const EXTREME: PictureSet = LIMITED[0];
+const SUBSTANTIAL: PictureSet = LIMITED[1];
+const BARELY: PictureSet = LIMITED[2];
+const B_CALM: PictureSet = ("b-calm", "B-calm");
 
-fn draw(picture: &Picture<'_>) -> ExperimentPlan {
-    let (name, label) = picture.set;
-    let cells = Making::of(name, label).map(|making| making.plain(picture.designs));
-    ExperimentPlan {
-        title: format!("Figure 5.{}: {}", picture.number, picture.about),
-        about: format!(
-            "{label} under the parameters of the thesis' figure 5.{}.",
-            picture.number
-        ),
-        ..usual(cells.into_iter().collect(), picture.views)
+/// What a figure is made of: its number, the set, designs and views, and what it shows.
+struct Picture(
+    u8,
+    PictureSet,
+    &'static [Contender],
+    &'static [View],
+    &'static str,
+);
+
+#[rustfmt::skip]
+const PICTURES: [Picture; 13] = [
+    Picture(1, A, &[Counter], &SIGHT, "the counter beside the central bucket"),
+    Picture(3, A, &EVERY, &[Difference], "rejections short of the central bucket"),
+    Picture(4, A, &EXTENSIONS, &COST, "memory and bandwidth of every extension"),
+    Picture(5, EXTREME, &PAIR, &SIGHT, "rejections of counter and queue over time"),
+    Picture(6, EXTREME, &PAIR, &COST, "memory and bandwidth of counter and queue"),
+    Picture(7, SUBSTANTIAL, &PAIR, &SIGHT, "rejections of counter and queue over time"),
+    Picture(8, SUBSTANTIAL, &PAIR, &COST, "memory and bandwidth of counter and queue"),
+    Picture(9, BARELY, &PAIR, &SIGHT, "rejections of counter and queue over time"),
+    Picture(10, BARELY, &PAIR, &COST, "memory and bandwidth of counter and queue"),
+    Picture(11, B_CALM, &CALM, &[Rejections], "requests and rejections of a calm user"),
+    Picture(12, B_CALM, &CALM, &COST, "memory and bandwidth for a calm user"),
+    Picture(13, C, &PAIR, &COST, "memory and bandwidth for 5000 users"),
+    Picture(14, C, &[Central], &[Users], "users over time"),
+];
+
+pub(super) fn plan(number: u8) -> ExperimentPlan {
+    match PICTURES.iter().find(|picture| picture.0 == number) {
+        Some(picture) => draw(picture),
+        None if number == 2 => alone(),
+        None => intervals(),
     }
 }
 
-pub(super) fn f1() -> ExperimentPlan {
-    draw(&Picture {
-        number: 1,
-        set: ("a", "A"),
-        designs: &[Counter],
-        views: &SIGHT,
-        about: "the counter beside the central bucket",
-    })
+fn draw(&Picture(number, (name, label), designs, views, about): &Picture) -> ExperimentPlan {
+    let cells = Making::of(name, label).map(|making| making.plain(designs));
+    ExperimentPlan {
+        title: format!("Figure 5.{number}: {about}"),
+        about: format!("{label} under the parameters of the thesis' figure 5.{number}."),
+        ..usual(cells.into_iter().collect(), views)
+    }
 }
 
-pub(super) fn f2() -> ExperimentPlan {
+fn alone() -> ExperimentPlan {
     let cell = Making::of("a", "A").map(|making| {
         let alone = making.labelled("A, one node".to_owned(), "");
         alone
@@ -59,95 +80,11 @@ pub(super) fn f2() -> ExperimentPlan {
         title: "Figure 5.2: counter and queue on one node".to_owned(),
         about: "A cluster of one node is a central system: both forms of the bucket should reject the same requests."
             .to_owned(),
-        ..usual(cell.into_iter().collect(), &[View::Rejections])
+        ..usual(cell.into_iter().collect(), &[Rejections])
     }
 }
 
-pub(super) fn f3() -> ExperimentPlan {
-    draw(&Picture {
-        number: 3,
-        set: ("a", "A"),
-        designs: &[Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links],
-        views: &[View::Difference],
-        about: "rejections short of the central bucket",
-    })
-}
-
-pub(super) fn f4() -> ExperimentPlan {
-    draw(&Picture {
-        number: 4,
-        set: ("a", "A"),
-        designs: &EXTENSIONS,
-        views: &COST,
-        about: "memory and bandwidth of every extension",
-    })
-}
-
-pub(super) fn f5() -> ExperimentPlan {
-    precision(5, ("b-extreme", "B-extreme"))
-}
-
-pub(super) fn f6() -> ExperimentPlan {
-    cost(6, ("b-extreme", "B-extreme"))
-}
-
-pub(super) fn f7() -> ExperimentPlan {
-    precision(7, ("b-substantial", "B-substantial"))
-}
-
-pub(super) fn f8() -> ExperimentPlan {
-    cost(8, ("b-substantial", "B-substantial"))
-}
-
-pub(super) fn f9() -> ExperimentPlan {
-    precision(9, ("b-barely", "B-barely"))
-}
-
-pub(super) fn f10() -> ExperimentPlan {
-    cost(10, ("b-barely", "B-barely"))
-}
-
-pub(super) fn f11() -> ExperimentPlan {
-    draw(&Picture {
-        number: 11,
-        set: ("b-calm", "B-calm"),
-        designs: &CALM,
-        views: &[View::Rejections],
-        about: "requests and rejections of a calm user",
-    })
-}
-
-pub(super) fn f12() -> ExperimentPlan {
-    draw(&Picture {
-        number: 12,
-        set: ("b-calm", "B-calm"),
-        designs: &CALM,
-        views: &COST,
-        about: "memory and bandwidth for a calm user",
-    })
-}
-
-pub(super) fn f13() -> ExperimentPlan {
-    draw(&Picture {
-        number: 13,
-        set: ("c", "C"),
-        designs: &PAIR,
-        views: &COST,
-        about: "memory and bandwidth for 5000 users",
-    })
-}
-
-pub(super) fn f14() -> ExperimentPlan {
-    draw(&Picture {
-        number: 14,
-        set: ("c", "C"),
-        designs: &[Contender::Central],
-        views: &[View::Users],
-        about: "users over time",
-    })
-}
-
-pub(super) fn f15() -> ExperimentPlan {
+fn intervals() -> ExperimentPlan {
     let cell = Making::of("d", "D").map(|making| {
         let every = |design: Contender| {
             [300, 450, 900].map(|millis| {
@@ -165,26 +102,6 @@ pub(super) fn f15() -> ExperimentPlan {
         about: "The longer the interval, the later the queue notices a user slightly above the \
                 refill, if at all. Links speak when they must, whatever the interval."
             .to_owned(),
-        ..usual(cell.into_iter().collect(), &[View::Refusals])
+        ..usual(cell.into_iter().collect(), &[Refusals])
     }
-}
-
-fn precision(number: u8, set: (&str, &str)) -> ExperimentPlan {
-    draw(&Picture {
-        number,
-        set,
-        designs: &PAIR,
-        views: &SIGHT,
-        about: "rejections of counter and queue over time",
-    })
-}
-
-fn cost(number: u8, set: (&str, &str)) -> ExperimentPlan {
-    draw(&Picture {
-        number,
-        set,
-        designs: &PAIR,
-        views: &COST,
-        about: "memory and bandwidth of counter and queue",
-    })
 }

@@ -117,7 +117,6 @@ impl ExperimentPlan {
         Ok(self.report(rows, ask.first, seeds))
     }
 
-    /// How many runs that are.
     fn runs(&self, seeds: u64) -> u64 {
         let of_cell =
             |cell: &ExperimentCell| (cell.variants.len() as u64).saturating_mul(cell.seeds(seeds));

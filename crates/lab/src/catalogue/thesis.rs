@@ -9,7 +9,8 @@ use crate::contender::Contender::{
     self, Counter, CounterFixed, Links, Queue, QueueFreq, QueueFreqLinf, QueueLinf,
 };
 
-const EVERY: [Contender; 6] = [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links];
+pub(super) const EVERY: [Contender; 6] =
+    [Counter, Queue, QueueLinf, QueueFreq, QueueFreqLinf, Links];
 pub(super) const CURVES: [View; 4] = [
     View::Rejections,
     View::Difference,
@@ -78,7 +79,6 @@ pub(super) fn intervals(designs: &[Contender]) -> Vec<ExperimentCell> {
     [300, 450, 900].into_iter().filter_map(one).collect()
 }
 
-/// Tells a parameter of a cell.
 type Tell = fn(&ExperimentCell) -> String;
 
 /// A plan with the usual parameters told, as far as all cells share them.

@@ -4,7 +4,6 @@
 
 use crate::report::Row;
 
-/// What is found, in a few sentences.
 pub(super) fn conclude(rows: &[Row]) -> String {
     let mut sentences = Vec::new();
     let judged: Vec<&Row> = rows.iter().filter(|row| row.design != "central").collect();
@@ -177,17 +176,23 @@ fn capital(text: &str) -> String {
     })
 }
 
-/// Three digits that matter; what is not all is never told as all.
+/// Three digits that matter, and a unit where that is short.
 pub(super) fn short(value: f64) -> String {
     let size = value.abs();
-    if size >= 10_000.0 {
-        let (scaled, unit) = if size >= 1e6 {
-            (value / 1e6, "M")
-        } else {
-            (value / 1e3, "k")
-        };
-        return format!("{} {unit}", short(scaled));
+    if size < 10_000.0 {
+        return digits(value);
     }
+    let (scaled, unit) = if size >= 1e6 {
+        (value / 1e6, "M")
+    } else {
+        (value / 1e3, "k")
+    };
+    format!("{} {unit}", short(scaled))
+}
+
+/// Three digits that matter, no zeros behind the point; what is not all is never told as all.
+pub fn digits(value: f64) -> String {
+    let size = value.abs();
     let places = match size {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,
@@ -255,5 +260,7 @@ mod tests {
         assert_eq!(short(100.0), "100");
         assert_eq!(short(0.0), "0");
         assert_eq!(short(0.0022), "0.0022");
+        let shown = [0.002, 0.91, 5.4, 10.0, 19.04, 107.6, 99.97].map(digits);
+        assert_eq!(shown, ["0.002", "0.91", "5.4", "10", "19", "108", "99.97"]);
     }
 }

@@ -121,7 +121,6 @@ fn only_delays(fault: &WorldFault) -> bool {
     matches!(fault, WorldFault::Delay { .. } | WorldFault::Duplication(_))
 }
 
-/// Whether a fault is none.
 fn is_harmless(fault: &WorldFault) -> bool {
     match fault {
         WorldFault::Delay { base, jitter } => base.as_nanos() == 0 && jitter.as_nanos() == 0,

@@ -2,18 +2,14 @@
 //!
 //! Not here: what the experiments are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::design::Design;
 use super::row::{LeaseExpected, LeaseRow};
 use super::world::{LeaseOutcome, Plot};
 use crate::catalogue::RunRequest;
-use crate::run::each;
+use crate::experiment::cells as run_cells;
 
-/// Makes the run of a seed.
 pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
 
-/// A design in a scenario.
 pub(super) struct LeaseScenario {
     pub(super) scenario: String,
     pub(super) design: Design,
@@ -21,7 +17,6 @@ pub(super) struct LeaseScenario {
     pub(super) mutant: Option<&'static str>,
     pub(super) plot: Plots,
     pub(super) expected: LeaseExpected,
-    /// Seeds at most.
     pub(super) seeds_max: u64,
     /// Whether it is compared with the same run in which nothing happens.
     pub(super) is_compared: bool,
@@ -59,37 +54,22 @@ impl LeaseScenario {
     }
 }
 
-/// What came of the cells.
 pub(super) struct LeaseResults {
     pub(super) rows: Vec<LeaseRow>,
     /// Slots of the first seed of each row.
     pub(super) slots: Vec<Vec<(u32, u32)>>,
 }
 
-/// Runs every cell over its seeds.
 pub(super) fn run(cells: &[LeaseScenario], seeds: u64, ask: &RunRequest<'_>) -> LeaseResults {
-    let of = |cell: &LeaseScenario| seeds.min(cell.seeds_max).max(1);
-    let tasks: Vec<(&LeaseScenario, u64)> = cells
-        .iter()
-        .flat_map(|cell| (0..of(cell)).map(move |number| (cell, number)))
-        .collect();
-    let (done, all) = (AtomicU64::new(0), tasks.len() as u64);
-    (ask.progress)(0, all);
-    let outcomes = each(&tasks, ask.threads, |&(cell, number)| {
-        let outcome = run_one(cell, ask, number);
-        let before = done.fetch_add(1, Ordering::Relaxed);
-        (ask.progress)(before + 1, all);
-        outcome
-    });
-    let mut outcomes = outcomes.into_iter();
+    let few = |cell: &LeaseScenario| seeds.min(cell.seeds_max);
+    let outcomes = run_cells(cells, few, ask, run_one);
     let mut ran = LeaseResults {
         rows: Vec::new(),
         slots: Vec::new(),
     };
-    for cell in cells {
-        let count = usize::try_from(of(cell)).unwrap_or(usize::MAX);
-        let both = outcomes.by_ref().take(count).flatten();
-        let (mut runs, calm): (Vec<LeaseOutcome>, Vec<Option<LeaseOutcome>>) = both.unzip();
+    for (cell, both) in cells.iter().zip(outcomes) {
+        let (mut runs, calm): (Vec<LeaseOutcome>, Vec<Option<LeaseOutcome>>) =
+            both.into_iter().unzip();
         let calm: Vec<LeaseOutcome> = calm.into_iter().flatten().collect();
         let setting = (cell.plot)(ask.first).setting;
         ran.rows.push(LeaseRow {
@@ -111,12 +91,8 @@ pub(super) fn run(cells: &[LeaseScenario], seeds: u64, ask: &RunRequest<'_>) -> 
     ran
 }
 
-fn run_one(
-    cell: &LeaseScenario,
-    ask: &RunRequest<'_>,
-    number: u64,
-) -> (LeaseOutcome, Option<LeaseOutcome>) {
-    let mut plot = (cell.plot)(ask.first.wrapping_add(number));
+fn run_one(cell: &LeaseScenario, seed: u64) -> (LeaseOutcome, Option<LeaseOutcome>) {
+    let mut plot = (cell.plot)(seed);
     let outcome = cell.design.run(&plot);
     let calm = cell.is_compared.then(|| {
         plot.changes.clear();

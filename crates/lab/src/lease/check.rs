@@ -59,7 +59,6 @@ pub(crate) struct LabReferenceBucket {
     pub(crate) checks: u64,
 }
 
-/// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
 const TOKEN: i128 = (1 << 48) * SECOND;
 
@@ -156,7 +155,6 @@ pub(crate) struct Replay {
     pub(crate) excess: Excess,
 }
 
-/// What was admitted beyond the bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excess {
     /// Requests admitted while it had no token for them.

@@ -61,7 +61,6 @@ pub(crate) const LENDERS: [Design; 5] = [
 const WHOLE: u64 = 1 << 16;
 
 impl Design {
-    /// The name in tables.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Lease => "lease".to_owned(),
@@ -84,7 +83,6 @@ impl Design {
         }
     }
 
-    /// Runs it.
     pub(crate) fn run(self, plot: &Plot) -> LeaseOutcome {
         match self {
             Self::Gossip => others::run(Contender::Links, plot),
@@ -136,7 +134,6 @@ impl Design {
         format!("contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, {how} }}] }}]")
     }
 
-    /// How leases are given.
     fn lent(self, setting: &LeaseSetting) -> String {
         let (term, drift) = (setting.term_ns, setting.drift_ppm);
         let (timeout, uses) = (timeout_ns(setting), self.uses_min());

@@ -6,7 +6,6 @@ use super::world::{LeaseSetting, Plot, skewed};
 use crate::dice::{LabDice, Purpose};
 use crate::supply::stage::{Phase, SECOND};
 
-/// How demand moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// Who is asked most is drawn anew; 1.2 of the limit in all.
@@ -31,7 +30,6 @@ impl Scenario {
         }
     }
 
-    /// The run of a seed.
     pub(crate) fn plot(self, setting: LeaseSetting, seed: u64) -> Plot {
         let mut dice = LabDice::new(seed, Purpose::Worlds);
         let turns = setting.until / 1_000 / (5 * SECOND);

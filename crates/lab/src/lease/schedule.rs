@@ -8,7 +8,6 @@ use super::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
 use crate::dice::{LabDice, Purpose};
 use crate::supply::stage::Phase;
 
-/// What a schedule may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScheduleKind {
     /// How successors learn what is out; at random where it is `None`.
@@ -42,7 +41,6 @@ pub(crate) fn fast(drift_more: u32, seed: u64) -> Plot {
 /// Until when something may fail.
 const FAULTS: u64 = 12 * SECOND;
 
-/// The schedule of a seed.
 pub(crate) fn plot(kind: ScheduleKind, seed: u64) -> Plot {
     let mut dice = LabDice::new(seed, Purpose::Worlds);
     let mut setting = setting(&mut dice);
@@ -133,7 +131,6 @@ fn cut(dice: &mut LabDice, clients: u16, changes: &mut Vec<(u64, LeaseChange)>) 
     changes.push((at + dice.below(3 * SECOND), LeaseChange::Heal));
 }
 
-/// The grantor falls and has a successor.
 fn fall(dice: &mut LabDice, kind: ScheduleKind, changes: &mut Vec<(u64, LeaseChange)>) {
     let is_down = |at: u64, changes: &[(u64, LeaseChange)]| {
         let falls = changes

@@ -17,7 +17,6 @@ struct Alone {
     ends: BTreeMap<ModeKey, Mark>,
 }
 
-/// A node's part.
 pub(super) fn build(setup: &PaperSetup) -> Box<dyn PaperDesign> {
     Box::new(Alone {
         bucket: setup.bucket,

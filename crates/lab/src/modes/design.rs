@@ -49,7 +49,6 @@ pub(super) trait PaperDesign: fmt::Debug + std::marker::Send {
     /// Hears who is believed alive, this node included, in ascending order.
     fn handle_members(&mut self, _alive: &[NodeId]) {}
 
-    /// Does what is due.
     fn handle_timeout(&mut self, _now: Instant) {}
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next.
@@ -62,21 +61,17 @@ pub(super) trait PaperDesign: fmt::Debug + std::marker::Send {
         None
     }
 
-    /// Whether nothing waits to be told to anybody.
     fn is_quiet(&self) -> bool {
         true
     }
 
-    /// Bytes of state held now.
     fn footprint(&self) -> Footprint;
 
     /// Every key that is known, in ascending order.
     fn keys(&self) -> Vec<ModeKey>;
 
-    /// How many keys are known.
     fn keys_count(&self) -> usize;
 
-    /// Whether something is known of a key.
     fn knows(&self, key: ModeKey) -> bool;
 }
 

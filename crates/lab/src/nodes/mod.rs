@@ -6,6 +6,7 @@
 //! between members of any kind: also places that hold leases of what nodes lend (`site`), and designs that exist in the
 //! lab alone. Not here: experiments.
 
+pub mod control;
 mod judge;
 mod net;
 pub(crate) mod site;

@@ -3,6 +3,8 @@
 //!
 //! Not here: who asks what, where a key is lent, and frames between nodes.
 
+mod held;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,11 +16,11 @@ use tollgate_lease::{
 };
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{
-    Answer, HeldAnswer, HeldDecision, HeldName, Key, Lend, Membership, Node, NodeConfig, Scope,
-    Spot, Steady, shared_key,
+    Answer, HeldName, Key, Lend, Membership, Node, NodeConfig, Scope, Spot, Steady, shared_key,
 };
 use tollgate_table::Seed;
 
+use self::held::{HeldHome, HeldWait};
 use super::net::Member;
 
 /// What places say to each other of a key.
@@ -160,21 +162,6 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
     ))
 }
 
-/// A request that waits for a lease of the node here.
-#[derive(Clone, Copy, Debug)]
-struct HeldWait {
-    ticket: u64,
-    key: u64,
-    cost: u64,
-}
-
-/// A key that the node here may hold, by its number in the world, and where it is lent.
-#[derive(Clone, Copy, Debug)]
-struct HeldHome {
-    key: u64,
-    lender: u16,
-}
-
 /// A place.
 #[derive(Debug, Default)]
 pub(crate) struct Site {
@@ -246,34 +233,6 @@ impl Site {
         self.node.as_ref().is_some_and(|node| node.is_holder())
     }
 
-    /// The same by the node here, as the daemon asks it.
-    fn check_held(&mut self, wish: &Wish, now: Instant) -> Fate {
-        let cost = Cost::new(wish.cost).unwrap_or(Cost::MAX);
-        let said = self.spot(wish.key).and_then(|(node, spot)| {
-            let said = node.check_held(&spot, cost, now);
-            said.or_else(|| node.hold(&spot, cost, now))
-        });
-        let fate = match said {
-            Some(HeldAnswer::Now(answer)) if answer.is_allowed() => {
-                Fate::Passes(answer.verdict.wait())
-            }
-            Some(HeldAnswer::Now(_)) => Fate::Refused,
-            Some(HeldAnswer::Wait(name)) => {
-                let &Wish {
-                    key, cost, lender, ..
-                } = wish;
-                self.asked += 1;
-                let ticket = self.asked;
-                self.waits.insert(name, HeldWait { ticket, key, cost });
-                self.homes.insert(name.0, HeldHome { key, lender });
-                Fate::Later(ticket)
-            }
-            None => Fate::Later(self.ask(wish.key, wish.cost, wish.lender)),
-        };
-        self.follow(now);
-        fate
-    }
-
     /// Has a node elsewhere decide a request; its number.
     pub(crate) fn ask(&mut self, key: u64, cost: u64, of: u16) -> u64 {
         self.asked += 1;
@@ -312,7 +271,6 @@ impl Site {
         self.follow(now);
     }
 
-    /// How many keys it has something of.
     pub(crate) fn keys(&self) -> usize {
         let held = self.node.as_ref().and_then(|node| node.held_figures());
         let held = held.map_or(0, |(keys, _)| usize::try_from(keys).unwrap_or(usize::MAX));
@@ -364,38 +322,6 @@ impl Site {
         }
         if let Some(node) = self.node.clone().filter(|node| node.is_holder()) {
             self.follow_node(&node, now);
-        }
-    }
-
-    /// The same of what the node here holds.
-    fn follow_node(&mut self, node: &Node, now: Instant) {
-        let mut said = Vec::new();
-        node.poll_inquiries(now, |inquiry| said.push(inquiry));
-        for inquiry in said {
-            if let Some(home) = self.homes.get(&inquiry.name).copied() {
-                self.say(home.lender, Kind::Inquiry, home.key, inquiry.bytes);
-            }
-        }
-        for HeldDecision { name, by, answer } in node.poll_held(now) {
-            let (Some(wait), Some(home)) = (self.waits.remove(&name), self.homes.get(&name.0))
-            else {
-                continue;
-            };
-            let HeldWait { ticket, key, cost } = wait;
-            let Some((answer, by)) = answer.zip(by) else {
-                let bytes = short(key, ticket, cost);
-                self.say(home.lender, Kind::Check, key, bytes);
-                continue;
-            };
-            let passes = answer.is_allowed().then(|| answer.verdict.wait());
-            self.log.tell(SiteEvent::Decided {
-                site: self.me,
-                key,
-                ticket,
-                cost,
-                passes,
-                by,
-            });
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Not here: which sets there are.
 
+use std::ops::Range;
+
 use tollgate_gossip::{Bucket, ModeKey};
 use tollgate_limit::Instant;
 
@@ -11,14 +13,6 @@ use crate::world::Request;
 /// When every set begins: some time in 2020, in milliseconds since the epoch.
 const START_MS: u64 = 1_600_000_000_000;
 
-/// Part of a trace, in milliseconds since its start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TracePeriod {
-    pub(crate) from_ms: u64,
-    pub(crate) for_ms: u64,
-}
-
-/// A trace being drawn.
 pub(crate) struct Draw {
     pub(crate) nodes: u16,
     pub(crate) dice: LabDice,
@@ -56,7 +50,6 @@ impl Draw {
         u64::try_from(nanos.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// One request of one token.
     pub(crate) fn one(&mut self, key: ModeKey, at_ms: u64) {
         self.push(key, at_ms, None);
     }
@@ -66,10 +59,10 @@ impl Draw {
         self.push(key, at_ms, Some(node));
     }
 
-    /// Requests at instants drawn from a period, each equally likely.
-    pub(crate) fn scatter(&mut self, key: ModeKey, count: u64, period: TracePeriod) {
+    /// Requests at instants of a period, in milliseconds since the start, each equally likely.
+    pub(crate) fn scatter(&mut self, key: ModeKey, count: u64, period: Range<u64>) {
         for _ in 0..count {
-            let at = period.from_ms + self.dice.below(period.for_ms);
+            let at = period.start + self.dice.below(period.end - period.start);
             self.one(key, at);
         }
     }

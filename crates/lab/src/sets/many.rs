@@ -2,7 +2,7 @@
 //!
 //! Not here: sets of one.
 
-use super::draw::{Draw, TracePeriod};
+use super::draw::Draw;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -20,14 +20,7 @@ pub(super) fn ten(draw: &mut Draw) {
     for hundredths in TEN {
         let key = draw.user();
         let count = draw.hundredths(hundredths);
-        draw.scatter(
-            key,
-            count,
-            TracePeriod {
-                from_ms: 0,
-                for_ms: 5 * MINUTE,
-            },
-        );
+        draw.scatter(key, count, 0..5 * MINUTE);
     }
 }
 
@@ -36,14 +29,7 @@ pub(super) fn two(draw: &mut Draw) {
     for from_ms in [0, 15 * SECOND] {
         let key = draw.user();
         let count = draw.hundredths(800);
-        draw.scatter(
-            key,
-            count,
-            TracePeriod {
-                from_ms,
-                for_ms: 30 * SECOND,
-            },
-        );
+        draw.scatter(key, count, from_ms..from_ms + 30 * SECOND);
     }
 }
 
@@ -63,14 +49,7 @@ pub(super) fn crowd(draw: &mut Draw) {
             (few(draw), MINUTE + draw.dice.below(29 * MINUTE))
         };
         let from_ms = draw.dice.below(HOUR - stay);
-        draw.scatter(
-            key,
-            count,
-            TracePeriod {
-                from_ms,
-                for_ms: stay,
-            },
-        );
+        draw.scatter(key, count, from_ms..from_ms + stay);
     }
 }
 

@@ -61,71 +61,24 @@ const fn usual(name: &'static str, about: &'static str, make: fn(&mut Draw)) -> 
     }
 }
 
+#[rustfmt::skip]
 const SETS: &[Set] = &[
-    usual(
-        "a",
-        "ten users, all limited, 68.3c in five minutes",
-        many::ten,
-    ),
+    usual("a", "ten users, all limited, 68.3c in five minutes", many::ten),
     usual("b-extreme", "one user, 21.5c in a minute", single::extreme),
-    usual(
-        "b-substantial",
-        "one user, 3.2c in a minute",
-        single::substantial,
-    ),
+    usual("b-substantial", "one user, 3.2c in a minute", single::substantial),
     usual("b-barely", "one user, 1.1c in a minute", single::barely),
-    usual(
-        "b-calm",
-        "one user a little below the refill for two minutes",
-        single::calm,
-    ),
-    usual(
-        "c",
-        "5000 users in an hour, 15 of them limited",
-        many::crowd,
-    ),
-    Set {
-        name: "d",
-        about: "one user a little above a small bucket's refill for 100 s",
-        burst: 5,
-        refill_10s: 10,
-        make: single::above,
-    },
-    usual(
-        "idle",
-        "three single requests 1000 s apart, then 5c in ten seconds",
-        single::idle,
-    ),
-    usual(
-        "drip-1.11",
-        "one user at 1.11 times the refill, for hours",
-        |draw| single::drip(draw, 111),
-    ),
-    usual("drip-1.5", "one user at 1.5 times the refill", |draw| {
-        single::drip(draw, 150);
-    }),
-    usual("drip-2.2", "one user at 2.2 times the refill", |draw| {
-        single::drip(draw, 220);
-    }),
-    usual("drip-5", "one user at 5 times the refill", |draw| {
-        single::drip(draw, 500);
-    }),
-    usual(
-        "split",
-        "half the nodes at their share of the refill, half at twice, then 3c",
-        single::split,
-    ),
-    usual(
-        "mob",
-        "one user behind whom a crowd gathers and goes",
-        single::mob,
-    ),
+    usual("b-calm", "one user a little below the refill for two minutes", single::calm),
+    usual("c", "5000 users in an hour, 15 of them limited", many::crowd),
+    Set { burst: 5, refill_10s: 10, ..usual("d", "one user a little above a small bucket's refill for 100 s", single::above) },
+    usual("idle", "three single requests 1000 s apart, then 5c in ten seconds", single::idle),
+    usual("drip-1.11", "one user at 1.11 times the refill, for hours", |draw| single::drip(draw, 111)),
+    usual("drip-1.5", "one user at 1.5 times the refill", |draw| single::drip(draw, 150)),
+    usual("drip-2.2", "one user at 2.2 times the refill", |draw| single::drip(draw, 220)),
+    usual("drip-5", "one user at 5 times the refill", |draw| single::drip(draw, 500)),
+    usual("split", "half the nodes at their share of the refill, half at twice, then 3c", single::split),
+    usual("mob", "one user behind whom a crowd gathers and goes", single::mob),
     usual("two", "two users, one burst after the other", many::two),
-    usual(
-        "drip",
-        "one user at ten times the refill for five minutes",
-        single::steady,
-    ),
+    usual("drip", "one user at ten times the refill for five minutes", single::steady),
 ];
 
 /// The bucket closest to what was asked for that exists.

@@ -4,7 +4,7 @@
 
 use tollgate_gossip::ModeKey;
 
-use super::draw::{Draw, TracePeriod};
+use super::draw::Draw;
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -25,14 +25,7 @@ pub(super) fn barely(draw: &mut Draw) {
 fn minute(draw: &mut Draw, hundredths: u64) {
     let key = draw.user();
     let count = draw.hundredths(hundredths);
-    draw.scatter(
-        key,
-        count,
-        TracePeriod {
-            from_ms: 0,
-            for_ms: MINUTE,
-        },
-    );
+    draw.scatter(key, count, 0..MINUTE);
 }
 
 /// Three in a hundred slower than the refill.
@@ -40,7 +33,7 @@ pub(super) fn calm(draw: &mut Draw) {
     let key = draw.user();
     let every = draw.regain_ms(103).max(1);
     let for_ms = 2 * MINUTE;
-    regular(draw, key, &Regular { every, for_ms });
+    regular(draw, key, every, for_ms);
 }
 
 /// One request every 0.9 s where one token a second comes back.
@@ -48,7 +41,7 @@ pub(super) fn above(draw: &mut Draw) {
     let key = draw.user();
     let every = draw.regain_ms(90).max(1);
     let for_ms = 100 * SECOND;
-    regular(draw, key, &Regular { every, for_ms });
+    regular(draw, key, every, for_ms);
 }
 
 /// A fixed rate in hundredths of the refill, until well after the bucket ran out.
@@ -57,17 +50,14 @@ pub(super) fn drip(draw: &mut Draw, hundredths: u64) {
     let every = draw.regain_ms(100 * 100 / hundredths).max(1);
     let full = draw.regain_ms(draw.hundredths(100).saturating_mul(100));
     let for_ms = full.saturating_mul(160) / hundredths.saturating_sub(100).max(1);
-    regular(draw, key, &Regular { every, for_ms });
+    regular(draw, key, every, for_ms);
 }
 
 /// Ten times the refill for five minutes.
 pub(super) fn steady(draw: &mut Draw) {
     let key = draw.user();
-    let beat = Regular {
-        every: draw.regain_ms(10).max(1),
-        for_ms: 5 * MINUTE,
-    };
-    regular(draw, key, &beat);
+    let every = draw.regain_ms(10).max(1);
+    regular(draw, key, every, 5 * MINUTE);
 }
 
 /// Three lone requests let a bucket that adds up its refills grow without end; the burst then shows it.
@@ -77,14 +67,7 @@ pub(super) fn idle(draw: &mut Draw) {
         draw.one(key, turn * 1_000 * SECOND);
     }
     let count = draw.hundredths(500);
-    draw.scatter(
-        key,
-        count,
-        TracePeriod {
-            from_ms: 3_000 * SECOND,
-            for_ms: 10 * SECOND,
-        },
-    );
+    draw.scatter(key, count, 3_000 * SECOND..3_000 * SECOND + 10 * SECOND);
 }
 
 /// Twenty quiet seconds, fifteen in which a crowd gathers, twenty-five in which it goes.
@@ -92,11 +75,7 @@ pub(super) fn mob(draw: &mut Draw) {
     let key = draw.user();
     let (calm, rise, fall) = (20 * SECOND, 15 * SECOND, 25 * SECOND);
     let quiet = draw.hundredths(3).max(1);
-    let early = TracePeriod {
-        from_ms: 0,
-        for_ms: calm,
-    };
-    draw.scatter(key, quiet, early);
+    draw.scatter(key, quiet, 0..calm);
     // The later of two instants is drawn as often as a rate that rises in a straight line says, and the earlier falls.
     for _ in 0..draw.hundredths(237) {
         let at = draw.dice.below(rise).max(draw.dice.below(rise));
@@ -122,26 +101,14 @@ pub(super) fn split(draw: &mut Draw) {
         }
     }
     let count = draw.hundredths(300);
-    draw.scatter(
-        key,
-        count,
-        TracePeriod {
-            from_ms: quiet,
-            for_ms: 20 * SECOND,
-        },
-    );
+    draw.scatter(key, count, quiet..quiet + 20 * SECOND);
 }
 
 /// A request, and the next after a fixed time.
-struct Regular {
-    every: u64,
-    for_ms: u64,
-}
-
-fn regular(draw: &mut Draw, key: ModeKey, beat: &Regular) {
+fn regular(draw: &mut Draw, key: ModeKey, every: u64, for_ms: u64) {
     let mut at = 0;
-    while at < beat.for_ms {
+    while at < for_ms {
         draw.one(key, at);
-        at += beat.every;
+        at += every;
     }
 }

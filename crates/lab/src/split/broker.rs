@@ -40,7 +40,6 @@ pub(super) struct Beside {
     pub(super) batch: u32,
 }
 
-/// Batches of others, in order of time.
 struct Others {
     dice: LabDice,
     beside: Beside,

@@ -19,20 +19,17 @@ pub(super) struct Fitted {
     pub(super) seed: u64,
 }
 
-/// How a fitting ended.
 #[derive(Clone, Debug)]
 pub(super) struct FittingResult {
     /// Brokers that take part; those that there are where none of them is enough.
     pub(super) k: u32,
     pub(super) rounds: u32,
-    /// Whether the bound is kept.
     pub(super) is_kept: bool,
     pub(super) figures: Figures,
 }
 
 /// Every broker keeps a millisecond at the 99th percentile.
 pub(super) const BOUND_NS: u64 = MILLI;
-/// Brokers that there are.
 pub(super) const BROKERS_MAX: usize = 8;
 /// Rounds of a search; it does not end where fewer publishers are slower.
 const ROUNDS_MAX: u32 = 200;
@@ -73,7 +70,6 @@ impl Fitted {
         }
     }
 
-    /// One round.
     pub(super) fn measure(&self, places: &[BrokerShare]) -> Figures {
         Placed::new(self.bucket, &self.publishers, places).measure(&self.bursts, self.seed)
     }
@@ -115,7 +111,6 @@ impl Fitted {
         best.unwrap_or_else(|| self.none())
     }
 
-    /// By the printed search.
     pub(super) fn search(&self, principles: Principles) -> FittingResult {
         let Ok((mut search, mut next)) = PrintedFitting::new(self.task(principles)) else {
             return self.none();
@@ -175,7 +170,6 @@ impl Fitted {
     }
 }
 
-/// Whether every broker keeps the bound.
 pub(super) fn is_kept(figures: &Figures) -> bool {
     figures.brokers.iter().all(|(_, nanos)| *nanos <= BOUND_NS)
 }

@@ -89,7 +89,7 @@ fn two_whole_buckets_are_no_cut_and_the_judge_sees_it() {
 
 #[test]
 fn one_bucket_never_has_more_waiting_than_its_parts() {
-    let experiment = experiments().iter().find(|own| own.name == "split-prop1");
+    let experiment = experiments().find(|own| own.name == "split-prop1");
     let report = experiment
         .unwrap()
         .run(&RunRequest {

@@ -42,7 +42,6 @@ impl TopicBucket {
             .unwrap_or_else(|_| unreachable!("a lab's bucket is small"))
     }
 
-    /// Who judges it.
     fn undivided(self) -> OneBucket {
         let message = i128::from(PERIOD_NS);
         OneBucket::of(self.rate_milli, message, i128::from(self.burst) * message)
@@ -62,7 +61,6 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// One broker has all.
     pub(super) fn whole(bucket: TopicBucket, publishers: u32) -> Self {
         Self {
             places: vec![Some(0); publishers as usize],
@@ -75,7 +73,6 @@ impl Cut {
     }
 }
 
-/// What came of a run.
 #[derive(Clone, Debug)]
 pub(super) struct TopicResults {
     /// What left each broker's sub-bucket, in order.
@@ -101,7 +98,6 @@ impl TopicResults {
         }
     }
 
-    /// Messages that left.
     pub(super) fn count(&self) -> usize {
         self.lefts.iter().map(Vec::len).sum()
     }
@@ -159,7 +155,6 @@ pub(super) fn config() -> SplitConfig {
     }
 }
 
-/// A machine for every broker.
 pub(super) fn machines(
     bucket: TopicBucket,
     cut: &Cut,
@@ -200,7 +195,6 @@ pub(super) fn arrive(machine: &mut SplitMachine, number: u32, burst: &Burst) {
     }
 }
 
-/// Takes out what may go.
 pub(super) fn take(machine: &mut SplitMachine, lefts: &mut Vec<DepartedMessage>) {
     while let Some(left) = machine.poll_departure() {
         lefts.push(DepartedMessage {

@@ -26,7 +26,6 @@ pub(super) struct Burst {
     pub(super) count: u32,
 }
 
-/// When publishers send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
     /// At any time, without memory.
@@ -86,7 +85,6 @@ impl PublisherTraffic {
         }
     }
 
-    /// The publishers, for whoever places them.
     pub(super) fn publishers(&self) -> Vec<Publisher> {
         let one = |id: u32| Publisher {
             id: u64::from(id),
@@ -131,7 +129,6 @@ impl PublisherTraffic {
         bursts
     }
 
-    /// All of a group send.
     fn send(&self, at_ns: u64, group: u32, offsets: &mut LabDice, bursts: &mut Vec<Burst>) {
         let first = group * self.group;
         for publisher in first..(first + self.group).min(self.publishers) {
@@ -169,7 +166,6 @@ pub(super) fn unit(dice: &mut LabDice) -> f64 {
     (dice.roll() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A time between two events without memory.
 pub(super) fn exponential(dice: &mut LabDice, mean: f64) -> f64 {
     -(1.0 - unit(dice)).ln() * mean
 }

@@ -30,14 +30,12 @@ pub(crate) struct SplitWorld {
     net: Net<WorldPart>,
 }
 
-/// Who has an address.
 pub(crate) enum WorldPart {
     /// A machine, and what left its part of the bucket.
     Machine(Box<SplitMachine>, Vec<DepartedMessage>),
     Adaptor(Box<Adaptor>),
 }
 
-/// Runs a topic.
 pub(super) fn run(bucket: TopicBucket, cut: &Cut, bursts: &[Burst], near: &Near) -> TopicResults {
     let members: Vec<NodeId> = (0..).map(NodeId).take(cut.shares.len()).collect();
     let named = NodeId(address(members.len()));
@@ -72,7 +70,6 @@ impl SplitWorld {
         Self { net }
     }
 
-    /// Everything until then.
     pub(crate) fn run_until(&mut self, end: u64) {
         while self.net.step(end).is_some() {}
         self.net.sim.pass(end);
@@ -95,7 +92,6 @@ impl SplitWorld {
         }
         expected
     }
-    /// All machines, each at its place.
     pub(crate) fn machines(&mut self) -> impl Iterator<Item = &mut SplitMachine> {
         self.net.nodes.iter_mut().filter_map(|part| match part {
             WorldPart::Machine(machine, _) => Some(&mut **machine),
@@ -108,12 +104,10 @@ impl SplitWorld {
         self.net.follow_up(place);
     }
 
-    /// Frames that were sent.
     pub(crate) fn frames(&self) -> u64 {
         self.net.sent().messages
     }
 
-    /// What left each machine.
     fn lefts(&self) -> impl Iterator<Item = &Vec<DepartedMessage>> {
         self.net.nodes.iter().filter_map(|part| match part {
             WorldPart::Machine(_, lefts) => Some(lefts),

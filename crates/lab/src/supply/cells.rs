@@ -2,18 +2,14 @@
 //!
 //! Not here: what the experiments are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::design::SupplyDesign;
 use super::row::SupplyRow;
 use super::stage::{HoldingSample, Plot, SupplyOutcome};
 use crate::catalogue::RunRequest;
-use crate::run::each;
+use crate::experiment::cells as run_cells;
 
-/// Makes the run of a seed.
 pub(super) type Plots = Box<dyn Fn(u64) -> Plot + Sync>;
 
-/// A design in a scenario.
 pub(super) struct SupplyScenario {
     pub(super) scenario: String,
     pub(super) design: SupplyDesign,
@@ -23,7 +19,6 @@ pub(super) struct SupplyScenario {
     pub(super) plot: Plots,
     /// The reference's figure.
     pub(super) reference: Option<f64>,
-    /// Seeds at most.
     pub(super) seeds_max: u64,
     /// Whether the end of a run tells if it recovered.
     pub(super) recovers: bool,
@@ -31,36 +26,20 @@ pub(super) struct SupplyScenario {
     pub(super) is_drawn: bool,
 }
 
-/// What came of the cells.
 pub(super) struct SupplyResults {
     pub(super) rows: Vec<SupplyRow>,
     /// Samples of the first seed, of cells that are drawn, in the order of the rows.
     pub(super) samples: Vec<Vec<HoldingSample>>,
 }
 
-/// Runs every cell over its seeds.
 pub(super) fn run(cells: &[SupplyScenario], seeds: u64, ask: &RunRequest<'_>) -> SupplyResults {
-    let of = |cell: &SupplyScenario| seeds.min(cell.seeds_max).max(1);
-    let tasks: Vec<(&SupplyScenario, u64)> = cells
-        .iter()
-        .flat_map(|cell| (0..of(cell)).map(move |number| (cell, number)))
-        .collect();
-    let (done, all) = (AtomicU64::new(0), tasks.len() as u64);
-    (ask.progress)(0, all);
-    let outcomes = each(&tasks, ask.threads, |&(cell, number)| {
-        let outcome = run_one(cell, ask, number);
-        let before = done.fetch_add(1, Ordering::Relaxed);
-        (ask.progress)(before + 1, all);
-        outcome
-    });
-    let mut outcomes = outcomes.into_iter();
+    let few = |cell: &SupplyScenario| seeds.min(cell.seeds_max);
+    let outcomes = run_cells(cells, few, ask, |cell, seed| run_one(cell, ask, seed));
     let mut ran = SupplyResults {
         rows: Vec::new(),
         samples: Vec::new(),
     };
-    for cell in cells {
-        let count = usize::try_from(of(cell)).unwrap_or(usize::MAX);
-        let mut runs: Vec<SupplyOutcome> = outcomes.by_ref().take(count).flatten().collect();
+    for (cell, mut runs) in cells.iter().zip(outcomes) {
         let rate = (cell.plot)(ask.first).setting.rate;
         ran.rows.push(SupplyRow {
             scenario: cell.scenario.clone(),
@@ -76,9 +55,9 @@ pub(super) fn run(cells: &[SupplyScenario], seeds: u64, ask: &RunRequest<'_>) ->
     ran
 }
 
-fn run_one(cell: &SupplyScenario, ask: &RunRequest<'_>, number: u64) -> SupplyOutcome {
-    let mut plot = (cell.plot)(ask.first.wrapping_add(number));
-    if !(ask.curves && cell.is_drawn && number == 0) {
+fn run_one(cell: &SupplyScenario, ask: &RunRequest<'_>, seed: u64) -> SupplyOutcome {
+    let mut plot = (cell.plot)(seed);
+    if !(ask.curves && cell.is_drawn && seed == ask.first) {
         plot.setting.sample_us = 0;
     }
     cell.design.run(&plot)

@@ -6,7 +6,6 @@ use super::loans::{Loans, Tuning};
 use super::rival::{DocumentDesign, LedgerDesign, Plant, Static};
 use super::stage::{Plot, SECOND, SupplyOutcome, simulate};
 
-/// A way to share a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SupplyDesign {
     /// The protocol that the server runs.
@@ -24,7 +23,6 @@ pub(crate) enum SupplyDesign {
 }
 
 impl SupplyDesign {
-    /// The name in tables.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Loans(tuning) => loans_name(tuning),
@@ -37,7 +35,6 @@ impl SupplyDesign {
         }
     }
 
-    /// Runs it.
     pub(crate) fn run(self, plot: &Plot) -> SupplyOutcome {
         let setting = plot.setting.clone();
         let document = |as_printed, inherits| DocumentDesign {

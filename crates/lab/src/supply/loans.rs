@@ -24,14 +24,12 @@ use super::stage::{
 };
 use crate::nodes::{Member, NodeFrame, Whole, address, contracts};
 
-/// The key that everything is about.
 const KEY: Key<'_> = Key::Text(b"all");
 /// Nodes count time in nanoseconds, experiments in microseconds.
 const MICRO: u64 = 1_000;
 /// A node that is asked to go lets the others know for so long.
 const GOES_AFTER: u64 = SECOND;
 
-/// The design.
 #[derive(Debug)]
 pub(crate) struct Loans {
     nodes: u16,
@@ -181,13 +179,11 @@ pub(super) fn divided(limits: Limits, wait_max: Span) -> Contracts {
     ))
 }
 
-/// Everybody the same.
 fn even(members: &[u16]) -> Option<Roster> {
     let weights: Vec<_> = members.iter().map(|node| (*node, 1)).collect();
     roster(&weights)
 }
 
-/// Nodes and their weights.
 pub(super) fn roster(weights: &[(u16, u32)]) -> Option<Roster> {
     let named = weights.iter().map(|(node, weight)| (name(*node), *weight));
     Roster::new(named).ok()
@@ -197,7 +193,6 @@ fn name(node: u16) -> String {
     format!("n{node}")
 }
 
-/// What is turned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuning {
     pub(crate) term_us: u64,
@@ -311,7 +306,6 @@ pub(crate) enum Part<const FINE: u64> {
     None,
 }
 
-/// A node and its disk.
 #[derive(Debug)]
 pub(crate) struct LoansNode {
     pub(super) whole: Whole,
@@ -345,7 +339,6 @@ impl LoansNode {
         });
     }
 
-    /// Is asked for one.
     pub(super) fn check(&self, cost: Cost, now: Instant) -> Answer {
         self.whole.newest().check(KEY, cost, now)
     }

@@ -12,7 +12,6 @@ const LINES_MAX: usize = 12;
 /// Ratios above that, or below -1, say nothing more.
 const RATIO_MAX: f64 = 4.0;
 
-/// The fill ratio of every node over time.
 pub(super) fn ratios(
     name: &str,
     title: String,

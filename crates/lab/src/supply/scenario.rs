@@ -57,7 +57,6 @@ impl Scenario {
         }
     }
 
-    /// The run of a seed in a setting.
     pub(crate) fn plot(self, setting: &SupplySetting, seed: u64) -> Plot {
         let mut setting = setting.clone();
         let mut changes = Vec::new();

@@ -25,7 +25,6 @@ pub(super) fn setting() -> SupplySetting {
     }
 }
 
-/// The schedule of a seed.
 pub(super) fn plot(seed: u64) -> Plot {
     let mut dice = LabDice::new(seed, Purpose::Worlds);
     let mut setting = setting();

@@ -2,6 +2,8 @@
 //!
 //! Not here: requests and frames.
 
+use std::sync::Arc;
+
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_limit::Instant;
 
@@ -10,6 +12,7 @@ use crate::nodes::Whole;
 use crate::world::fault::WorldFault;
 use crate::world::limit::Boot;
 use crate::world::links::nanos;
+use crate::world::owned::OwnedPart;
 use crate::world::sim::TraceWorld;
 
 /// The writer of the first boot: no node's number, so that nobody mistakes one for the other.
@@ -78,7 +81,6 @@ impl TraceWorld<'_> {
         }
     }
 
-    /// Carries out what was planned.
     pub(crate) fn carry_out(&mut self, number: u64) {
         match Plan::of(number) {
             Plan::Begin(fault) => self.begin(fault),
@@ -122,15 +124,20 @@ impl TraceWorld<'_> {
         if !self.is_up(node) {
             return false;
         }
+        self.collect();
         let Some(player) = self.net.nodes.get_mut(usize::from(node)) else {
             return false;
         };
         player.down_by = Some(number);
+        if !keeps_state {
+            player.owned = None;
+        }
         match &mut player.whole {
             Some(whole) if keeps_state => whole.is_up = false,
             whole => *whole = None,
         }
         self.net.sim.let_sleep(node);
+        self.set_down(node, true);
         self.note(node, 4);
         for other in self.others(node) {
             let after = NOTICED_NS + self.detector.below(NOTICED_NS);
@@ -161,6 +168,7 @@ impl TraceWorld<'_> {
             Some(kept) => kept.is_up = true,
             None => self.boot(node),
         }
+        self.set_down(node, false);
         self.tell(node);
         self.net.follow_up(usize::from(node));
         for other in self.others(node) {
@@ -187,6 +195,11 @@ impl TraceWorld<'_> {
             clock,
         };
         player.whole = Some(self.limit.boot(&boot, now));
+        player.owned = self.limit.asks.map(|asks| {
+            // No number is given twice.
+            let numbers = u64::from(writer.0) << 32;
+            Box::new(OwnedPart::new(node, asks.store, asks.deadline, numbers))
+        });
         player.writer = Some(writer);
         player.told = vec![Whole::number(place)];
         self.note(node, 5);
@@ -220,9 +233,24 @@ impl TraceWorld<'_> {
             return;
         };
         whole.handle_members(&alive, clock);
+        let whole = Arc::clone(&whole.node);
+        if let Some(owned) = &mut player.owned {
+            owned.handle_members(&whole, &alive, clock.as_nanos());
+        }
         player.told = alive;
         self.note(node, 7);
         self.net.follow_up(place);
+    }
+
+    /// Streams to a node break, or may be opened again.
+    fn set_down(&mut self, node: u16, is_down: bool) {
+        for place in 0..self.net.nodes.len() {
+            let owned = self.net.nodes.get_mut(place);
+            if let Some(owned) = owned.and_then(|player| player.owned.as_mut()) {
+                owned.set_down(node, is_down);
+                self.net.follow_up(place);
+            }
+        }
     }
 
     fn alive(&self) -> Vec<NodeId> {

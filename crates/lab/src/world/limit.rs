@@ -12,13 +12,12 @@ use tollgate_mode::ModeKind;
 use tollgate_node::{Membership, Node, NodeConfig};
 use tollgate_table::Seed;
 
-use super::links::nanos;
-use super::{BadWorld, Cluster};
+use super::links::{links, nanos};
+use super::{BadWorld, Cluster, LendingMode};
 use crate::contender::Contender;
 use crate::modes;
 use crate::nodes::Whole;
 
-/// What every node of a world enforces.
 #[derive(Debug)]
 pub(crate) struct WorldLimit {
     contracts: Contracts,
@@ -26,16 +25,25 @@ pub(crate) struct WorldLimit {
     mode: Option<Arc<dyn ModeKind>>,
     knobs: Knobs,
     bytes_max: u64,
+    /// How others are asked, where they decide.
+    pub(crate) asks: Option<AskPlan>,
 }
 
-/// A start of a node.
+/// How others are asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskPlan {
+    /// Where the store is, where one decides.
+    pub(crate) store: Option<u16>,
+    /// For how long an answer is waited for.
+    pub(crate) deadline: u64,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boot {
     pub(crate) place: usize,
     pub(crate) writer: Writer,
     pub(crate) was: Option<Writer>,
     pub(crate) seed: u64,
-    /// What its clock shows.
     pub(crate) clock: Instant,
 }
 
@@ -46,15 +54,26 @@ impl WorldLimit {
         design: Contender,
         requests: usize,
     ) -> Result<Self, BadWorld> {
-        let how = if design == Contender::Sync {
-            let interval = nanos(cluster.knobs.interval).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
-            format!("coordination: sync, interval: {interval}ns")
-        } else {
-            "coordination: gossip".to_owned()
+        let how = match design {
+            Contender::Sync => {
+                let interval = nanos(cluster.knobs.interval).clamp(INTERVAL_NS.0, INTERVAL_NS.1);
+                format!("coordination: sync, interval: {interval}ns")
+            }
+            Contender::Lent(lent) => format!("coordination: {}", lent.name()),
+            _ => "coordination: gossip".to_owned(),
+        };
+        let asks = match design {
+            Contender::Lent(LendingMode::Owner) => Some(None),
+            Contender::Lent(LendingMode::Store) => Some(Some(cluster.nodes)),
+            _ => None,
         };
         let how = format!("{how}, {}", numbers(cluster.bucket));
         Ok(Self {
             mode: modes::mode(design, cluster),
+            asks: asks.map(|store| AskPlan {
+                store,
+                deadline: deadline(cluster),
+            }),
             ..Self::policy(cluster, &how, requests)?
         })
     }
@@ -67,6 +86,7 @@ impl WorldLimit {
         Ok(Self {
             contracts: Contracts::parse(&text).map_err(|_| BadWorld::Contract)?,
             mode: None,
+            asks: None,
             knobs: cluster.knobs.clone(),
             bytes_max: BYTES_MIN + requests as u64 * REQUEST_BYTES,
         })
@@ -105,6 +125,13 @@ pub(super) fn numbers(bucket: Bucket) -> String {
     format!("limit: {limit}, per: {per}ns, burst: {burst}")
 }
 
+/// As the daemon waits, or long enough for three attempts.
+fn deadline(cluster: &Cluster) -> u64 {
+    let weather = links(&cluster.faults, 0, 0).weather;
+    DEADLINE_NS.max(weather.delay_max.saturating_mul(8))
+}
+
+const DEADLINE_NS: u64 = 20_000_000;
 /// How often nodes may tell what they spent.
 const INTERVAL_NS: (u64, u64) = (50_000_000, 60_000_000_000);
 /// By which nodes tell keys apart.

@@ -22,12 +22,10 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// When the state is sampled for its mean.
     pub(crate) fn of_state(trace: &[Request]) -> Self {
         Self::new(trace, STATE_SAMPLES)
     }
 
-    /// When curves are sampled.
     pub(crate) fn of_curves(trace: &[Request]) -> Self {
         Self::new(trace, CURVE_POINTS)
     }
@@ -42,12 +40,10 @@ impl Grid {
         }
     }
 
-    /// Seconds between two instants.
     pub(crate) fn step_s(self) -> f64 {
         seconds(self.step)
     }
 
-    /// The next instant of the grid.
     pub(crate) fn take(&mut self) -> u64 {
         let taken = self.next;
         self.next = taken.saturating_add(self.step);
@@ -64,7 +60,6 @@ impl Grid {
     }
 }
 
-/// What is sampled.
 #[derive(Debug)]
 pub(crate) struct SampleRecord {
     state_grid: Grid,
@@ -126,7 +121,6 @@ impl SampleRecord {
     }
 }
 
-/// Bytes of state, summed over samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StateSum {
     local: u128,
@@ -135,7 +129,6 @@ pub(crate) struct StateSum {
 }
 
 impl StateSum {
-    /// Adds what all running nodes hold now.
     pub(crate) fn add(&mut self, nodes: &[Player]) {
         for held in nodes.iter().filter_map(Player::footprint) {
             self.local += u128::from(held.local);
@@ -144,17 +137,14 @@ impl StateSum {
         }
     }
 
-    /// Mean bytes of local state of a node.
     pub(crate) fn local(self) -> f64 {
         mean(self.local, self.nodes)
     }
 
-    /// Mean bytes of state of a node.
     pub(crate) fn all(self) -> f64 {
         mean(self.all, self.nodes)
     }
 
-    /// Bytes of state of all nodes.
     pub(crate) fn bytes(self) -> u64 {
         u64::try_from(self.all).unwrap_or(u64::MAX)
     }

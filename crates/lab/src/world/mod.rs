@@ -19,6 +19,7 @@ mod limit;
 mod links;
 mod meter;
 mod outcome;
+mod owned;
 mod player;
 mod router;
 mod sim;
@@ -27,6 +28,7 @@ pub use fault::WorldFault;
 pub use lent::LendingMode;
 use limit::WorldLimit;
 pub use outcome::{Curves, FrameTraffic, KeyProbe, RunOutcome};
+use owned::Asked;
 pub use router::places;
 use sim::TraceWorld;
 
@@ -140,7 +142,7 @@ impl fmt::Display for BadWorld {
             }
             Self::Contract => f.write_str("no contract can say that: smaller numbers, or a shorter period"),
             Self::Lent => f.write_str(
-                "lease, owner, store, supply and split know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
+                "lease, supply and split know delay, loss, copies, cuts and skew here; `lab run lease-faults` has crashes",
             ),
         }
     }
@@ -170,7 +172,9 @@ pub(crate) fn answered(
     cluster.check(trace)?;
     match contender {
         Contender::Central => run(&cluster.alone(), Contender::Local, trace, seed),
-        Contender::Lent(lent) => lent::run(cluster, lent, trace, seed),
+        Contender::Lent(lent) if lent != LendingMode::Owner && lent != LendingMode::Store => {
+            lent::run(cluster, lent, trace, seed)
+        }
         design => run(cluster, design, trace, seed),
     }
 }
@@ -234,7 +238,16 @@ pub(crate) fn simulate_policy(
 /// Brings a world every request; those that somebody answered, and how.
 fn answers(world: &mut TraceWorld<'_>, trace: &[Request]) -> Vec<(Request, bool)> {
     let answer = |request: &Request| Some((*request, world.request(request)?));
-    trace.iter().filter_map(answer).collect()
+    let answers: Vec<_> = trace.iter().filter_map(answer).collect();
+    let decided = world.decided();
+    let answered = answers.into_iter().filter_map(|(request, asked)| {
+        let passed = match asked {
+            Asked::Now(passed) => passed,
+            Asked::Later(number) => *decided.get(&number)?,
+        };
+        Some((request, passed))
+    });
+    answered.collect()
 }
 
 impl Cluster {

@@ -7,7 +7,6 @@ use tollgate_gossip::ModeKey;
 use crate::dice::{LabDice, Purpose, scramble};
 use crate::world::{BadWorld, Cluster, Request, Routing};
 
-/// Sends requests to nodes, in their order.
 pub(crate) struct Router {
     nodes: u16,
     routing: Routing,

@@ -19,6 +19,7 @@ use crate::world::limit::WorldLimit;
 use crate::world::links::{links, nanos};
 use crate::world::meter::{SampleRecord, StateSum, seconds};
 use crate::world::outcome::{FrameTraffic, KeyProbe, RunOutcome};
+use crate::world::owned::{Asked, WorldStore};
 use crate::world::player::Player;
 use crate::world::router::{Router, hashed};
 use crate::world::{Cluster, Request};
@@ -32,7 +33,6 @@ const WAKE_NS_MIN: u64 = 1_000_000;
 /// The most keys that are probed.
 const PROBES_MAX: usize = 256;
 
-/// A world under way.
 pub(crate) struct TraceWorld<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) limit: &'a WorldLimit,
@@ -43,6 +43,8 @@ pub(crate) struct TraceWorld<'a> {
     pub(crate) detector: LabDice,
     /// Messages that were under way when the first request came.
     under_way: u64,
+    /// Requests that waited, and whether they passed.
+    decided: BTreeMap<u64, bool>,
     router: Router,
     record: SampleRecord,
 }
@@ -60,6 +62,12 @@ impl<'a> TraceWorld<'a> {
         let mut net = Net::on(start, links(&cluster.faults, seed, first));
         net.wake_gap = WAKE_NS_MIN;
         net.nodes = (0..cluster.nodes).map(|_| Player::default()).collect();
+        if limit.asks.is_some_and(|asks| asks.store.is_some()) {
+            net.nodes.push(Player {
+                store: Some(WorldStore::default()),
+                ..Player::default()
+            });
+        }
         for (node, clock) in (0..).zip(clocks(cluster, seed)) {
             net.sim.set_clock(node, clock);
         }
@@ -71,6 +79,7 @@ impl<'a> TraceWorld<'a> {
             boots: 0,
             detector: LabDice::new(seed, Purpose::Detector),
             under_way: 0,
+            decided: BTreeMap::new(),
             router: Router::new(cluster, seed),
             record: SampleRecord::new(trace, cluster.watch.curves),
         };
@@ -92,18 +101,52 @@ impl<'a> TraceWorld<'a> {
         self.under_way = self.net.sim.flying();
     }
 
-    /// Answers one request, after everything that is due by then; `None` when all nodes are down.
-    pub(crate) fn request(&mut self, request: &Request) -> Option<bool> {
+    /// Answers one request, or has it wait, after everything that is due by then; `None` when all nodes are down.
+    pub(crate) fn request(&mut self, request: &Request) -> Option<Asked> {
         let at = request.at.as_nanos();
         self.run_until(at);
         self.advance(at);
         let place = usize::from(self.route(request)?);
-        let answer = self.ask(place, request.key, request.cost)?;
+        let answer = match self.ask_others(place, request) {
+            Some(asked) => asked,
+            None => Asked::Now(self.ask(place, request.key, request.cost)?.is_allowed()),
+        };
         self.net.note(at);
-        self.net
-            .note((place as u64) << 1 | u64::from(answer.is_allowed()));
+        self.net.note(match answer {
+            Asked::Now(is_allowed) => (place as u64) << 1 | u64::from(is_allowed),
+            Asked::Later(number) => number,
+        });
         self.net.follow_up(place);
-        Some(answer.is_allowed())
+        Some(answer)
+    }
+
+    /// Asks a node that has others, or a store, decide.
+    fn ask_others(&mut self, place: usize, request: &Request) -> Option<Asked> {
+        let now = self.net.clock(place);
+        let player = self.net.nodes.get_mut(place)?;
+        let (owned, whole) = (player.owned.as_mut()?, player.whole.as_ref()?);
+        let cost = Cost::new(request.cost).unwrap_or(Cost::MAX);
+        let key = NodeKey::Word(hashed(request.key));
+        Some(owned.ask(&whole.node, key, cost, now))
+    }
+
+    /// Waits until every request is decided whose node is there; those that waited, and whether they passed.
+    pub(crate) fn decided(&mut self) -> &BTreeMap<u64, bool> {
+        let waits = |player: &Player| {
+            let owned = player.owned.as_ref().filter(|_| player.running().is_some());
+            owned.is_some_and(|owned| owned.is_waiting())
+        };
+        while self.net.nodes.iter().any(waits) && self.step(u64::MAX).is_some() {}
+        self.collect();
+        &self.decided
+    }
+
+    /// Takes what nodes have decided.
+    pub(crate) fn collect(&mut self) {
+        let owned = self.net.nodes.iter_mut();
+        for owned in owned.filter_map(|player| player.owned.as_mut()) {
+            self.decided.extend(owned.decided.drain(..));
+        }
     }
 
     /// The node that gets a request: the one it is meant for or the next that is up; `None` when all are down.
@@ -118,7 +161,6 @@ impl<'a> TraceWorld<'a> {
         player.is_some_and(|player| player.running().is_some())
     }
 
-    /// Asks a node, by its own clock.
     fn ask(&self, place: usize, key: ModeKey, cost: u64) -> Option<Answer> {
         let whole = self.net.nodes.get(place)?.running()?;
         let cost = Cost::new(cost).unwrap_or(Cost::MAX);
@@ -126,7 +168,6 @@ impl<'a> TraceWorld<'a> {
         Some(whole.check(NodeKey::Word(hashed(key)), cost, now))
     }
 
-    /// Does everything due at `until` or before.
     pub(crate) fn run_until(&mut self, until: u64) {
         while self.step(until).is_some() {}
     }
@@ -227,7 +268,6 @@ impl<'a> TraceWorld<'a> {
     }
 }
 
-/// The clock of each node.
 pub(crate) fn clocks(cluster: &Cluster, seed: u64) -> Vec<SimClock> {
     let mut dice = LabDice::new(seed, Purpose::Clocks);
     let mut offsets = vec![0_i64; usize::from(cluster.nodes)];

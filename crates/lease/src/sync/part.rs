@@ -5,7 +5,8 @@
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
-    Build, Figure, Mode, ModeEvent, ModeKey, ModeKind, by_machine, told_by_machine, wait_max,
+    Build, Figure, Mode, ModeEvent, ModeKey, ModeKind, SHARDS, by_machine, told_by_machine,
+    wait_max,
 };
 
 use super::config::SyncConfig;
@@ -19,6 +20,10 @@ pub struct Sync;
 impl ModeKind for Sync {
     fn coordination(&self) -> Coordination {
         Coordination::Sync
+    }
+
+    fn shards(&self) -> usize {
+        SHARDS
     }
 
     fn check(&self, _: &Contract, policy: &NamedPolicy) -> Result<(), String> {

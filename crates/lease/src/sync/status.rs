@@ -141,24 +141,27 @@ fn standing(machine: &mut Syncing, now: Instant) -> Vec<Figure> {
             "debt_max",
             counts.debt_max,
             "The most tokens that a key whose centre this is was below zero.",
-        ),
+        )
+        .most(),
         gauge(
             "debt",
             stand.debt,
             "Tokens that keys whose centre this is owe now.",
-        ),
+        )
+        .sum(),
         counter(
             "over",
             counts.over,
             "Tokens that were spent while the bucket of the centre had none.",
         ),
-        gauge("keys", stand.keys, "Keys that are known."),
-        Figure::new("centred", stand.centred),
+        gauge("keys", stand.keys, "Keys that are known.").sum(),
+        Figure::new("centred", stand.centred).sum(),
         gauge(
             "untold",
             stand.untold,
             "Keys of which the centre has not confirmed everything.",
-        ),
+        )
+        .sum(),
     ]
 }
 

@@ -137,16 +137,6 @@ pub(crate) enum Judge {
     Throttle,
 }
 
-impl Call {
-    /// Whether this is asked over HTTP/2.
-    pub const fn is_grpc(&self) -> bool {
-        matches!(
-            self,
-            Self::Rls { .. } | Self::Gubernator { .. } | Self::GrpcThrottle(_)
-        )
-    }
-}
-
 /// Makes the requests of a plan. `sha` names the Lua script on the server.
 pub(crate) fn prepare(plan: &LoadPlan, sha: Option<&str>) -> Result<Prepared, CallError> {
     let width = width_for(plan.keys.count);

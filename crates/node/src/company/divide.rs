@@ -75,14 +75,19 @@ impl Node {
             return;
         };
         for (contract, parts) in node.parts() {
-            for part in parts.each().iter().filter(|part| part.seat.is_by_roster) {
+            let each = parts.each().iter();
+            let shards = each.flat_map(|part| part.shards.iter().map(move |shard| (part, shard)));
+            for (part, shard) in shards.filter(|(_, shard)| shard.is_by_roster) {
                 let named = contract.policies.get(part.place);
-                let mut held = part.seat.hold(company);
+                let mut held = shard.hold(company);
                 // The node that made others believe that this part is over is gone.
                 let is_over = heard.is_alone && held.machine().is_superseded();
                 let begun = named
                     .filter(|_| heard.is_moved || is_over)
-                    .and_then(|named| company.build(contract, named, None, now));
+                    .and_then(|named| {
+                        let kind = company.kind(contract, named)?;
+                        Some(company.build_as(kind, named, shard.tag, None, now))
+                    });
                 // As `countable` with this roster, it can be built.
                 if let Some(Ok(machine)) = begun {
                     held.begin_again(machine);

@@ -105,8 +105,8 @@ impl Node {
             return;
         };
         for part in parts {
-            let mut held = part.seat.hold(company);
-            let figures = closed.figures.iter().find(|(tag, _)| *tag == part.seat.tag);
+            let mut held = part.shard(key(closed.spot.print)).hold(company);
+            let figures = closed.figures.iter().find(|(tag, _)| *tag == part.tag);
             if let (Some(lender), Some((_, figures))) = (lender(&mut held), figures) {
                 lender.add_past(figures, closed.told.questions);
             }

@@ -4,7 +4,7 @@
 //! same pools. Not here: the protocol (`tollgate-lease`), clients, and who carries their bytes.
 
 use core::fmt;
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -84,8 +84,8 @@ pub(super) fn each_lender(
     now: Option<Instant>,
     mut act: impl FnMut(&mut Lender, Instant),
 ) {
-    for part in parts {
-        let mut held = part.seat.hold(company);
+    for shard in parts.iter().flat_map(|part| &part.shards) {
+        let mut held = shard.hold(company);
         let now = held.at(now);
         if let Some(lender) = lender(&mut held) {
             act(lender, now);
@@ -99,6 +99,13 @@ impl Company {
     pub(super) fn day(&self, now: Instant) -> Instant {
         let day = self.lend.as_ref().and_then(|lend| lend.day.as_ref());
         day.map_or(now, |day| day())
+    }
+
+    /// What is lent from here on may have been lent before by this node, whether or not it ran before.
+    pub(crate) fn has_begun(&self) {
+        if let Some(lend) = &self.lend {
+            lend.is_first.store(false, Relaxed);
+        }
     }
 }
 
@@ -116,11 +123,11 @@ impl Node {
         };
         let key = key(spot.print);
         let mut held: SmallVec<[(&PolicyPart, MachineGuard<'_>); 2]> = SmallVec::new();
-        // Everybody locks in this order, so no two wait for each other.
+        // All threads lock in this order, so no two wait for each other.
         let mut order: SmallVec<[&PolicyPart; 2]> = parts.iter().collect();
-        order.sort_unstable_by_key(|part| part.seat.order);
+        order.sort_unstable_by_key(|part| part.shard(key).order);
         for part in order {
-            held.push((part, part.seat.hold(company)));
+            held.push((part, part.shard(key).hold(company)));
         }
         let question = |tag: u64| inquiry.iter().find(|(of, _)| *of == tag).map(|(_, q)| q);
         let (mut served_max, mut has_room) = (u64::MAX, true);
@@ -130,7 +137,7 @@ impl Node {
         }
         for (part, held) in held.iter_mut().filter(|_| has_room && parts.len() > 1) {
             let now = held.at(Some(now));
-            let question = question(part.seat.tag);
+            let question = question(part.tag);
             if let (Some(question), Some(lender)) = (question, lender(held)) {
                 served_max = served_max.min(lender.servable(key, question, now));
             }
@@ -138,7 +145,7 @@ impl Node {
         let mut each = Vec::with_capacity(held.len());
         for (part, held) in &mut held {
             let now = held.at(Some(now));
-            let asked = question(part.seat.tag).filter(|_| has_room);
+            let asked = question(part.tag).filter(|_| has_room);
             let mut grant = None;
             if let (Some(asked), Some(lender)) = (asked, lender(held)) {
                 let before = lender.repeated(key);
@@ -151,7 +158,7 @@ impl Node {
                     held.tell_served(key, asked.need.cost, waits, now);
                 }
             }
-            each.push((part.seat.tag, grant));
+            each.push((part.tag, grant));
         }
         let mut wakes = false;
         for (_, held) in held {

@@ -1,4 +1,4 @@
-//! Policies that are counted together with other nodes: one machine each, and what they want to say.
+//! Policies that are counted together with other nodes: one machine for each shard of keys, and what they want to say.
 //!
 //! A node made by [`Node::with_company`] keeps a machine for every policy under `coordination: gossip` and `sync`, and
 //! for those under `supply` and `split` where it is told its share; a node made otherwise counts them alone. Whoever
@@ -33,7 +33,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
 use tollgate_gossip::Knobs;
-use tollgate_lease::{LeaseMessage, decode};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
     Build, ClockKind, Mode, ModeEvent, ModeKind, NodeId, NodeNumbers, Tag, Writer,
@@ -54,8 +53,10 @@ pub(crate) use self::parts::{Charged, CoordinatedPolicies, Foreseen, enter_compa
 pub use self::refused::GossipRefused;
 pub use self::roster::{BadRoster, Roster, RosterPeer};
 pub(crate) use self::seat::LockedMachine;
+use self::seat::PolicyShards;
 pub use self::status::{CompanyGossip, FrameCounts, PolicyGossip, PolicyStatus};
 pub use self::tag::key as shared_key;
+use self::tag::shard_tag;
 pub use self::uncounted::{Uncountable, countable};
 pub use self::union::{DividedAdmission, DivisionJournal, ModeRecord, RateDivision, Steady};
 
@@ -125,8 +126,8 @@ pub(crate) struct Company {
     bytes_max: u64,
     /// How many machines were made so far.
     made: AtomicU64,
-    /// How many machines there are: each has a share of the bytes that others cannot take.
-    seats: AtomicU64,
+    /// How many policies there are: each has a share of the bytes that others cannot take.
+    policies: AtomicU64,
     budget: Arc<Budget>,
     when_full: WhenFull,
     /// What divided rates have in common, where any are.
@@ -137,7 +138,7 @@ pub(crate) struct Company {
     hold: Option<Hold>,
 }
 
-/// Machines by tag.
+/// Machines by tag: those of a policy's shards one by one.
 pub(crate) type Seats = BTreeMap<u64, Arc<LockedMachine>>;
 
 impl Company {
@@ -150,10 +151,7 @@ impl Company {
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
         let (bytes_max, waiting_max) = room::parts(config.bytes_max);
-        let holder = lend
-            .as_ref()
-            .and_then(|lend| Some((lend.holder?, lend.generation)));
-        let hold = holder.map(|(client, boot)| Hold::new(client, boot, bytes_max / 4));
+        let hold = lend.as_ref().and_then(|lend| Hold::of(lend, bytes_max));
         let company = Self {
             kinds,
             join_at: AtomicU64::new(u64::MAX),
@@ -165,7 +163,7 @@ impl Company {
             bytes: AtomicU64::new(0),
             bytes_max,
             made: AtomicU64::new(0),
-            seats: AtomicU64::new(1),
+            policies: AtomicU64::new(1),
             budget,
             when_full: config.when_full,
             union,
@@ -179,17 +177,6 @@ impl Company {
 
     const fn outbox(&self) -> &Outbox {
         &self.outbox
-    }
-
-    /// What is lent from here on may have been lent before by this node, whether or not it ran before.
-    pub(crate) fn has_begun(&self) {
-        if let Some(lend) = &self.lend {
-            lend.is_first.store(false, Relaxed);
-        }
-    }
-
-    const fn hold(&self) -> Option<&Hold> {
-        self.hold.as_ref()
     }
 
     /// Where live nodes are that divide rates.
@@ -235,8 +222,8 @@ impl Company {
         }
     }
 
-    /// A machine of a policy that begins now, by the roster in force or another; `None` where no mode of this node
-    /// counts the policy.
+    /// A machine of a policy's first shard that begins now, by the roster in force or another; `None` where no mode of
+    /// this node counts the policy.
     fn build(
         &self,
         contract: &Contract,
@@ -246,6 +233,19 @@ impl Company {
     ) -> Option<Result<Box<dyn Mode>, Uncountable>> {
         let kind = self.kind(contract, named)?;
         let tag = tag_of(kind, contract, named);
+        let part = self.build_as(kind, named, tag, roster, now);
+        Some(part.map_err(|why| Uncountable::of(contract, named, why)))
+    }
+
+    /// A machine of the shard of a policy that other nodes know by a tag.
+    fn build_as(
+        &self,
+        kind: &dyn ModeKind,
+        named: &NamedPolicy,
+        tag: u64,
+        roster: Option<&Roster>,
+        now: Instant,
+    ) -> Result<Box<dyn Mode>, String> {
         let union = self.union.as_ref().filter(|_| kind.is_by_roster());
         let roster = union.map(|union| union.part(tag, roster, now));
         let build = Build {
@@ -258,40 +258,47 @@ impl Company {
             },
             roster: roster.as_ref(),
         };
-        let part = kind.build(&build);
-        Some(part.map_err(|why| Uncountable::of(contract, named, why)))
+        kind.build(&build)
     }
 
-    /// The machine of a policy: the one there was, by the numbers of today, or a new one. `None` where no mode of this
-    /// node counts it, or a mode cannot: whoever loads contracts asks [`Node::countable`] first.
-    pub(crate) fn seat(
+    /// The machines of a policy, one for each shard: those there were, by the numbers of today, or new ones. `None`
+    /// where no mode of this node counts it, or a mode cannot: whoever loads contracts asks [`Node::countable`] first.
+    pub(crate) fn shards(
         &self,
         contract: &Contract,
         named: &NamedPolicy,
         before: &Seats,
         now: Instant,
-    ) -> Option<Arc<LockedMachine>> {
+    ) -> Option<Box<[Arc<LockedMachine>]>> {
         let kind = self.kind(contract, named)?;
         let tag = tag_of(kind, contract, named);
-        let known = before.get(&tag).cloned();
-        let is_new = known.is_none();
-        let seat = match known {
-            Some(seat) => seat,
-            None => Arc::new(LockedMachine::new(
-                self.made.fetch_add(1, Relaxed),
-                tag,
-                kind,
-                self.build(contract, named, None, now)?.ok()?,
-            )),
-        };
-        let mut held = seat.hold(self);
-        if !is_new {
-            held.change(named, now);
+        let known = before.get(&tag).map(|first| Arc::clone(&first.policy));
+        let policy = known.unwrap_or_else(|| Arc::new(PolicyShards::new(kind.shards())));
+        let mut shards = Vec::with_capacity(policy.count);
+        for shard in 0..policy.count {
+            let tag = shard_tag(tag, shard);
+            let known = before.get(&tag).cloned();
+            let is_new = known.is_none();
+            let seat = match known {
+                Some(seat) => seat,
+                None => Arc::new(LockedMachine::new(
+                    self.made.fetch_add(1, Relaxed),
+                    tag,
+                    Arc::clone(&policy),
+                    kind,
+                    self.build_as(kind, named, tag, None, now).ok()?,
+                )),
+            };
+            let mut held = seat.hold(self);
+            if !is_new {
+                held.change(named, now);
+            }
+            if held.release() {
+                self.outbox.wake();
+            }
+            shards.push(seat);
         }
-        if held.release() {
-            self.outbox.wake();
-        }
-        Some(seat)
+        Some(shards.into())
     }
 
     /// Machines that no policy has any more.
@@ -379,10 +386,7 @@ impl Node {
             company.unknown.fetch_add(1, Relaxed);
             return Ok(());
         };
-        if seat.is_lent
-            && let Ok(LeaseMessage::Nudge(nudge)) = decode(frame)
-        {
-            company.hear_nudge(tag, nudge.key, now);
+        if seat.is_lent && company.hear_hint(tag, frame, now) {
             return Ok(());
         }
         let mut held = seat.hold(company);

@@ -14,7 +14,7 @@ use tollgate_mode::{self as mode, ModeKey, Settlement, Standing};
 use tollgate_table::Print;
 
 use super::seat::MachineGuard;
-use super::tag::key;
+use super::tag::{key, shard};
 use super::{Company, LockedMachine, Seats};
 use crate::cells::Miss;
 use crate::decide::{Bound, ContractTally, DecideRequest, PartProbe};
@@ -34,7 +34,10 @@ pub(crate) struct PolicyPart {
     /// Its place in the contract.
     pub(crate) place: usize,
     policy: Policy,
-    pub(crate) seat: Arc<LockedMachine>,
+    /// What it is called, as its first shard is between nodes.
+    pub(crate) tag: u64,
+    /// One machine for each shard of keys.
+    pub(crate) shards: Box<[Arc<LockedMachine>]>,
     pub(crate) is_durable: bool,
 }
 
@@ -62,13 +65,14 @@ impl CoordinatedPolicies {
         let each: Box<[_]> = policies
             .clone()
             .filter_map(|(place, named)| {
-                let seat = company.seat(contract, named, before, now)?;
-                let policy = named.policy.clone();
+                let shards = company.shards(contract, named, before, now)?;
+                let first = shards.first()?;
                 Some(PolicyPart {
                     place,
-                    policy,
-                    is_durable: named.durable && seat.saves_keys,
-                    seat,
+                    policy: named.policy.clone(),
+                    tag: first.tag,
+                    is_durable: named.durable && first.saves_keys,
+                    shards,
                 })
             })
             .collect();
@@ -131,12 +135,17 @@ impl CoordinatedPolicies {
     }
 
     /// Something for each policy of the contract, of that for those in the cells and that for each part.
-    fn weave<T>(&self, here: Vec<T>, of: impl Fn(&PolicyPart, MachineGuard<'_>) -> T) -> Vec<T> {
+    fn weave<T>(
+        &self,
+        here: Vec<T>,
+        key: ModeKey,
+        of: impl Fn(&PolicyPart, MachineGuard<'_>) -> T,
+    ) -> Vec<T> {
         let mut here = here.into_iter();
         let mut parts = self.each.iter().peekable();
         let count = self.locals.len() + self.each.len();
         let each = (0..count).filter_map(|place| match parts.next_if(|part| part.place == place) {
-            Some(part) => Some(of(part, part.seat.hold(&self.company))),
+            Some(part) => Some(of(part, part.shard(key).hold(&self.company))),
             None => here.next(),
         });
         each.collect()
@@ -150,7 +159,7 @@ impl CoordinatedPolicies {
         now: Instant,
     ) -> Vec<KeyStatus> {
         let key = key(print);
-        self.weave(here, |part, mut held| {
+        self.weave(here, key, |part, mut held| {
             let now = held.at(Some(now));
             let probe = held.machine().probe(key, 1, now);
             let standing = held.machine().standing(key, now);
@@ -173,7 +182,7 @@ impl CoordinatedPolicies {
             lot,
         } = *asked;
         let key = key(print);
-        self.weave(here, |part, mut held| {
+        self.weave(here, key, |part, mut held| {
             let now = held.at(Some(now));
             let probe = held.machine().probe(key, cost.tokens(), now);
             Forecast {
@@ -278,9 +287,9 @@ impl CoordinatedPolicies {
 
     /// Changes every part of a key, one after the other.
     fn edit(&self, print: Print, mut change: impl FnMut(&PolicyPart, &mut MachineGuard<'_>)) {
-        let mut wakes = false;
+        let (mut wakes, key) = (false, key(print));
         for part in &self.each {
-            let mut held = part.seat.hold(&self.company);
+            let mut held = part.shard(key).hold(&self.company);
             change(part, &mut held);
             part.note(print);
             wakes |= held.release();
@@ -297,10 +306,16 @@ impl PolicyPart {
         self.policy.config().limit
     }
 
+    /// The machine that has a key.
+    pub(super) fn shard(&self, key: ModeKey) -> &LockedMachine {
+        let shard = self.shards.get(shard(key, self.shards.len()));
+        shard.unwrap_or_else(|| unreachable!("a policy has as many machines as shards"))
+    }
+
     /// Notes that a key changed here, where that is kept.
     fn note(&self, print: Print) {
         if self.is_durable {
-            self.seat.dirty.mark(print);
+            self.shard(key(print)).dirty.mark(print);
         }
     }
 
@@ -336,22 +351,26 @@ pub(crate) fn enter_company(
     ask: DecideRequest,
     tally: &mut ContractTally,
 ) -> Result<(), Miss> {
-    let mut parts: SmallVec<[(&Bound<'_>, &CoordinatedPolicies, &PolicyPart); 4]> = SmallVec::new();
+    let mut parts: SmallVec<[(&Bound<'_>, &PolicyPart, &LockedMachine); 4]> = SmallVec::new();
+    let mut company = None;
     for bound in bound {
-        let company = bound.cells.parts().into_iter();
-        parts.extend(
-            company.flat_map(|parts| parts.each.iter().map(move |part| (bound, parts, part))),
-        );
+        let Some(coordinated) = bound.cells.parts() else {
+            continue;
+        };
+        let key = key(bound.print);
+        let each = coordinated.each.iter();
+        parts.extend(each.map(|part| (bound, part, part.shard(key))));
+        company = Some(&coordinated.company);
     }
-    let Some((_, CoordinatedPolicies { company, .. }, _)) = parts.first() else {
+    let Some(company) = company else {
         return Ok(());
     };
-    // Everybody locks in this order, so no two wait for each other.
-    parts.sort_unstable_by_key(|(_, _, part)| part.seat.order);
+    // All threads lock in this order, so no two wait for each other.
+    parts.sort_unstable_by_key(|(_, _, shard)| shard.order);
     let mut asked: SmallVec<[Asked<'_>; 4]> = SmallVec::new();
     let mut has_room = true;
-    for (bound, parts, part) in parts {
-        let mut held = part.seat.hold(&parts.company);
+    for (bound, part, shard) in parts {
+        let mut held = shard.hold(company);
         let key = key(bound.print);
         let now = held.at(Some(ask.now));
         has_room = has_room && held.has_room(key, now);

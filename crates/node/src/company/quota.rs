@@ -72,7 +72,7 @@ impl Node {
         let [part] = parts else {
             return None;
         };
-        let mut held = part.seat.hold(company);
+        let mut held = part.shard(key(spot.print)).hold(company);
         let now = held.at(Some(now));
         let has_room = !is_new || held.has_room(key(spot.print), now);
         let done = match lender(&mut held) {

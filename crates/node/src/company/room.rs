@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use tollgate_table::WhenFull;
 
 use super::Company;
+use super::seat::PolicyShards;
 
 impl Company {
     /// Whether the machines have no room for another key.
@@ -14,15 +15,17 @@ impl Company {
         self.bytes.load(Relaxed) >= self.bytes_max
     }
 
-    /// Whether that is so, and one that has so many bytes must make room: it has its share of them.
-    pub(super) fn is_over(&self, bytes: u64) -> bool {
-        let share = self.bytes_max / self.seats.load(Relaxed).max(1);
-        self.is_full() && bytes >= share
+    /// Whether that is so, and the shard of a policy that has so many bytes must make room: the policy has so many
+    /// shares of them, and the shard its part of that.
+    pub(super) fn is_over(&self, policy: &PolicyShards, bytes: u64, shares: u64) -> bool {
+        let most = self.bytes_max / self.policies.load(Relaxed).max(1) * shares;
+        let each = most / policy.count as u64;
+        self.is_full() && bytes >= each && policy.bytes.load(Relaxed) >= most
     }
 
-    /// Hears how many machines there are.
-    pub(crate) fn set_seats(&self, seats: usize) {
-        self.seats.store(seats as u64, Relaxed);
+    /// Hears how many policies there are.
+    pub(crate) fn set_policies(&self, policies: usize) {
+        self.policies.store(policies as u64, Relaxed);
     }
 
     pub(super) const fn when_full(&self) -> WhenFull {
@@ -30,10 +33,12 @@ impl Company {
     }
 
     /// Counts bytes of a machine that had others.
-    pub(super) fn charge_bytes(&self, was: u64, is: u64) {
+    pub(super) fn charge_bytes(&self, policy: &PolicyShards, was: u64, is: u64) {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         self.bytes.fetch_add(is, Relaxed);
         self.bytes.fetch_sub(was, Relaxed);
+        policy.bytes.fetch_add(is, Relaxed);
+        policy.bytes.fetch_sub(was, Relaxed);
         self.budget.take(size(is));
         self.budget.give_back(size(was));
     }

@@ -1,7 +1,8 @@
-//! A machine that several threads and successive nodes share, and what it said.
+//! A machine that several threads and successive nodes share, with the keys of one shard of a policy, and what it said.
 //!
 //! Not here: which policy it counts for (`parts`), and what waits to be sent (`outbox`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -22,7 +23,10 @@ use crate::dirty::Dirty;
 pub(crate) struct LockedMachine {
     /// Machines are locked in this order.
     pub(crate) order: u64,
+    /// What it is called between nodes.
     pub(crate) tag: u64,
+    /// What all shards of the policy have in common.
+    pub(super) policy: Arc<PolicyShards>,
     /// On which clock it counts.
     pub(super) clock: ClockKind,
     /// Whether nodes have numbers of their own, by a roster.
@@ -39,6 +43,15 @@ pub(crate) struct LockedMachine {
     pub(crate) dirty: Dirty,
     /// Whether its keys are written: none is forgotten for another then, as nobody reads it again.
     pub(super) is_written: AtomicBool,
+}
+
+/// What all shards of a policy have in common.
+#[derive(Debug)]
+pub(crate) struct PolicyShards {
+    /// How many there are.
+    pub(super) count: usize,
+    /// Their bytes.
+    pub(super) bytes: AtomicU64,
 }
 
 /// What happened to a machine.
@@ -75,8 +88,23 @@ pub(crate) struct MachineGuard<'a> {
     has_moved: bool,
 }
 
+impl PolicyShards {
+    pub(super) const fn new(count: usize) -> Self {
+        Self {
+            count,
+            bytes: AtomicU64::new(0),
+        }
+    }
+}
+
 impl LockedMachine {
-    pub(super) fn new(order: u64, tag: u64, kind: &dyn ModeKind, machine: Box<dyn Mode>) -> Self {
+    pub(super) fn new(
+        order: u64,
+        tag: u64,
+        policy: Arc<PolicyShards>,
+        kind: &dyn ModeKind,
+        machine: Box<dyn Mode>,
+    ) -> Self {
         let next = AtomicU64::new(nanos(machine.poll_timeout()));
         let is_joining = AtomicBool::new(machine.is_joining());
         let inner = MachineState {
@@ -88,6 +116,7 @@ impl LockedMachine {
         Self {
             order,
             tag,
+            policy,
             clock: kind.clock(),
             is_by_roster: kind.is_by_roster(),
             is_lent: kind.coordination() == Coordination::Lease,
@@ -122,7 +151,7 @@ impl LockedMachine {
     /// What it counts against the budget no more, as it goes.
     pub(super) fn close(&self, company: &Company) {
         let mut inner = self.inner.lock();
-        company.charge_bytes(inner.bytes, 0);
+        company.charge_bytes(&self.policy, inner.bytes, 0);
         inner.bytes = 0;
     }
 }
@@ -196,7 +225,7 @@ impl MachineGuard<'_> {
 
     /// Whether there is room for a key; others may have to make it.
     pub(crate) fn has_room(&mut self, key: ModeKey, now: Instant) -> bool {
-        if !self.company.is_over(self.inner.bytes) || self.inner.machine.knows(key) {
+        if !self.is_over(1) || self.inner.machine.knows(key) {
             return true;
         }
         // Copies for others make room whatever becomes of keys.
@@ -208,12 +237,18 @@ impl MachineGuard<'_> {
             self.inner.talked.copies_dropped += u64::from(done);
             let done = done || may_evict && self.evict(now);
             made |= done;
-            if !done || !self.company.is_over(self.inner.bytes) {
+            if !done || !self.is_over(1) {
                 break;
             }
         }
         self.inner.talked.refused += u64::from(!made);
         made
+    }
+
+    /// Whether it must make room: its policy has more than so many shares of the bytes, and it its part of those.
+    fn is_over(&self, shares: u64) -> bool {
+        let policy = &self.seat.policy;
+        self.company.is_over(policy, self.inner.bytes, shares)
     }
 
     /// Forgets one key for want of room; `false` where there is none.
@@ -232,7 +267,7 @@ impl MachineGuard<'_> {
         // What is written is forgotten only where keys that other nodes counted have taken as much again.
         let shares = 1 + u64::from(self.seat.is_written.load(Relaxed));
         for _ in 0..EVICTED_AT_ONCE {
-            if !self.company.is_over(self.inner.bytes / shares) {
+            if !self.is_over(shares) {
                 break;
             }
             let done = self.inner.machine.drop_copy();
@@ -313,7 +348,7 @@ impl MachineGuard<'_> {
         }
         let next = nanos(machine.poll_timeout());
         self.seat.is_joining.store(machine.is_joining(), Relaxed);
-        self.weigh(STEP_BYTES);
+        self.weigh(STEP_BYTES / self.seat.policy.count as u64);
         if self.seat.next.swap(next, Relaxed) != next {
             wakes |= outbox.is_late_for(self.seat.clock, next);
         }
@@ -336,7 +371,7 @@ impl MachineGuard<'_> {
         let is = self.inner.machine.held();
         let was = self.inner.bytes;
         if is.abs_diff(was) >= step || (is == 0 && was > 0) {
-            self.company.charge_bytes(was, is);
+            self.company.charge_bytes(&self.seat.policy, was, is);
             self.inner.bytes = is;
         }
     }
@@ -356,7 +391,7 @@ const BEHIND_MAX: Span = Span::from_nanos(60_000_000_000);
 const APART_MAX_NS: u64 = 500_000;
 /// So often they are read again.
 const READ_AGAIN_MAX: usize = 4;
-/// Changes smaller than that are not counted.
+/// Changes of a policy smaller than that are not counted.
 const STEP_BYTES: u64 = 16 << 10;
 /// What IP and UDP add to every frame, as the lab counts them.
 const HEADER_BYTES: u64 = 28;

@@ -29,8 +29,8 @@ impl Node {
         }
         let numbers = company.numbers();
         for (_, parts) in node.parts() {
-            for part in parts.each() {
-                let mut held = part.seat.hold(company);
+            for shard in parts.each().iter().flat_map(|part| &part.shards) {
+                let mut held = shard.hold(company);
                 held.move_time(from, to, &numbers);
                 held.release();
             }
@@ -45,10 +45,11 @@ impl Node {
             return;
         };
         let parts = self.parts().flat_map(|(_, parts)| parts.each());
-        for part in parts.filter(|part| part.is_durable) {
-            let mut held = part.seat.hold(company);
+        let durable = parts.filter(|part| part.is_durable);
+        for shard in durable.flat_map(|part| &part.shards) {
+            let mut held = shard.hold(company);
             for key in held.machine().keys() {
-                part.seat.dirty.mark(print(key));
+                shard.dirty.mark(print(key));
             }
             held.release();
         }

@@ -5,15 +5,17 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tollgate_contract::Coordination;
 use tollgate_limit::Instant;
-use tollgate_mode::{Figure, FigureValue, Footprint};
+use tollgate_mode::{Figure, FigureValue, Footprint, ModeKey};
 use tollgate_table::Print;
 
-use super::seat::Talked;
+use super::Company;
+use super::parts::PolicyPart;
+use super::seat::MachineGuard;
 use super::tag::key;
 use crate::node::Node;
 
 /// One policy that is counted together with other nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyGossip {
     /// The contract's id.
     pub contract: String,
@@ -90,6 +92,60 @@ impl PolicyStatus {
     }
 }
 
+impl PolicyGossip {
+    /// Adds what a shard has said and heard.
+    fn add(&mut self, held: &mut MachineGuard<'_>) {
+        let talked = *held.talked();
+        let machine = held.machine();
+        let footprint = machine.footprint();
+        self.design = machine.design();
+        self.keys += machine.keys_count() as u64;
+        self.state_bytes.0 += footprint.local;
+        self.state_bytes.1 += footprint.extra;
+        self.said.frames += talked.said.frames;
+        self.said.bytes += talked.said.bytes;
+        self.said.publications += talked.said.publications;
+        self.heard += talked.heard;
+        self.malformed += talked.malformed;
+        self.evicted_refused.0 += talked.evicted;
+        self.evicted_refused.1 += talked.refused;
+        self.copies_dropped += talked.copies_dropped;
+        self.held_bytes += machine.held();
+        self.over_max = self.over_max.max(talked.over_max);
+        self.quiet &= machine.is_quiet();
+    }
+}
+
+/// How a policy stands, of one key or of all: then what its shards say, one after the other, together.
+fn figures(
+    company: &Company,
+    part: &PolicyPart,
+    key: Option<ModeKey>,
+    now: Instant,
+) -> Vec<Figure> {
+    let (mut all, mut has_key) = (Vec::new(), false);
+    let shards = part.shards.iter().map(|shard| &**shard);
+    let one = key.map(|key| part.shard(key));
+    for shard in shards.filter(|shard| one.is_none_or(|one| one.order == shard.order)) {
+        let mut held = shard.hold(company);
+        let now = held.at(Some(now));
+        let mut figures: Vec<Figure> = held.machine().status(key, now);
+        let knows_keys = held.machine().keys_count() > 0;
+        if held.release() {
+            company.outbox.wake();
+        }
+        // The first that knows a key comes first.
+        let is_first = all.is_empty() || knows_keys && !has_key;
+        if is_first {
+            std::mem::swap(&mut all, &mut figures);
+        }
+        let others = all.iter_mut().zip(&figures);
+        others.for_each(|(figure, other)| figure.join(&other.value, knows_keys && !is_first));
+        has_key |= knows_keys;
+    }
+    all
+}
+
 impl Node {
     /// How each policy under a coordination stands, in the order of the contracts: for one key of one contract, or all.
     pub fn mode_status(
@@ -110,18 +166,13 @@ impl Node {
                 let Some(named) = named.filter(|named| named.coordination == by) else {
                     continue;
                 };
-                let mut held = part.seat.hold(company);
-                let now = held.at(Some(now));
                 let key = of.map(|(_, print)| key(print));
                 all.push(PolicyStatus {
                     contract: contract.id.clone(),
                     policy: named.name.clone(),
-                    tag: part.seat.tag,
-                    figures: held.machine().status(key, now),
+                    tag: part.tag,
+                    figures: figures(company, part, key, now),
                 });
-                if held.release() {
-                    company.outbox.wake();
-                }
             }
         }
         all
@@ -152,35 +203,18 @@ impl Node {
         let mut all = Vec::new();
         for (contract, parts) in node.parts() {
             for part in parts.each() {
-                let mut held = part.seat.hold(company);
-                let Talked {
-                    said,
-                    heard,
-                    malformed,
-                    evicted,
-                    refused,
-                    copies_dropped,
-                    over_max,
-                } = *held.talked();
-                let machine = held.machine();
-                let footprint = machine.footprint();
                 let name = contract.policies.get(part.place).map(|named| &named.name);
-                all.push(PolicyGossip {
+                let mut policy = PolicyGossip {
                     contract: contract.id.clone(),
                     policy: name.cloned().unwrap_or_default(),
-                    tag: part.seat.tag,
-                    design: machine.design(),
-                    keys: machine.keys_count() as u64,
-                    state_bytes: (footprint.local, footprint.extra),
-                    said,
-                    heard,
-                    malformed,
-                    evicted_refused: (evicted, refused),
-                    copies_dropped,
-                    held_bytes: machine.held(),
-                    over_max,
-                    quiet: machine.is_quiet(),
-                });
+                    tag: part.tag,
+                    quiet: true,
+                    ..PolicyGossip::default()
+                };
+                for shard in &part.shards {
+                    policy.add(&mut shard.hold(company));
+                }
+                all.push(policy);
             }
         }
         all

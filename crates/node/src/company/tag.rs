@@ -16,6 +16,23 @@ pub fn key(print: Print) -> ModeKey {
     ModeKey(u128::from(upper) << 64 | u128::from(lower))
 }
 
+/// The shard of a key, of so many: by bits of its fingerprint, alike on all nodes.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the lowest bits are enough"
+)]
+pub(super) const fn shard(key: ModeKey, shards: usize) -> usize {
+    key.0 as usize & shards.saturating_sub(1)
+}
+
+/// What a policy's shard is called between nodes: the first as the policy.
+pub(super) const fn shard_tag(policy: u64, shard: usize) -> u64 {
+    match shard {
+        0 => policy,
+        shard => mix(policy ^ shard as u64),
+    }
+}
+
 /// The print of a key.
 pub(super) fn print(key: ModeKey) -> Print {
     let upper = u64::try_from(key.0 >> 64).unwrap_or(u64::MAX);

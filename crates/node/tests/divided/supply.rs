@@ -60,7 +60,7 @@ fn a_killed_node_has_its_home_back_by_what_it_kept() {
     let disk = world.crash(1);
     // Whoever is gone stays gone, and another must not be asked to agree.
     let gone = world.crash(2);
-    assert_eq!(gone.len(), 1);
+    assert_eq!(gone.len(), 8, "one record for each shard");
     let back = world.add("n1", disk);
     world.tell();
     world.load(SECOND, &[0, back], 1);

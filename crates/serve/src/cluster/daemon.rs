@@ -248,7 +248,7 @@ impl Daemon {
         hub.set_ends(&ends);
         let joins = prepared.settings.join.clone();
         let joining = Joining::new(!joins.is_empty(), supply::steady_now());
-        shared.state.set_joining(true);
+        shared.state.arrival().begin();
         let drive = Drive {
             shared: Arc::clone(shared),
             hub: Arc::clone(&hub),

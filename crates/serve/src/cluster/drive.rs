@@ -179,7 +179,7 @@ impl Drive {
         let due = self.hub.cluster.lock().poll_timeout();
         let rest = due.map_or(REST_MAX, |due| Duration::from_nanos(due.nanos_since(now)));
         let rest = rest.min(self.replicas.rest().unwrap_or(REST_MAX));
-        let soon = !self.learn.asked.is_empty();
+        let soon = self.learn.is_busy();
         let most = if soon { FLUSH_EVERY } else { REST_MAX };
         rest.min(self.joining.rest()).min(most)
     }
@@ -243,8 +243,8 @@ impl Drive {
         let now = steady_now();
         for _ in 0..DATAGRAMS_AT_ONCE {
             let Ok((length, _)) = self.socket.try_recv_from(&mut self.buffer) else {
-                for (_, is_read) in &mut self.learn.asked {
-                    *is_read = true;
+                for asked in &mut self.learn.asked {
+                    asked.is_read = true;
                 }
                 return;
             };
@@ -275,12 +275,15 @@ impl Drive {
 
     /// Answers newcomers to whom all is told.
     fn answer_newcomers(&mut self) {
-        for (question, is_read) in std::mem::take(&mut self.learn.asked) {
-            let line = self.lines.get(&question.from);
-            if is_read && line.is_none_or(|line| line.outlet.is_idle()) {
-                question.answer(&[]);
+        let owner = self.shared.owner.get();
+        for mut asked in std::mem::take(&mut self.learn.asked) {
+            let from = asked.question.from;
+            let is_idle = |line: &PeerStream| line.outlet.is_idle();
+            let is_told = asked.is_read && self.lines.get(&from).is_none_or(is_idle);
+            if is_told && asked.has_keys(owner.map(|owner| &**owner)) {
+                asked.question.answer(&[]);
             } else {
-                self.learn.asked.push((question, is_read));
+                self.learn.asked.push(asked);
             }
         }
     }
@@ -339,6 +342,10 @@ impl Drive {
             Event::Joined => {
                 // First, so that the node knows that there is something to learn.
                 self.update_members();
+                if self.joining == Joining::Over {
+                    self.shared.state.arrival().begin_late();
+                    self.learn.begin_keys(now);
+                }
                 self.joining.joined(now);
                 self.alone.send_replace(false);
             }
@@ -367,20 +374,26 @@ impl Drive {
     fn join(&mut self, now: Instant) {
         let mut is_caught_up = false;
         match self.joining {
-            Joining::Over => return,
+            Joining::Over => {
+                let arrival = self.shared.state.arrival();
+                return self.learn.step_keys(&self.hub, arrival, now);
+            }
             Joining::Looking { .. } => {}
             Joining::Alone => self.learn.set_known(),
             Joining::Learning { .. } => {
                 let thinks = self.learn.is_known() && self.replicas.is_caught_up();
                 match self.learn.step(&self.hub, thinks, now) {
                     LearnStep::Wait => {}
-                    LearnStep::Ask => self.update_members(),
+                    LearnStep::Ask => {
+                        self.shared.state.arrival().set_known();
+                        self.update_members();
+                    }
                     LearnStep::Over => is_caught_up = true,
                 }
             }
         }
         if self.joining.is_over(now, || is_caught_up) {
-            self.shared.state.set_joining(false);
+            self.shared.state.arrival().end();
             self.learn.set_known();
             self.update_members();
         }

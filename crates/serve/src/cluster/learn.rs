@@ -3,7 +3,8 @@
 //! A node that does not know the newcomer yet takes nothing from it, and answers come in many pieces of which none says
 //! that it was the last. So the newcomer puts the same question to everybody by stream, twice: before it asks for what
 //! they know, and afterwards. A node answers once it knows who asks, has read all that came before the question, and
-//! all that it had to say to the newcomer is on its way. Not here: what is told.
+//! all that it had to say to the newcomer is on its way. The second time it first sends the newcomer the keys that the
+//! newcomer owns (`owner`): by then all nodes know whom to ask for them. Not here: what is told.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,20 +15,40 @@ use tollgate_gossip::NodeId;
 use tollgate_limit::Instant;
 
 use super::handle::{Handle, Hub, NodeQuestion};
+use crate::owner::{Arrival, Owner};
 
 /// How far a newcomer has come, and newcomers that ask us.
 #[derive(Default)]
 pub(super) struct Learn {
-    greeting: Round,
-    asking: Round,
-    /// Whether the others know this node, so that it may ask what they know.
-    is_known: bool,
+    rounds: Rounds,
+    /// Asks for keys alone, where the node has met others when it was ready already, at the latest until then.
+    keys: Option<(Rounds, Instant)>,
     /// When everybody was done.
     done: Option<Instant>,
     /// When something last came.
     heard: Option<Instant>,
-    /// Newcomers that ask us, and whether all that came before their question was read.
-    pub(super) asked: Vec<(NodeQuestion, bool)>,
+    /// Newcomers that ask us.
+    pub(super) asked: Vec<AskedByNewcomer>,
+}
+
+/// A newcomer's question.
+pub(super) struct AskedByNewcomer {
+    pub(super) question: NodeQuestion,
+    /// Whether all that came before it was read.
+    pub(super) is_read: bool,
+    /// The pass over the keys that has to be over first.
+    pass: Option<u64>,
+}
+
+impl AskedByNewcomer {
+    /// Whether the newcomer has all keys of this node's that it owns, where it asks for them; begins to send them.
+    pub(super) fn has_keys(&mut self, owner: Option<&Owner>) -> bool {
+        let Some(owner) = owner.filter(|_| *self.question.body == *SECOND) else {
+            return true;
+        };
+        let pass = *self.pass.get_or_insert_with(|| owner.next_pass());
+        owner.has_passed(pass, self.question.from)
+    }
 }
 
 /// What a newcomer does next.
@@ -51,35 +72,59 @@ impl Learn {
     pub(super) fn asked(&mut self, question: NodeQuestion) {
         // Beyond, dropping refuses, and the newcomer does without.
         if self.asked.len() < ASKED_MAX {
-            self.asked.push((question, false));
+            self.asked.push(AskedByNewcomer {
+                question,
+                is_read: false,
+                pass: None,
+            });
         }
     }
 
     /// Whether the others may be asked what they know.
     pub(super) const fn is_known(&self) -> bool {
-        self.is_known
+        self.rounds.is_known
     }
 
     /// The others may be asked what they know, whoever of them knows this node.
     pub(super) const fn set_known(&mut self) {
-        self.is_known = true;
+        self.rounds.is_known = true;
+    }
+
+    /// Asks others for the keys that this node owns, as it meets them only now.
+    pub(super) fn begin_keys(&mut self, now: Instant) {
+        let until = now.as_nanos().saturating_add(KEYS_NANOS_MAX);
+        self.keys = Some((Rounds::default(), Instant::from_nanos(until)));
+    }
+
+    /// Goes on with that.
+    pub(super) fn step_keys(&mut self, hub: &Arc<Hub>, arrival: &Arrival, now: Instant) {
+        let Some((rounds, until)) = &mut self.keys else {
+            return;
+        };
+        if !rounds.is_known && rounds.greet(hub, now) {
+            arrival.set_known();
+        }
+        if now >= *until || rounds.is_known && rounds.ask(hub, now) {
+            arrival.end();
+            self.keys = None;
+        }
+    }
+
+    /// Whether somebody waits for what a moment may bring.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.asked.is_empty() || self.keys.is_some()
     }
 
     /// Goes on. `is_caught_up` is what the node thinks, which cannot tell a pause from the end.
     pub(super) fn step(&mut self, hub: &Arc<Hub>, is_caught_up: bool, now: Instant) -> LearnStep {
-        if !self.is_known {
-            self.greeting.ask(hub, now);
-            if !self.greeting.is_over(SETTLE_NANOS, now) {
-                return LearnStep::Wait;
-            }
-            self.is_known = true;
-            return LearnStep::Ask;
+        if !self.rounds.is_known {
+            return if self.rounds.greet(hub, now) {
+                LearnStep::Ask
+            } else {
+                LearnStep::Wait
+            };
         }
-        if !is_caught_up {
-            return LearnStep::Wait;
-        }
-        self.asking.ask(hub, now);
-        if !self.asking.is_over(0, now) {
+        if !is_caught_up || !self.rounds.ask(hub, now) {
             return LearnStep::Wait;
         }
         let done = *self.done.get_or_insert(now);
@@ -89,6 +134,30 @@ impl Learn {
             return LearnStep::Over;
         }
         LearnStep::Wait
+    }
+}
+
+/// What a newcomer asks, before it asks for what the others know, and afterwards.
+#[derive(Default)]
+struct Rounds {
+    greeting: Round,
+    asking: Round,
+    /// Whether the others know this node, so that it may ask what they know.
+    is_known: bool,
+}
+
+impl Rounds {
+    /// Waits until the others know this node; whether they do.
+    fn greet(&mut self, hub: &Arc<Hub>, now: Instant) -> bool {
+        self.greeting.ask(hub, FIRST, now);
+        self.is_known = self.greeting.is_over(SETTLE_NANOS, now);
+        self.is_known
+    }
+
+    /// Waits until the others have told all; whether they have.
+    fn ask(&mut self, hub: &Arc<Hub>, now: Instant) -> bool {
+        self.asking.ask(hub, SECOND, now);
+        self.asking.is_over(0, now)
     }
 }
 
@@ -102,7 +171,7 @@ struct Round {
 }
 
 impl Round {
-    fn ask(&mut self, hub: &Arc<Hub>, now: Instant) {
+    fn ask(&mut self, hub: &Arc<Hub>, body: &'static [u8], now: Instant) {
         for to in hub.company().outlets.keys().copied() {
             if !self.asked.insert(to) {
                 continue;
@@ -113,7 +182,7 @@ impl Round {
             tokio::spawn(async move {
                 let handle = Handle::new(Arc::clone(&hub));
                 // Who cannot answer cannot tell either.
-                let _ = handle.request(to, ARE_YOU_DONE, &[], PATIENCE).await;
+                let _ = handle.request(to, ARE_YOU_DONE, body, PATIENCE).await;
                 left.fetch_sub(1, Relaxed);
                 hub.wake.notify_one();
             });
@@ -128,6 +197,9 @@ impl Round {
 
 /// The kind of the question.
 pub(super) const ARE_YOU_DONE: u8 = 255;
+/// The question before the others are asked for what they know, and the one afterwards.
+const FIRST: &[u8] = &[];
+const SECOND: &[u8] = &[2];
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Newcomers that are answered at the same time.
@@ -136,5 +208,7 @@ const ASKED_MAX: usize = 256;
 const SETTLE_NANOS: u64 = 250_000_000;
 /// What was on its way is there after that.
 const CALM_NANOS: u64 = 100_000_000;
+/// How long keys are waited for where others are met late.
+const KEYS_NANOS_MAX: u64 = 10_000_000_000;
 /// In a busy cluster it is never calm.
 const CALM_NANOS_MAX: u64 = 1_000_000_000;

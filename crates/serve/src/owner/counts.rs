@@ -1,6 +1,7 @@
 //! What is counted of owned keys.
 
 use tollgate_contract::OnFailure;
+use tollgate_owner::AskTally;
 
 use crate::meter::{Count, Exposition};
 
@@ -36,8 +37,20 @@ pub struct OwnerCounts {
 }
 
 impl OwnerCounts {
-    pub(super) fn fell_back(&self, instead: OnFailure) {
-        self.fell_back[instead as usize].add(1);
+    /// Adds what came of questions.
+    pub(super) fn add(&self, tally: &AskTally) {
+        let each = [
+            (&self.denied_here, tally.denied_here),
+            (&self.retried, tally.retried),
+            (&self.late, tally.late),
+            (&self.unreachable, tally.unreachable),
+            (&self.malformed, tally.malformed),
+            (&self.writes_failed, tally.owners.writes_failed),
+        ];
+        add_all(
+            each.into_iter()
+                .chain(self.fell_back.iter().zip(tally.owners.fell_back)),
+        );
     }
 
     /// Adds the counters, for Prometheus.
@@ -64,6 +77,13 @@ impl OwnerCounts {
             ("moved_in", &self.moved_in),
             ("move_failed", &self.move_failed),
         ]
+    }
+}
+
+/// Adds to counters what there is to be added.
+pub(crate) fn add_all<'a>(each: impl Iterator<Item = (&'a Count, u64)>) {
+    for (count, more) in each.filter(|(_, more)| *more > 0) {
+        count.add(more);
     }
 }
 

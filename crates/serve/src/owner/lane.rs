@@ -1,20 +1,22 @@
 //! The way to one node: while a batch is under way, the next one collects.
 //!
 //! So a batch is as large as the way is long, and a lone request waits for nobody. Bounded: past the bound a request is
-//! turned away. Not here: what is in a parcel (`ask`).
+//! turned away. Not here: what is in a parcel.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tollgate_gossip::NodeId;
+use tollgate_owner::{Parcel, batch, parcels};
 
-use super::ask::{self, Parcel};
 use super::counts::OwnerCounts;
 use super::peers::NodePeers;
-use super::said;
 use crate::cluster::RequestError;
 
 /// The way to one node.
@@ -117,7 +119,7 @@ impl Driver {
             self.is_over = true;
             return None;
         }
-        let mut body = ask::batch();
+        let mut body = batch();
         let (mut taken, mut questions, mut within) = (0, 0, Duration::ZERO);
         for waiting in &state.waiting {
             let parcel = &waiting.parcel;
@@ -147,7 +149,7 @@ impl Driver {
                 return senders.for_each(|sender| drop(sender.send(Err(error))));
             }
         };
-        let parcels = said::parcels(&bytes).filter(|parcels| parcels.len() == senders.len());
+        let parcels = parcels(&bytes).filter(|parcels| parcels.len() == senders.len());
         let Some(parcels) = parcels else {
             counts.malformed.add(1);
             return senders.for_each(|sender| drop(sender.send(Err(RequestError::Refused))));
@@ -165,6 +167,30 @@ impl Drop for Driver {
             *self.lane.state.lock() = State::default();
         }
     }
+}
+
+/// Waits for all, in any order.
+pub(crate) async fn join_all<T>(
+    futures: impl Iterator<Item = impl Future<Output = T> + Send>,
+) -> Vec<T> {
+    let mut futures: Vec<Pin<Box<_>>> = futures.map(Box::pin).collect();
+    let mut done = Vec::with_capacity(futures.len());
+    poll_fn(|context| {
+        futures.retain_mut(|future| match future.as_mut().poll(context) {
+            Poll::Ready(output) => {
+                done.push(output);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if futures.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    done
 }
 
 /// The kind of a batch of questions.

@@ -1,11 +1,7 @@
-//! Keys that move to another owner: their state goes there in pages.
+//! The thread that sends keys to another owner: it looks through them when members come or go, and some times after.
 //!
-//! When members come or go, every node looks through the keys it holds of owned contracts. Those that are another's now
-//! are taken out and sent to their owner, who keeps the charges of both where it has counted the key meanwhile. Only
-//! keys that must move do. A page that is not taken goes back in, and is sent again later. Not here: what is in a page
-//! (`page`), how cells are merged (`tollgate_node`).
+//! Not here: which keys go where, what is in a page (`tollgate_owner`).
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak, mpsc as std_mpsc};
 use std::thread::{self, JoinHandle};
@@ -15,13 +11,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tollgate_gossip::NodeId;
 use tollgate_kit::{Reader, put_varint};
-use tollgate_limit::Lot;
-use tollgate_node::{Node, Spot};
-use tollgate_table::Print;
 
 use super::Owner;
-use super::map::Map;
-use super::page::{CellPage, page_of, take_page};
 use crate::shared::Shared;
 
 /// A thread that sends keys to their new owners.
@@ -97,6 +88,7 @@ async fn run(
                 rest = REST_MIN;
             }
             () = sleep(rest) => {}
+            () = owner.is_pass_wanted.notified() => {}
             leaving = asked.recv() => {
                 let Some((within, done)) = leaving else {
                     return;
@@ -111,9 +103,11 @@ async fn run(
         owner.look_around(&shared.engine.node(), shared.engine.now());
         owner.ask_for_proof(&shared).await;
         // Nodes learn of a change one by one: for a while keys come in that are another's.
-        if owner.has_strays.swap(false, Relaxed) {
+        if owner.owners.take_strays() {
             let is_over = owner.hand_over(&shared).await && rest >= REST_MAX;
-            owner.has_strays.fetch_or(!is_over, Relaxed);
+            if !is_over {
+                owner.note_strays();
+            }
             rest = (rest * 2).min(REST_MAX);
         }
     }
@@ -121,148 +115,68 @@ async fn run(
 
 impl Owner {
     /// Sends every key that is another's to its owner. Says whether all went.
-    pub(super) async fn hand_over(&self, shared: &Shared) -> bool {
+    async fn hand_over(&self, shared: &Shared) -> bool {
         let node = shared.engine.node();
-        let map = Arc::clone(&self.map(&node));
+        let in_doubt = |contract: usize| shared.is_in_doubt(&node, contract);
+        // Where another process has the seat there is nothing to hand over.
+        let is_all_lost = || shared.standing.get().is_some_and(|seat| seat.is_lost());
         let mut all_went = true;
-        let mut prints = Vec::new();
-        for contract in map.owned() {
-            if shared.is_in_doubt(&node, contract) {
-                // Where another process has the seat there is nothing to hand over.
-                all_went &= shared.standing.get().is_some_and(|seat| seat.is_lost());
-                continue;
-            }
-            let mut pages: BTreeMap<NodeId, CellPage> = BTreeMap::new();
-            let mut there: BTreeMap<NodeId, bool> = BTreeMap::new();
-            for shard in 0..node.shards_count(contract) {
-                prints.clear();
-                node.prints_in(contract, shard, &mut prints);
-                for print in &prints {
-                    if self.is_ended.load(Relaxed) {
-                        continue;
-                    }
-                    let Some(to) = self.moves_to(&map, &node, contract, *print) else {
-                        continue;
-                    };
-                    // Cells leave only for who is there: meanwhile nobody counts by them.
-                    let is_there = match there.get(&to) {
-                        Some(is_there) => *is_there,
-                        None => self.takes(to, CellPage::new(&node, &map, contract)).await,
-                    };
-                    there.insert(to, is_there);
-                    all_went &= is_there;
-                    if !is_there {
-                        continue;
-                    }
-                    let page = pages.entry(to);
-                    let page = page.or_insert_with(|| CellPage::new(&node, &map, contract));
-                    page.take(&node, *print, shared.engine.now());
-                    if page.bytes.len() >= PAGE_BYTES
-                        && let Some(page) = pages.remove(&to)
-                    {
-                        all_went &= self.send_page(shared, &node, to, page).await;
-                    }
-                }
-            }
-            for (to, page) in pages {
-                all_went &= self.send_page(shared, &node, to, page).await;
+        let mut pass = self.owners.pass(&node, |contract| {
+            let is_in_doubt = in_doubt(contract);
+            all_went &= !is_in_doubt || is_all_lost();
+            is_in_doubt
+        });
+        while let Some((to, page)) = pass.poll(&self.owners, shared.engine.now()) {
+            let sent = self.peers.request(to, HAND_OVER, page, PAGE_WITHIN).await;
+            let taken = sent.ok().and_then(|answer| Reader(&answer).number());
+            pass.handle(taken, shared.engine.now());
+            if self.is_ended.load(Relaxed) {
+                break;
             }
         }
-        all_went
+        let end = pass.end(&self.owners);
+        self.counts.moved_out.add(end.moved);
+        self.counts.move_failed.add(end.failed);
+        all_went && end.all_went
     }
 
-    /// Whether a node takes cells of a contract: it is sent a page without any.
-    async fn takes(&self, to: NodeId, page: CellPage) -> bool {
-        let sent = self.peers.request(to, HAND_OVER, page.bytes, PAGE_WITHIN);
-        sent.await.is_ok()
+    /// Has keys looked through at once; the number of that pass.
+    pub fn next_pass(&self) -> u64 {
+        let pass = self.owners.next_pass();
+        self.is_pass_wanted.notify_one();
+        pass
     }
 
-    fn moves_to(&self, map: &Map, node: &Node, contract: usize, print: Print) -> Option<NodeId> {
-        let spot = Spot {
-            contract,
-            print,
-            lot: Lot::ALWAYS,
-        };
-        self.owner_of(&self.crew.load(), map, node, &spot)
-    }
-
-    async fn send_page(&self, shared: &Shared, node: &Node, to: NodeId, page: CellPage) -> bool {
-        let CellPage {
-            contract,
-            bytes,
-            cells,
-            ..
-        } = page;
-        if cells.is_empty() {
-            return true;
-        }
-        let sent = self.peers.request(to, HAND_OVER, bytes, PAGE_WITHIN).await;
-        let taken = sent.ok().and_then(|answer| Reader(&answer).number());
-        let count = cells.len() as u64;
-        let Some(taken) = taken else {
-            let now = shared.engine.now();
-            for (print, lifted) in cells {
-                // Where there is no room any more, the table has counted it.
-                let _ = node.newest().merge_cell((contract, print), &lifted, now);
-            }
-            return false;
-        };
-        self.counts.moved_out.add(taken.min(count));
-        self.counts.move_failed.add(count.saturating_sub(taken));
-        true
+    /// Whether that pass, or a later one, is over and sent a node all that is its own.
+    pub fn has_passed(&self, pass: u64, to: NodeId) -> bool {
+        self.owners.has_passed(pass, to)
     }
 
     /// Takes over keys of another node; `None` where that makes no sense.
     pub(super) fn take_over(&self, shared: &Shared, page: &[u8]) -> Option<Vec<u8>> {
-        let node = shared.engine.node();
-        let map = Arc::clone(&self.map(&node));
-        if page_of(&map, page).is_some_and(|contract| shared.is_in_doubt(&node, contract)) {
+        let (node, now) = (shared.engine.node(), shared.engine.now());
+        let contract = self.owners.page_of(&node, page);
+        if contract.is_some_and(|contract| shared.is_in_doubt(&node, contract)) {
             return None;
         }
-        let taken = take_page(&node, &map, page, shared.engine.now());
-        if taken.is_none() {
+        let Some(taken) = self.owners.take_over(&node, page, now) else {
             self.counts.malformed.add(1);
-        }
-        let taken = taken?;
-        if taken == 0 {
-            return Some(vec![0]);
-        }
+            return None;
+        };
         self.counts.moved_in.add(taken);
-        // By what this node knows of the members they may be another's still.
-        self.has_strays.store(true, Relaxed);
         let mut answer = Vec::new();
         put_varint(&mut answer, taken);
         Some(answer)
     }
 
-    /// Places of the durable contracts that have owners.
-    pub(crate) fn durable_places(&self, node: &Node) -> Vec<usize> {
-        let map = self.map(node);
-        let durable = map
-            .owned()
-            .filter(|place| node.durable_policies(*place) != 0);
-        durable.collect()
-    }
-
-    /// Whether this node owns a key.
-    pub(crate) fn is_own(&self, node: &Node, contract: usize, print: Print) -> bool {
-        self.moves_to(&self.map(node), node, contract, print)
-            .is_none()
-    }
-
-    /// Keys may lie here that are another's.
-    pub(crate) fn note_strays(&self) {
-        self.has_strays.store(true, Relaxed);
-    }
-
     /// Owns nothing from here on, and hands over everything.
     async fn leave(&self, shared: &Weak<Shared>, within: Duration) {
-        self.is_leaving.store(true, Relaxed);
+        self.owners.leave();
         let Some(shared) = shared.upgrade() else {
             return;
         };
         self.look_around(&shared.engine.node(), shared.engine.now());
-        if self.crew.load().crew.alive.is_empty() {
+        if self.owners.is_alone() {
             return;
         }
         let attempts = async {
@@ -277,8 +191,6 @@ impl Owner {
 
 /// The kind of a page.
 pub(super) const HAND_OVER: u8 = tollgate_cluster::FrameKind::HandOver as u8;
-/// About as many bytes as a page has.
-const PAGE_BYTES: usize = 64 << 10;
 /// How long a page may take.
 const PAGE_WITHIN: Duration = Duration::from_secs(2);
 /// Between two looks at the keys after a change; it doubles, up to the second.

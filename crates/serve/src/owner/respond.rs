@@ -1,13 +1,12 @@
-//! Answers to other nodes, at once or once something was looked up. Not here: what they are (`here`, `introduce`,
-//! `moving`).
+//! Answers to other nodes, at once or once something was looked up. Not here: what they are
+//! (`tollgate_owner`).
 
 use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
-use super::{Owner, introduce, lane, lent, moving};
+use super::{INTRODUCE, Owner, PROVE, lane, moving};
 use crate::cluster::{NodeQuestion, Respond};
 use crate::shared::Shared;
 
@@ -37,14 +36,13 @@ impl Responder {
     }
 
     fn answer_of(owner: &Owner, shared: &Shared, kind: u8, body: &[u8]) -> Option<Vec<u8>> {
-        // Who is about to go would have to hand over what it decides now.
-        if owner.is_leaving.load(Relaxed) {
+        if owner.owners.is_leaving() {
             return None;
         }
         match kind {
             lane::FORWARD => owner.answer_batch(shared, body),
-            moving::HAND_OVER => owner.take_over(shared, body),
-            lent::PROVE => owner.prove(shared, body),
+            PROVE => owner.prove(shared, body),
+            moving::HAND_OVER if owner.owners.takes_keys() => owner.take_over(shared, body),
             _ => None,
         }
     }
@@ -58,7 +56,7 @@ impl Responder {
                 return answer;
             }
             let (owner, shared) = both?;
-            if kind == introduce::INTRODUCE {
+            if kind == INTRODUCE {
                 return owner.meet(&shared, &body).await;
             }
             owner.fetch(&shared, &body).await;
@@ -69,7 +67,7 @@ impl Responder {
     /// Whether something may have to be looked up before.
     fn is_later(&self, kind: u8) -> bool {
         let has_away = || self.shared.upgrade().is_some_and(|is| is.engine.has_away());
-        kind == introduce::INTRODUCE || kind == lane::FORWARD && has_away()
+        kind == INTRODUCE || kind == lane::FORWARD && has_away()
     }
 }
 

@@ -2,20 +2,15 @@
 
 use std::sync::Arc;
 
-use tollgate_cluster::OwnerKey;
+use tollgate_owner::OwnerKey;
 
-use super::{Mover, Nobody, Owner, OwnerSettings, Responder};
+use super::{Mover, Owner, OwnerSettings, Responder};
 use crate::shared::Shared;
 use crate::store::Store;
 
 /// Lets a server ask its store, where it is in no cluster.
 pub(crate) fn ask_store(shared: &Arc<Shared>, store: Arc<Store>) {
-    let owner = Owner::new(
-        OwnerKey([0; 16]),
-        OwnerSettings::default(),
-        Arc::new(Nobody),
-    );
-    let owner = Arc::new(owner.with_store(Some(store)));
+    let owner = Arc::new(Owner::alone().with_store(Some(store)));
     shared.engine.set_elsewhere(Arc::clone(&owner) as _);
     // Nobody else sets it.
     let _ = shared.owner.set(owner);
@@ -31,7 +26,9 @@ pub(crate) fn start(
     let Some(handle) = shared.cluster.get() else {
         return Ok(None);
     };
-    let owner = Owner::new(key, settings, Arc::new(handle.clone())).with_store(store);
+    let owner = Owner::new(key, settings, Arc::new(handle.clone()))
+        .with_store(store)
+        .arriving(shared.state.arrival());
     let owner = Arc::new(owner);
     shared.engine.set_elsewhere(Arc::clone(&owner) as _);
     handle.set_responder(Box::new(Responder::new(&owner, shared)));

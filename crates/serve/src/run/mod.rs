@@ -149,8 +149,7 @@ pub fn start_with(
         let _ = shared.desk.set(desk);
     }
     let mut running = work(&shared, bound, cluster)?;
-    running.scribe = scribe;
-    running.mover = mover;
+    (running.scribe, running.mover) = (scribe, mover);
     running.asker = LeaseAsker::start(&shared).map_err(StartError::Thread)?;
     running.store = engine_of_many;
     let loader = Arc::clone(&running.loader);

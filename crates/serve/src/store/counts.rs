@@ -1,11 +1,11 @@
 //! What is counted of the store.
 
-use tollgate_contract::OnFailure;
+use tollgate_owner::AskTally;
 use tollgate_store::Failure;
 
 use super::ledger::LedgerCounts;
 use crate::meter::{Count, Exposition};
-use crate::owner::fell_back;
+use crate::owner::{add_all, fell_back};
 
 /// What is counted of the store.
 #[derive(Debug, Default)]
@@ -40,8 +40,16 @@ impl StoreCounts {
         }
     }
 
-    pub(crate) fn fell_back(&self, instead: OnFailure) {
-        self.fell_back[instead as usize].add(1);
+    /// Adds what came of questions.
+    pub(crate) fn add(&self, tally: &AskTally) {
+        let each = [
+            (&self.writes_failed, tally.store.writes_failed),
+            (&self.no_room, tally.no_room),
+        ];
+        add_all(
+            each.into_iter()
+                .chain(self.fell_back.iter().zip(tally.store.fell_back)),
+        );
     }
 
     /// Adds the counters, for Prometheus.

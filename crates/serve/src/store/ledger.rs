@@ -3,7 +3,7 @@
 //!
 //! While one swap of a key is under way, whoever asks for it waits and is decided with the next; so a hot key costs as
 //! many ways there and back as there are, however many ask. A swap that was lost to another node is decided again from
-//! the start, some times. Not here: deciding (`tollgate-node`), what is answered where there is no answer.
+//! the start, some times. Not here: deciding (`tollgate-owner`), what is answered where there is no answer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,24 +13,16 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant as Time, timeout_at};
 use tollgate_limit::Instant;
-use tollgate_node::{Closed, KeyLedger, LEDGER_BYTES_MAX, Node, Spot};
-use tollgate_store::{Failure, Go, LedgerId, LoadedLedger, Swapped};
+use tollgate_node::LEDGER_BYTES_MAX;
+use tollgate_owner::{LedgerAsk, decide_ledger};
+use tollgate_store::{Failure, Go, LedgerId, Swapped};
 
 use super::Store;
 use super::lane::{EngineLane, NoAnswer, SLACK};
-use crate::engine::{Question, RemoteAnswer, Verb};
+use crate::engine::RemoteAnswer;
 use crate::meter::process::wall;
 use crate::owner::Count;
 use crate::supply::steady_now;
-
-/// Something that is asked of the books of one key.
-#[derive(Clone)]
-pub(crate) struct LedgerAsk {
-    pub(crate) id: LedgerId,
-    pub(crate) node: Arc<Node>,
-    pub(crate) spot: Spot,
-    pub(crate) question: Question,
-}
 
 /// Who waits for which key.
 #[derive(Default)]
@@ -186,6 +178,7 @@ impl EngineLane {
     async fn settle(&self, id: LedgerId, group: &[Waiting]) -> Result<Vec<RemoteAnswer>, Failure> {
         let counts = &self.ledgers.counts;
         counts.asked.add(group.len() as u64);
+        let asks: Vec<&LedgerAsk> = group.iter().map(|waiting| &waiting.ask).collect();
         let until = group.iter().map(|waiting| waiting.until).max();
         let until = until.unwrap_or_else(Time::now);
         let left = || until.saturating_duration_since(Time::now());
@@ -194,8 +187,8 @@ impl EngineLane {
             let loaded = timeout_at(until, self.engine.load(id, left())).await;
             let loaded = loaded.unwrap_or(Err(Failure::Late))?;
             counts.loads.add(1);
-            let (said, mut closed) =
-                decide(group, &loaded).inspect_err(|_| counts.refused.add(1))?;
+            let decided = decide_ledger(&asks, &loaded);
+            let (said, mut closed) = decided.inspect_err(|_| counts.refused.add(1))?;
             let Some(bytes) = closed.bytes.take() else {
                 return Ok(said);
             };
@@ -240,47 +233,6 @@ async fn look_after(lane: Arc<EngineLane>, id: LedgerId) {
             }
         }
     }
-}
-
-/// Decides all questions of a group over what was loaded, in order.
-fn decide(
-    group: &[Waiting],
-    loaded: &LoadedLedger,
-) -> Result<(Vec<RemoteAnswer>, Closed), Failure> {
-    let broken = || Failure::Broken("a ledger makes no sense".into());
-    let first = &group.first().ok_or_else(broken)?.ask;
-    let bytes = loaded.bytes.as_deref();
-    let opened = first.node.open_ledger(&first.spot, bytes, loaded.at);
-    let opened = match opened {
-        // What makes no sense is forgotten when somebody says so.
-        Err(_) if first.question.verb == Verb::Reset => {
-            first.node.open_ledger(&first.spot, None, loaded.at)
-        }
-        opened => opened,
-    };
-    let mut ledger = opened.map_err(|_| broken())?.ok_or_else(broken)?;
-    let each = group.iter();
-    let said = each.map(|waiting| answer(&mut ledger, &waiting.ask.question));
-    let said = said.collect();
-    Ok((said, ledger.close()))
-}
-
-/// Does what a question asks.
-fn answer(ledger: &mut KeyLedger<'_>, question: &Question) -> RemoteAnswer {
-    let cost = question.cost;
-    match &question.verb {
-        Verb::Check => return RemoteAnswer::Answer(ledger.check(cost)),
-        Verb::Status => return RemoteAnswer::Statuses(vec![ledger.status()]),
-        Verb::Foresee => return RemoteAnswer::Forecasts(vec![ledger.foresee(cost)]),
-        Verb::Lend(inquiry) => return RemoteAnswer::Lent(ledger.lend(inquiry).unwrap_or_default()),
-        // Data planes cannot say what they hold.
-        Verb::Quota(..) => return RemoteAnswer::Quota(None),
-        Verb::Charge => ledger.charge(cost),
-        Verb::Refund => ledger.refund(cost),
-        Verb::Reset => ledger.reset(),
-        Verb::Settle(dues) => dues.iter().take(1).for_each(|due| ledger.settle(due, cost)),
-    }
-    RemoteAnswer::Done(true)
 }
 
 /// A time of the store's on the clock of this machine: it was told since `began`.

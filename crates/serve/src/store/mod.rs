@@ -19,16 +19,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tollgate_contract::{OnFailure, Terms};
-use tollgate_limit::{Cell, Instant};
-use tollgate_node::{Node, Spot};
 use tollgate_store::{
-    Book, Breaker, BreakerConfig, ClockComparison, Engine, EngineAnswer, Failure, LedgerId,
-    LoadedLedger, Memory, Name, StoreRequest, StoredKey, Swap, Swapped, Verb as Asked,
+    Breaker, BreakerConfig, ClockComparison, Engine, EngineAnswer, Failure, LedgerId, LoadedLedger,
+    Memory, StoreRequest, Swap, Swapped,
 };
 use tollgate_table::Budget;
 
-use crate::engine::{Question, RemoteAnswer, Verb};
 use crate::logs::Rarely;
 use crate::meter::Exposition;
 use crate::settings::StoreSettings;
@@ -38,7 +34,6 @@ pub(crate) use connect::seed;
 pub use connect::{ConnectError, Connected, connect};
 pub use counts::StoreCounts;
 pub use lane::NoAnswer;
-pub(crate) use ledger::LedgerAsk;
 pub use ledger::LedgerCounts;
 
 use lane::EngineLane;
@@ -183,23 +178,9 @@ impl Store {
         self.lane.ask(asks, within).await
     }
 
-    /// What is done without the store: by what policies say, and the answer by that; `None` where there is no other
-    /// way.
-    pub(crate) fn instead(
-        &self,
-        ask: &StoreRequest,
-        wish: OnFailure,
-    ) -> (Option<EngineAnswer>, Option<OnFailure>) {
-        match (ask.verb, wish) {
-            (Asked::Check { .. }, OnFailure::Local) => {
-                let said = self.lane.memory.lock().decide(ask);
-                self.lane.counts.no_room.add(u64::from(said.is_none()));
-                (said, Some(OnFailure::Local))
-            }
-            // What is read from memory is better than nothing.
-            (Asked::Show, _) => (Some(EngineAnswer::Found(None)), Some(OnFailure::Local)),
-            _ => (None, None),
-        }
+    /// Decides a check by what is remembered; `None` where there is no room to owe it.
+    pub(crate) fn remembered(&self, ask: &StoreRequest) -> Option<EngineAnswer> {
+        self.lane.memory.lock().decide(ask)
     }
 }
 
@@ -207,63 +188,3 @@ impl Store {
 const BYTES_MAX: u64 = 16 << 20;
 /// How often it is said at most that the store is done without.
 const SAY_EVERY: Duration = Duration::from_secs(10);
-
-/// The ask that a question is, about its one spot.
-pub(crate) fn ask_of(
-    question: &Question,
-    spot: &Spot,
-    book: &Arc<Book>,
-    now: Instant,
-) -> StoreRequest {
-    let verb = match &question.verb {
-        Verb::Check => Asked::Check {
-            cost: question.cost,
-            lot: spot.lot,
-        },
-        Verb::Charge => Asked::Charge(question.cost),
-        Verb::Refund => Asked::Refund(question.cost),
-        Verb::Reset => Asked::Reset,
-        Verb::Settle(dues) => dues.first().map_or(Asked::Show, |due| Asked::Settle {
-            charge: due.charge,
-            actual: question.cost,
-        }),
-        Verb::Status | Verb::Foresee | Verb::Lend(_) | Verb::Quota(..) => Asked::Show,
-    };
-    StoreRequest {
-        book: Arc::clone(book),
-        name: Name(u128::from(spot.print.0)),
-        verb,
-        now,
-    }
-}
-
-/// What was asked about a spot, answered as this node would have, by terms of the key's own where it has some.
-pub(crate) fn said(
-    node: &Node,
-    terms: Option<Arc<Terms>>,
-    question: &Question,
-    ask: &StoreRequest,
-    heard: &EngineAnswer,
-) -> Option<RemoteAnswer> {
-    let spot = question.spots.first()?;
-    let cell = |found: &Option<StoredKey>| -> Cell<0> {
-        let set = ask.book.set();
-        let found = found.as_ref();
-        let known = found.and_then(|found| set.recall(found.at, &found.kept).ok());
-        known.unwrap_or_else(|| Cell::fresh(set))
-    };
-    Some(match (heard, &question.verb) {
-        (EngineAnswer::Outcome { outcome, .. }, _) => {
-            RemoteAnswer::Answer(node.answer_elsewhere(spot, outcome, terms))
-        }
-        (EngineAnswer::Found(found), Verb::Status) => {
-            RemoteAnswer::Statuses(vec![ask.book.set().status(&cell(found), ask.now)])
-        }
-        (EngineAnswer::Found(found), Verb::Foresee) => {
-            let set = ask.book.set();
-            let forecasts = set.foresee(&cell(found), question.cost, ask.now, spot.lot);
-            RemoteAnswer::Forecasts(vec![forecasts])
-        }
-        (EngineAnswer::Found(_) | EngineAnswer::Done, _) => RemoteAnswer::Done(true),
-    })
-}

@@ -50,18 +50,11 @@ pub struct Profile {
     /// message to message, as they do where bursts come at random. It differs half as much from trace to trace; of
     /// traffic by the clock it says nothing.
     pub burst_tail: u64,
-    /// Times at which messages came.
-    pub bursts: u64,
     /// Busy periods.
     pub cycles: u64,
 }
 
 impl Profile {
-    /// Whether the trace is long enough for its burst to mean something: ten thousand times between bursts.
-    pub const fn is_long_enough(&self) -> bool {
-        self.bursts >= BURSTS_MIN
-    }
-
     /// The burst with slack, in thousandths; twice as much is what makes a profile of a minute dependable.
     pub fn with_slack(&self, milli: u32) -> u64 {
         let slack = u128::from(self.burst) * u128::from(milli);
@@ -92,7 +85,6 @@ pub fn profile(trace: &[ProfileArrival], wish: BucketTarget) -> Option<Profile> 
         burst_low: messages(low).min(messages(exact)),
         burst_high: messages(high).max(messages(exact)),
         burst_tail: messages(levels.by_tail(part).unwrap_or(exact)),
-        bursts: trace.len() as u64,
         cycles: levels.sizes.len() as u64,
     })
 }
@@ -224,8 +216,6 @@ const fn messages(grains: u64) -> u64 {
 const MESSAGE: u64 = 1_000_000_000_000;
 /// Deviations of an interval that holds 95 %.
 const DEVIATIONS: f64 = 1.96;
-/// A trace must have so many times.
-const BURSTS_MIN: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -259,7 +249,6 @@ mod tests {
             let found = profile(&trace(seed, 20, 1), BucketTarget::default()).unwrap();
             assert!((21..=30).contains(&found.burst), "{found:?}");
             assert!(found.burst_low <= 26 && 25 <= found.burst_high, "{found:?}");
-            assert!(found.is_long_enough());
             assert!(found.rate_milli.abs_diff(11_000_000) < 110_000);
         }
     }

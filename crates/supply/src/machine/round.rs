@@ -4,6 +4,7 @@
 
 use tollgate_gossip::ModeKey;
 use tollgate_limit::{Instant, Span};
+use tollgate_mode::SHARDS;
 
 use super::Machine;
 use crate::cell::SupplyCell;
@@ -163,11 +164,11 @@ impl Machine {
     }
 }
 
-/// Calm keys that look around in one round, and that take part in it at least,
-const CALM_LOOKS: usize = 256;
+/// Calm keys that look around in one round, and that take part in it at least: those of all shards together are 256,
+const CALM_LOOKS: usize = 256 / SHARDS;
 /// or one in so many of all keys,
 const CALM_PARTS: usize = 64;
 /// but no more, as requests wait for a round.
-const CALM_MAX: usize = 1_024;
+const CALM_MAX: usize = 1_024 / SHARDS;
 /// Keys that are looked at to make room for one.
 const EVICT_LOOKS_MAX: usize = 256;

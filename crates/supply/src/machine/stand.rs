@@ -12,7 +12,7 @@ use super::{Machine, Sender, note_ended};
 use crate::authority::AUTHORITY;
 use crate::cell::SupplyCell;
 use crate::config::SupplyConfig;
-use crate::home::{Home, quarantine};
+use crate::home::Home;
 use crate::limits::Limits;
 use crate::setup::{Boot, SupplyRecord};
 use crate::shares::Shares;
@@ -111,17 +111,6 @@ impl Machine {
             self.stand_on(now);
         }
         self.post.flush(&self.peers, now);
-    }
-
-    /// Hears that a node certainly does not run, by somebody who knows: it need not agree to a change, once what it may
-    /// have lent has ended. Being wrong about it can let more pass than the limit.
-    pub fn handle_gone(&mut self, node: NodeId, now: Instant) {
-        let now = self.at(now);
-        let wait = quarantine(&self.own.config, self.own.waited);
-        self.home.lose(node, now.saturating_add(wait));
-        if self.own.config.lease.is_none() && self.home.is_awaited(node) {
-            self.tenure.ask_at = Some(now);
-        }
     }
 
     /// What is to be stored before this node says where it stands, if that has changed.
@@ -233,7 +222,7 @@ impl Machine {
 
     fn ask_where(&mut self, now: Instant) {
         self.shift(now, |home| {
-            home.pass(now);
+            home.rise();
             false
         });
         let is_back = self.home.is_back() && now < self.home.ground.from;

@@ -5,10 +5,9 @@ use std::fmt::Write;
 use tollgate_load::{Latency, LoadPlan, LoadReport, Pace};
 
 use super::plot;
-use crate::report::table::{Align, ReportTable, cell};
+use crate::report::table::{cell, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// The whole text.
 pub(super) fn text(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle) -> String {
     let mut out = String::new();
     out.push_str(&headline(plan, report, look));
@@ -69,10 +68,6 @@ fn verdicts(report: &LoadReport, look: TerminalStyle) -> String {
 }
 
 fn latencies(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle, out: &mut String) {
-    let header: Vec<_> = [("", Align::Left)]
-        .into_iter()
-        .chain(COLUMNS.map(|name| (name, Align::Right)))
-        .collect();
     let row = |name: &str, latency: &Latency| {
         let times = [
             latency.p50,
@@ -92,11 +87,7 @@ fn latencies(plan: &LoadPlan, report: &LoadReport, look: TerminalStyle, out: &mu
             row("service, from when it was sent", &report.service),
         ],
     };
-    let table = ReportTable {
-        header: &header,
-        rows,
-    };
-    table.write(look, out);
+    write_table(&COLUMNS, rows, look, out);
 }
 
 fn errors(report: &LoadReport, look: TerminalStyle, out: &mut String) {
@@ -108,4 +99,4 @@ fn errors(report: &LoadReport, look: TerminalStyle, out: &mut String) {
     }
 }
 
-const COLUMNS: [&str; 6] = ["p50", "p90", "p99", "p99.9", "p99.99", "max"];
+const COLUMNS: [&str; 7] = ["", ">p50", ">p90", ">p99", ">p99.9", ">p99.99", ">max"];

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use tollgate_load::{Arrivals, LoadPlan, LoadReport, Pace};
 
-/// One object on its own line.
 pub(super) fn text(plan: &LoadPlan, report: &LoadReport) -> String {
     let mut object = serde_json::to_value(report).unwrap_or(Value::Null);
     if let Value::Object(members) = &mut object {

@@ -5,8 +5,8 @@
 
 mod human;
 mod json;
-pub mod mqtt;
-pub mod options;
+pub(crate) mod mqtt;
+pub(crate) mod options;
 mod plot;
 
 use std::io::{IsTerminal, Write};
@@ -19,7 +19,7 @@ use crate::report::{TerminalStyle, units};
 use options::{AskCommand, BenchCommand};
 
 /// Runs the load, and prints what came of it.
-pub fn run(command: &BenchCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &BenchCommand) -> Result<(), Failure> {
     match command {
         BenchCommand::Ask(command) => ask(command),
         BenchCommand::Mqtt(options) => mqtt::run(options),

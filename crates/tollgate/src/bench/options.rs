@@ -13,9 +13,8 @@ use crate::cli::Format;
 
 /// What to load, and how.
 #[derive(Debug, Subcommand)]
-pub enum BenchCommand {
+pub(crate) enum BenchCommand {
     #[command(flatten)]
-    #[allow(missing_docs)]
     Ask(AskCommand),
     /// MQTT: publishers by the thousand at any broker, and how long messages take to a subscriber
     #[command(after_help = MQTT_EXAMPLES, after_long_help = MQTT_EXAMPLES)]
@@ -24,7 +23,7 @@ pub enum BenchCommand {
 
 /// What to ask a limiter.
 #[derive(Debug, Subcommand)]
-pub enum AskCommand {
+pub(crate) enum AskCommand {
     /// RESP: CL.THROTTLE, THROTTLE, TOLLGATE.CHECK; for Redis itself SET, PING or a token bucket in Lua
     #[command(after_help = RESP_EXAMPLES, after_long_help = RESP_EXAMPLES)]
     Resp(RespOptions),
@@ -43,7 +42,7 @@ pub enum AskCommand {
 
 /// How much, how fast, how long: the same for every protocol.
 #[derive(Args, Debug)]
-pub struct LoadOptions {
+pub(crate) struct LoadOptions {
     /// Where the server is: `host:port`, `http://host:port`, `unix:/path`; given again, connections go to all in turn
     #[arg(long, value_name = "ADDR")]
     pub server: Vec<ServerAddress>,
@@ -108,7 +107,7 @@ pub struct LoadOptions {
 
 /// A limit that requests carry along.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct LimitOptions {
+pub(crate) struct LimitOptions {
     /// The most at once, in requests that carry a limit
     #[arg(long, value_name = "TOKENS", default_value_t = 1_000_000)]
     pub burst: u32,
@@ -124,23 +123,21 @@ pub struct LimitOptions {
 
 /// Options of `bench resp`.
 #[derive(Args, Debug)]
-pub struct RespOptions {
+pub(crate) struct RespOptions {
     /// Which command
     #[arg(long, value_enum, default_value_t = RespCall::ClThrottle)]
     pub command: RespCall,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub limit: LimitOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub load: LoadOptions,
 }
 
 /// Options of `bench http`.
 #[derive(Args, Debug)]
-pub struct HttpOptions {
+pub(crate) struct HttpOptions {
     /// Which request
     #[arg(long, value_enum, default_value_t = HttpCall::Check)]
     pub call: HttpCall,
@@ -154,17 +151,15 @@ pub struct HttpOptions {
     pub batch: u16,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub limit: LimitOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub load: LoadOptions,
 }
 
 /// Options of `bench rls`.
 #[derive(Args, Debug)]
-pub struct RlsOptions {
+pub(crate) struct RlsOptions {
     /// The domain of every request
     #[arg(long, value_name = "NAME", default_value = "bench")]
     pub domain: String,
@@ -174,41 +169,36 @@ pub struct RlsOptions {
     pub batch: u16,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub load: LoadOptions,
 }
 
 /// Options of `bench gubernator`.
 #[derive(Args, Debug)]
-pub struct GubernatorOptions {
+pub(crate) struct GubernatorOptions {
     /// Requests in one call
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub batch: u16,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub limit: LimitOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub load: LoadOptions,
 }
 
 /// Options of `bench throttlecrab`.
 #[derive(Args, Debug)]
-pub struct ThrottlecrabOptions {
+pub(crate) struct ThrottlecrabOptions {
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub limit: LimitOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub load: LoadOptions,
 }
 
 /// Commands of RESP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RespCall {
+pub(crate) enum RespCall {
     /// CL.THROTTLE, as redis-cell
     ClThrottle,
     /// THROTTLE, as throttlecrab
@@ -225,7 +215,7 @@ pub enum RespCall {
 
 /// Requests of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HttpCall {
+pub(crate) enum HttpCall {
     /// POST /v1/check
     Check,
     /// POST /throttle
@@ -236,7 +226,7 @@ pub enum HttpCall {
 
 /// Gaps between requests of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Gaps {
+pub(crate) enum Gaps {
     /// As if many strangers asked independently
     Poisson,
     /// All the same
@@ -245,7 +235,7 @@ pub enum Gaps {
 
 impl AskCommand {
     /// What all have in common.
-    pub fn load(&self) -> &LoadOptions {
+    pub(crate) fn load(&self) -> &LoadOptions {
         match self {
             Self::Resp(options) => &options.load,
             Self::Http(options) => &options.load,
@@ -256,7 +246,7 @@ impl AskCommand {
     }
 
     /// The plan that the flags make, or what is wrong with them.
-    pub fn plan(&self) -> Result<LoadPlan, String> {
+    pub(crate) fn plan(&self) -> Result<LoadPlan, String> {
         let load = self.load();
         let mut servers = load.server.iter().cloned();
         let key = load

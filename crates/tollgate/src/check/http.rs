@@ -12,7 +12,6 @@ use tollgate_load::ServerAddress;
 
 use crate::failure::Failure;
 
-/// A request.
 pub(crate) struct ServerRequest<'a> {
     pub(crate) server: &'a ServerAddress,
     pub(crate) method: &'a str,
@@ -24,14 +23,12 @@ pub(crate) struct ServerRequest<'a> {
     pub(crate) body: Option<&'a [u8]>,
 }
 
-/// A reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServerReply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is no reply.
 #[derive(Debug)]
 pub(crate) enum HttpError {
     /// Nobody is there.
@@ -74,7 +71,18 @@ pub(crate) enum Followed {
     Refused(ServerReply),
 }
 
-impl ServerRequest<'_> {
+impl<'a> ServerRequest<'a> {
+    pub(crate) fn get(server: &'a ServerAddress, path: &'a str, token: Option<&'a str>) -> Self {
+        Self {
+            server,
+            method: "GET",
+            path,
+            token,
+            line: None,
+            body: None,
+        }
+    }
+
     /// Sends, and waits for the reply.
     pub(crate) fn send(&self) -> Result<ServerReply, HttpError> {
         let mut reply = Vec::new();
@@ -221,7 +229,6 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(letter).collect()
 }
 
-/// The longest head of a reply.
 const HEAD_MAX: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 const REPLY_MAX: u64 = 8 << 20;
@@ -242,6 +249,11 @@ mod tests {
         assert_eq!(parse(chunks).unwrap(), reply(429, b"abcd"));
         let bare = parse(b"HTTP/1.0 503 Busy\r\n\r\nwait").unwrap();
         assert_eq!(bare, reply(503, b"wait"));
+    }
+
+    #[test]
+    fn a_query_has_no_letters_that_mean_something() {
+        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
     }
 
     #[test]

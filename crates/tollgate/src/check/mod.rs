@@ -3,7 +3,7 @@
 //! Exit codes say the verdict, so that a script can ask with nothing but `if`: 0 allowed, 1 denied.
 
 pub(crate) mod http;
-pub mod options;
+pub(crate) mod options;
 mod show;
 
 use std::fmt::Display;
@@ -21,7 +21,7 @@ use options::AskOptions;
 pub(crate) use show::left;
 
 /// Asks, prints the decision, and fails without a word if it is a denial.
-pub fn run(options: &AskOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &AskOptions) -> Result<(), Failure> {
     let body = body(options)?;
     let request = ServerRequest {
         server: &options.at.server,

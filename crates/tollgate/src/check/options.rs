@@ -9,7 +9,7 @@ use crate::cli::Format;
 /// Options of `check`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct AskOptions {
+pub(crate) struct AskOptions {
     /// Who asks: user=42,plan=free, or a bare value
     #[arg(value_name = "KEY")]
     pub key: String,
@@ -33,7 +33,7 @@ pub struct AskOptions {
 
 /// A server to ask, and the secret that it wants to see.
 #[derive(Args, Clone, Debug)]
-pub struct ServerOptions {
+pub(crate) struct ServerOptions {
     /// Where the server is: `http://host:port`, `unix:/path`
     #[arg(
         long,

@@ -14,7 +14,6 @@ pub struct Asker {
 
 /// Fields of an answer, names and values together.
 const FIELDS_MAX: usize = 64;
-/// Bytes of one field.
 const FIELD_BYTES_MAX: usize = 64 << 10;
 
 impl Asker {
@@ -103,7 +102,6 @@ impl Asker {
     }
 }
 
-/// The bytes of one question.
 fn request(entries: &[(&str, &str)], cost: u64) -> io::Result<Vec<u8>> {
     let cost = cost.to_string();
     let mut words = vec!["TOLLGATE.CHECK", "COST", &cost, "KEY"];

@@ -101,7 +101,6 @@ impl ChildServer {
         self.signal(Signal::HUP)
     }
 
-    /// Asks it to end.
     pub(super) fn ask(&mut self) {
         // One that is gone has ended.
         let _ = self.signal(Signal::TERM);

@@ -58,7 +58,6 @@ pub(super) fn run(options: &DevOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The program that runs now.
 pub(crate) fn binary() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| Failure::system("find this program", &error))
 }
@@ -82,7 +81,6 @@ fn contracts(given: Option<&Path>, own: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::unreadable(path, &error))
 }
 
-/// Reads what goes wrong when.
 pub(crate) fn read_script(path: &Path) -> Result<Script, Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::unreadable(path, &error))?;
     text.parse()

@@ -10,10 +10,10 @@ mod forget;
 mod key;
 mod lent;
 pub mod nets;
-pub mod options;
+pub(crate) mod options;
 mod ports;
 mod prove;
-pub mod script;
+pub(crate) mod script;
 mod status;
 mod supply;
 pub(crate) mod told;
@@ -22,8 +22,7 @@ use crate::failure::Failure;
 pub(crate) use dev::{binary, read_script, threads};
 use options::ClusterCommand;
 
-/// Runs the command.
-pub fn run(command: &ClusterCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &ClusterCommand) -> Result<(), Failure> {
     match command {
         ClusterCommand::Dev(options) => dev::run(options),
         ClusterCommand::Status(options) => status::run(options),

@@ -12,7 +12,7 @@ use crate::cli::Format;
 
 /// Commands about clusters.
 #[derive(Debug, Subcommand)]
-pub enum ClusterCommand {
+pub(crate) enum ClusterCommand {
     /// Start a cluster on this machine to try things with; it ends when this command does
     #[command(after_help = DEV_EXAMPLES, after_long_help = DEV_EXAMPLES)]
     Dev(DevOptions),
@@ -41,7 +41,7 @@ pub enum ClusterCommand {
 
 /// Commands about the file of keys.
 #[derive(Debug, Subcommand)]
-pub enum KeyCommand {
+pub(crate) enum KeyCommand {
     /// Write a file of fresh keys; one that is there stays
     New(KeyOptions),
     /// Take the next of three steps to another key: it opens, it seals, the old one goes
@@ -50,7 +50,7 @@ pub enum KeyCommand {
 
 /// Options of `cluster key`.
 #[derive(Args, Debug)]
-pub struct KeyOptions {
+pub(crate) struct KeyOptions {
     /// The file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -58,7 +58,7 @@ pub struct KeyOptions {
 
 /// Options of `cluster dev`.
 #[derive(Args, Debug)]
-pub struct DevOptions {
+pub(crate) struct DevOptions {
     /// How many nodes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=i64::from(NODES_MAX)))]
     pub nodes: u16,
@@ -82,7 +82,7 @@ pub struct DevOptions {
 
 /// Options of `cluster status`.
 #[derive(Args, Debug)]
-pub struct StatusOptions {
+pub(crate) struct StatusOptions {
     /// The server.
     #[command(flatten)]
     pub at: ServerOptions,
@@ -94,7 +94,7 @@ pub struct StatusOptions {
 
 /// Options of `cluster forget`.
 #[derive(Args, Debug)]
-pub struct ForgetOptions {
+pub(crate) struct ForgetOptions {
     /// What the node was called
     #[arg(value_name = "NAME")]
     pub name: String,
@@ -106,7 +106,7 @@ pub struct ForgetOptions {
 
 /// Options of `cluster supply`.
 #[derive(Args, Debug)]
-pub struct SupplyOptions {
+pub(crate) struct SupplyOptions {
     /// The contract
     #[arg(value_name = "CONTRACT")]
     pub contract: String,
@@ -141,7 +141,7 @@ pub struct SupplyOptions {
 
 /// Options of `cluster prove`.
 #[derive(Args, Debug)]
-pub struct ProveOptions {
+pub(crate) struct ProveOptions {
     /// Half a minute instead of two
     #[arg(long)]
     pub quick: bool,
@@ -169,7 +169,7 @@ pub struct ProveOptions {
 
 /// Options of `cluster prove-lease`.
 #[derive(Args, Debug)]
-pub struct ProveLeaseOptions {
+pub(crate) struct ProveLeaseOptions {
     /// A third of a minute instead of one
     #[arg(long)]
     pub quick: bool,
@@ -189,7 +189,7 @@ pub struct ProveLeaseOptions {
 
 /// Options of `cluster lessee`.
 #[derive(Args, Debug)]
-pub struct LesseeOptions {
+pub(crate) struct LesseeOptions {
     /// A node's RESP door; give it again for every node
     #[arg(long = "node", value_name = "ADDR", required = true)]
     pub nodes: Vec<String>,

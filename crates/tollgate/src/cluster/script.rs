@@ -10,13 +10,13 @@ use tollgate_limit::Span;
 
 /// Why faults of the lab cannot happen to processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoClock;
+pub(crate) struct NoClock;
 
 /// The same faults for processes.
 ///
 /// A crash that keeps its memory is a process that stands still; one that does not is a kill and a start on an empty
 /// disk.
-pub fn of_faults(faults: &[WorldFault]) -> Result<Script, NoClock> {
+pub(crate) fn of_faults(faults: &[WorldFault]) -> Result<Script, NoClock> {
     let mut steps = Vec::new();
     let mut add = |at: Span, change| {
         steps.push(ScriptStep {
@@ -81,7 +81,7 @@ pub fn of_faults(faults: &[WorldFault]) -> Result<Script, NoClock> {
 /// A script as the lab has it, as far as it has the words: weather from the start on, cuts, pauses, crashes.
 ///
 /// What the lab has no word for is left out: reordering other than by jitter, and weather that changes later.
-pub fn to_faults(script: &Script) -> Vec<WorldFault> {
+pub(crate) fn to_faults(script: &Script) -> Vec<WorldFault> {
     let steps = script.steps();
     let mut faults = Vec::new();
     for (number, step) in steps.iter().enumerate() {

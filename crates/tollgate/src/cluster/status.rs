@@ -14,7 +14,7 @@ use crate::check::http::{HttpError, ServerRequest};
 use crate::check::options::ServerOptions;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::table::{TableCell, cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 pub(super) fn run(options: &StatusOptions) -> Result<(), Failure> {
@@ -155,27 +155,14 @@ fn headline(view: &ClusterView, look: TerminalStyle) -> String {
 }
 
 fn members(view: &ClusterView, look: TerminalStyle, out: &mut String) {
-    let (left, right) = (Align::Left, Align::Right);
     let header = [
-        ("node", left),
-        ("address", left),
-        ("version", left),
-        ("state", left),
-        ("heard", right),
-        ("delay", right),
-        ("out/s", right),
-        ("in/s", right),
-        ("sent", right),
-        ("dropped", right),
+        "node", "address", "version", "state", ">heard", ">delay", ">out/s", ">in/s", ">sent",
+        ">dropped",
     ];
     let mut rows: Vec<Vec<TableCell>> = view.me.iter().map(own).collect();
     rows.extend(view.peers.iter().map(peer));
     rows.extend(view.roll.missing.iter().map(|one| missing(one, view.at_ms)));
-    let table = ReportTable {
-        header: &header,
-        rows,
-    };
-    table.write(look, out);
+    write_table(&header, rows, look, out);
 }
 
 fn own(me: &MeView) -> Vec<TableCell> {
@@ -241,16 +228,15 @@ fn rate(bytes: f64) -> String {
 }
 
 fn policies(view: &ClusterView, look: TerminalStyle, out: &mut String) {
-    let (left, right) = (Align::Left, Align::Right);
     let header = [
-        ("policy", left),
-        ("design", left),
-        ("keys", right),
-        ("frames", right),
-        ("bytes", right),
-        ("told", right),
-        ("most over", right),
-        ("to tell", left),
+        "policy",
+        "design",
+        ">keys",
+        ">frames",
+        ">bytes",
+        ">told",
+        ">most over",
+        "to tell",
     ];
     let rows = view.policies.iter().map(|policy| {
         let name = format!("{} · {}", policy.contract, policy.policy);
@@ -265,11 +251,7 @@ fn policies(view: &ClusterView, look: TerminalStyle, out: &mut String) {
             cell(if policy.quiet { "nothing" } else { "something" }),
         ]
     });
-    let table = ReportTable {
-        header: &header,
-        rows: rows.collect(),
-    };
-    table.write(look, out);
+    write_table(&header, rows, look, out);
 }
 
 fn sums(view: &ClusterView) -> String {

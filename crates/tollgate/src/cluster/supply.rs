@@ -9,10 +9,9 @@ use tollgate_serve::modes::view::{ModePolicyView, ModeView};
 use super::options::SupplyOptions;
 use super::told::{self, NodeReport};
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::table::{TableCell, cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// Shows how it is divided.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     let told = told::ask(options, "supply")?;
     told::print(options, &told, human)
@@ -53,45 +52,34 @@ fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: TerminalStyle, tex
         of.count("burst")
     );
     let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, &line));
-    let (left, right) = (Align::Left, Align::Right);
     let header = [
-        ("node", left),
-        ("home/s", right),
-        ("lent/s", right),
-        ("borrowed/s", right),
-        ("usable/s", right),
-        ("demand/s", right),
-        ("fill", right),
-        ("loans", right),
-        ("", left),
+        "node",
+        ">home/s",
+        ">lent/s",
+        ">borrowed/s",
+        ">usable/s",
+        ">demand/s",
+        ">fill",
+        ">loans",
+        "",
     ];
-    let table = ReportTable {
-        header: &header,
-        rows: rows
-            .iter()
-            .map(|(view, policy)| row(view, policy))
-            .collect(),
-    };
-    table.write(look, text);
+    let shown = rows.iter().map(|(view, policy)| row(view, policy));
+    write_table(&header, shown, look, text);
     text.push('\n');
     counts(&rows, look, text);
 }
 
 /// What was counted since each node started.
 fn counts(rows: &[(&ModeView, &ModePolicyView)], look: TerminalStyle, text: &mut String) {
-    let mut header = vec![("node", Align::Left)];
-    header.extend(COUNTS.map(|(_, title)| (title, Align::Right)));
+    let titles = COUNTS.map(|(_, title)| title);
+    let header = [&["node"], &titles[..]].concat();
     let row = |(view, policy): &(&ModeView, &ModePolicyView)| {
         let mut cells = vec![cell(tame(view.name(), NAME_MAX)).ink(Ink::Bold)];
         let counts = COUNTS.map(|(name, _)| cell(units::exact(policy.count(name))));
         cells.extend(counts);
         cells
     };
-    let table = ReportTable {
-        header: &header,
-        rows: rows.iter().map(row).collect(),
-    };
-    table.write(look, text);
+    write_table(&header, rows.iter().map(row), look, text);
     text.push('\n');
     for (view, policy) in rows
         .iter()
@@ -108,17 +96,17 @@ fn counts(rows: &[(&ModeView, &ModePolicyView)], look: TerminalStyle, text: &mut
 
 /// Counts that are shown, and how they are called there.
 const COUNTS: [(&str, &str); 11] = [
-    ("counts.offered", "offered"),
-    ("counts.admitted", "admitted"),
-    ("counts.refused", "refused"),
-    ("counts.refused_while_rich", "while rich"),
-    ("counts.asks", "asks"),
-    ("counts.taken", "taken"),
-    ("counts.given", "given"),
-    ("counts.renewals", "renewed"),
-    ("counts.recalls", "recalled"),
-    ("counts.expired", "expired"),
-    ("counts.lapsed", "lapsed"),
+    ("counts.offered", ">offered"),
+    ("counts.admitted", ">admitted"),
+    ("counts.refused", ">refused"),
+    ("counts.refused_while_rich", ">while rich"),
+    ("counts.asks", ">asks"),
+    ("counts.taken", ">taken"),
+    ("counts.given", ">given"),
+    ("counts.renewals", ">renewed"),
+    ("counts.recalls", ">recalled"),
+    ("counts.expired", ">expired"),
+    ("counts.lapsed", ">lapsed"),
 ];
 
 fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<TableCell> {

@@ -12,15 +12,13 @@ use tollgate_load::ServerAddress;
 use tollgate_serve::modes::view::ModeView;
 
 use super::options::SupplyOptions;
-use crate::check::http::ServerRequest;
+use crate::check::http::{ServerRequest, encoded};
 use crate::cli::Format;
 use crate::failure::Failure;
 use crate::report::TerminalStyle;
 use crate::report::table::tame;
 
-/// What one node said.
 pub(crate) struct NodeReport {
-    /// Where it was asked.
     pub(crate) server: String,
     /// What it said, as it is meant and as it is.
     pub(crate) said: Result<(ModeView, Value), Failure>,
@@ -50,7 +48,6 @@ pub(crate) fn ask(options: &SupplyOptions, what: &str) -> Result<Vec<NodeReport>
     Ok(told)
 }
 
-/// Prints what was said.
 pub(crate) fn print(
     options: &SupplyOptions,
     told: &[NodeReport],
@@ -72,7 +69,6 @@ fn machine(told: &[NodeReport]) -> Value {
     json!({ "nodes": nodes.collect::<Vec<_>>() })
 }
 
-/// What was said by those that answered.
 pub(crate) fn views(told: &[NodeReport]) -> Vec<&ModeView> {
     let said = told.iter().map(|told| told.said.as_ref());
     said.filter_map(|said| said.ok().map(|(view, _)| view))
@@ -108,7 +104,6 @@ fn no_roster(server: &ServerAddress) -> Failure {
     ))
 }
 
-/// The path of the question.
 fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
     let mut path = format!("/v1/cluster/{what}?contract={}", encoded(&options.contract));
     for entry in &options.key {
@@ -122,34 +117,14 @@ fn path(what: &str, options: &SupplyOptions) -> Result<String, Failure> {
     Ok(path)
 }
 
-/// A text that fits into a query.
-fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
 /// What a server says there, as it is meant and as it is.
 pub(crate) fn fetch<T: DeserializeOwned>(
     server: &ServerAddress,
     path: &str,
     token: Option<&str>,
 ) -> Result<(T, Value), Failure> {
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path,
-        token,
-        line: None,
-        body: None,
-    };
-    let reply = request.send().map_err(|error| {
+    let reply = ServerRequest::get(server, path, token).send();
+    let reply = reply.map_err(|error| {
         Failure::unavailable(format!("error: {server} does not answer: {error}"))
     })?;
     let value: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -185,15 +160,5 @@ impl NodeReport {
             server: server.to_owned(),
             said: Ok((view, Value::Null)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_has_no_letters_that_mean_something() {
-        assert_eq!(encoded("a b&c=d/é"), "a%20b%26c%3Dd%2F%C3%A9");
     }
 }

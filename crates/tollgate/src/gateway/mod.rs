@@ -4,9 +4,9 @@
 //! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 
 mod fit;
-pub mod options;
-pub mod place;
-pub mod plan;
+pub(crate) mod options;
+pub(crate) mod place;
+pub(crate) mod plan;
 mod status;
 
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ use crate::serve::{self, desk, options::ServeFormat};
 use options::{GatewayCommand, GatewayOptions};
 
 /// Stands in front of a broker until a signal says to stop.
-pub fn run(options: &GatewayOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &GatewayOptions) -> Result<(), Failure> {
     match &options.command {
         None => stand(options),
         Some(GatewayCommand::Plan(options)) => plan::run(options),
@@ -114,7 +114,6 @@ fn failure(error: StartError) -> Failure {
     }
 }
 
-/// What is not wrong but probably not meant.
 fn concerns(options: &GatewayOptions, gateway: &Running) -> Vec<String> {
     let idle = gateway.idle().into_iter().map(|idle| {
         let (contract, entry) = (idle.contract, idle.entry);
@@ -130,7 +129,6 @@ fn concerns(options: &GatewayOptions, gateway: &Running) -> Vec<String> {
     idle.chain(clear).collect()
 }
 
-/// What is said once it runs.
 fn show(options: &GatewayOptions, gateway: &Running, server: &run::Running) -> String {
     let (listen, http) = (gateway.listen(), server.http());
     let upstream = &options.upstream;

@@ -19,7 +19,7 @@ use crate::serve::options::ServeOptions;
 /// Options of `gateway`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-pub struct GatewayOptions {
+pub(crate) struct GatewayOptions {
     /// What else there is to do
     #[command(subcommand)]
     pub command: Option<GatewayCommand>,
@@ -76,7 +76,7 @@ pub struct GatewayOptions {
 
 /// What else there is to do.
 #[derive(Debug, Subcommand)]
-pub enum GatewayCommand {
+pub(crate) enum GatewayCommand {
     /// Say how many brokers a topic needs, and what messages would wait
     Plan(Box<PlanOptions>),
     /// Show how the parts of a topic stand at its gateways
@@ -90,7 +90,7 @@ pub enum GatewayCommand {
 
 /// How both sides speak TLS.
 #[derive(Args, Debug, Default)]
-pub struct TlsFlags {
+pub(crate) struct TlsFlags {
     /// The certificate that clients are shown, with those above it, in PEM; clients speak in clear without
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
@@ -144,7 +144,7 @@ impl TlsFlags {
 
 /// As of when a message is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalChoice {
+pub(crate) enum ArrivalChoice {
     /// As of when the system received it, where there is no TLS
     Kernel,
     /// As of when the gateway reads it
@@ -153,7 +153,7 @@ pub enum ArrivalChoice {
 
 /// What happens where the protocol has no words for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Quiet {
+pub(crate) enum Quiet {
     /// The message is dropped, counted, and acknowledged as if it had been taken
     Drop,
     /// The connection ends
@@ -161,7 +161,6 @@ pub enum Quiet {
 }
 
 impl GatewayOptions {
-    /// What a gateway is told by them.
     pub(super) fn settings(&self, server: &ServerSettings) -> Result<GatewaySettings, Failure> {
         Ok(GatewaySettings {
             listen: self.listen,

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Options of `gateway place`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct PlaceOptions {
+pub(crate) struct PlaceOptions {
     /// The list that gateways have
     #[arg(value_name = "FILE")]
     list: PathBuf,

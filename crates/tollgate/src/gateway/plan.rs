@@ -14,13 +14,13 @@ use tollgate_split::plan::predict::{ArrivalStream, Costs, PartRate, burst_for};
 
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, cell, tame};
+use crate::report::table::{cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
 /// Options of `gateway plan`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct PlanOptions {
+pub(crate) struct PlanOptions {
     #[command(flatten)]
     traffic: TrafficOptions,
 
@@ -35,7 +35,7 @@ pub struct PlanOptions {
 
 /// What is published, and what must be kept.
 #[derive(Args, Debug)]
-pub struct TrafficOptions {
+pub(crate) struct TrafficOptions {
     /// The topic, or a filter, as it goes into the contract
     #[arg(long, value_name = "FILTER", default_value = "#")]
     pub(super) topic: String,
@@ -112,14 +112,12 @@ pub(super) struct Objective {
     pub(super) bound_ns: u64,
 }
 
-/// What was planned, and by which bucket.
 pub(super) struct Planned {
     pub(super) task: Task,
     pub(super) topic: Topic,
     pub(super) plan: PlacementPlan,
 }
 
-/// Prints a plan.
 pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
     let planned = planned(&options.traffic, options.brokers)?;
     let text = match options.format {
@@ -131,7 +129,6 @@ pub(super) fn run(options: &PlanOptions) -> Result<(), Failure> {
 }
 
 #[allow(clippy::cast_precision_loss)] // A model of floats.
-/// The plan for so many brokers.
 pub(super) fn planned(options: &TrafficOptions, brokers: u16) -> Result<Planned, Failure> {
     let positive = |value: f64| value.is_finite() && value >= 0.0;
     let costs = [
@@ -263,17 +260,16 @@ fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> Strin
         bucket.depth
     );
     let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, &line));
-    let (left, right) = (Align::Left, Align::Right);
     let header = [
-        ("broker", left),
-        ("publishers", right),
-        ("msg/s", right),
-        ("limit/s", right),
-        ("burst", right),
-        ("p50 ms", right),
-        ("p95 ms", right),
-        ("p99 ms", right),
-        ("of it for tokens", right),
+        "broker",
+        ">publishers",
+        ">msg/s",
+        ">limit/s",
+        ">burst",
+        ">p50 ms",
+        ">p95 ms",
+        ">p99 ms",
+        ">of it for tokens",
     ];
     let row = |place: &BrokerShare| {
         let (rate, depth) = planned.part(place);
@@ -290,11 +286,12 @@ fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> Strin
         cells.push(cell(millis(access)));
         cells
     };
-    let table = ReportTable {
-        header: &header,
-        rows: planned.plan.places.iter().map(row).collect(),
-    };
-    table.write(look, &mut text);
+    write_table(
+        &header,
+        planned.plan.places.iter().map(row),
+        look,
+        &mut text,
+    );
     let (meaning, said) = if planned.is_kept() {
         (Meaning::Allowed, "kept")
     } else {
@@ -314,7 +311,6 @@ fn human(options: &PlanOptions, planned: &Planned, look: TerminalStyle) -> Strin
     text
 }
 
-/// What to write into files.
 fn contract(options: &PlanOptions, planned: &Planned) -> String {
     let names = planned.plan.places.iter().map(|place| {
         let (name, weight) = (place.broker + 1, place.quota / 1000);

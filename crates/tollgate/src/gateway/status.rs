@@ -11,13 +11,12 @@ use tollgate_serve::modes::view::{ModePolicyView, ModeView};
 use crate::cluster::options::SupplyOptions;
 use crate::cluster::told::{self, NodeReport};
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::table::{TableCell, cell, tame, write_table};
 use crate::report::{Ink, TerminalStyle, units};
 
 /// A gateway by its node's name, and how it stands.
 type Gateway = (String, GatewayView);
 
-/// Shows how the parts stand.
 pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
     let mut told: Vec<NodeReport> = told::ask(options, "split")?;
     let mut gateways = Vec::new();
@@ -63,8 +62,6 @@ fn human(told: &[NodeReport], gateways: &[Gateway], look: TerminalStyle) -> Stri
 
 /// How long messages of all topics of each gateway were held back, and how long its broker took.
 fn delays(gateways: &[Gateway], look: TerminalStyle, text: &mut String) {
-    let mut header = vec![("gateway", Align::Left), ("clients", Align::Right)];
-    header.extend(DELAYS.map(|title| (title, Align::Right)));
     let row = |(name, gateway): &Gateway| {
         let mut cells = vec![
             cell(tame(name, NAME_MAX)).ink(Ink::Bold),
@@ -74,25 +71,23 @@ fn delays(gateways: &[Gateway], look: TerminalStyle, text: &mut String) {
         cells.extend(percentiles(&gateway.service));
         cells
     };
-    let table = ReportTable {
-        header: &header,
-        rows: gateways.iter().map(row).collect(),
-    };
     let line = "access: held back by limits; service: until the broker answers, QoS 1 and 2; ms since the start";
     let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, line));
-    table.write(look, text);
+    write_table(&DELAYS, gateways.iter().map(row), look, text);
     text.push('\n');
 }
 
-const DELAYS: [&str; 8] = [
-    "access p50",
-    "p95",
-    "p99",
-    "p99.9",
-    "service p50",
-    "p95",
-    "p99",
-    "p99.9",
+const DELAYS: [&str; 10] = [
+    "gateway",
+    ">clients",
+    ">access p50",
+    ">p95",
+    ">p99",
+    ">p99.9",
+    ">service p50",
+    ">p95",
+    ">p99",
+    ">p99.9",
 ];
 
 /// In milliseconds, as cells.
@@ -120,32 +115,27 @@ fn one_policy(of: &ModePolicyView, views: &[&ModeView], look: TerminalStyle, tex
         }
     );
     let _ = writeln!(text, "{}\n", look.paint(Ink::Bold, &line));
-    let mut header = vec![("gateway", Align::Left)];
-    header.extend(COLUMNS.map(|title| (title, Align::Right)));
     let rows = views.iter().filter_map(|view| {
         let same = |policy: &&ModePolicyView| policy.policy == of.policy;
         Some(row(view, view.policies.iter().find(same)?))
     });
-    let table = ReportTable {
-        header: &header,
-        rows: rows.collect(),
-    };
-    table.write(look, text);
+    write_table(&COLUMNS, rows, look, text);
     text.push('\n');
 }
 
-const COLUMNS: [&str; 11] = [
-    "rate",
-    "burst",
-    "tokens",
-    "owed",
-    "held",
-    "admitted",
-    "delayed",
-    "borrowed",
-    "given",
-    "asks",
-    "frames/msg",
+const COLUMNS: [&str; 12] = [
+    "gateway",
+    ">rate",
+    ">burst",
+    ">tokens",
+    ">owed",
+    ">held",
+    ">admitted",
+    ">delayed",
+    ">borrowed",
+    ">given",
+    ">asks",
+    ">frames/msg",
 ];
 
 fn row(view: &ModeView, policy: &ModePolicyView) -> Vec<TableCell> {

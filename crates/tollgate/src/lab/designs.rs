@@ -1,28 +1,42 @@
-//! Rows that compare designs in scenarios: their columns, as a table and as part of a page.
+//! Rows that have two names and figures beside them: as a table, and as part of a page.
 //!
-//! Not here: which columns there are (`supply`, `lease`), and rows of figures (`split`).
+//! Not here: which columns there are (`supply`, `split`, `lease`).
 
 use serde_json::{Value, json};
 
 use super::human::count;
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::table::{RankedColumn, cell, tame, write_ranked};
 use crate::report::text::{html as safe, put};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
-/// A row about a design in a scenario.
-pub(super) trait ScenarioRow {
-    /// What happens.
-    fn scenario(&self) -> &str;
-    /// Who is compared.
-    fn design(&self) -> &str;
+pub(super) trait ReportRow: Sized + 'static {
+    const NAMES: [&'static str; 2];
+    /// Whether the second is a line of points, and named but once.
+    const HAS_POINTS: bool = false;
+    const COLUMNS: &'static [DesignColumn<Self>];
+    /// What stands above the rows on a page, and below them.
+    const TITLE: &'static str;
+    const MEANING: &'static str;
+
+    fn names(&self) -> [&str; 2];
+    /// The row for programs; what does not apply is null.
+    fn json(&self) -> Value;
 }
 
-/// A column: its name, and what stands in it; `None` where it does not apply.
+/// A column: its name, how gladly it is given up when there is no room, and what stands in it; `None` where it does not
+/// apply.
 pub(super) struct DesignColumn<R> {
-    pub(super) name: &'static str,
-    /// How gladly it is given up when there is no room.
-    pub(super) rank: u8,
-    pub(super) pick: fn(&R) -> Option<(String, Ink)>,
+    name: &'static str,
+    rank: u8,
+    pick: fn(&R) -> Option<(String, Ink)>,
+}
+
+pub(super) const fn column<R>(
+    name: &'static str,
+    rank: u8,
+    pick: fn(&R) -> Option<(String, Ink)>,
+) -> DesignColumn<R> {
+    DesignColumn { name, rank, pick }
 }
 
 /// To a millionth; what is undefined is null.
@@ -33,10 +47,18 @@ pub(super) fn number(value: Option<f64>) -> Value {
 
 #[allow(
     clippy::unnecessary_wraps,
-    reason = "a column's cell may be missing, and this one is not"
+    reason = "a column's cell may be missing, and these are not"
 )]
 pub(super) fn plain(text: String) -> Option<(String, Ink)> {
     Some((text, Ink::Plain))
+}
+
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "a column's cell may be missing, and these are not"
+)]
+pub(super) fn dim(text: String) -> Option<(String, Ink)> {
+    Some((text, Ink::Dim))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a figure of three digits")]
@@ -55,107 +77,110 @@ pub(super) fn bad(value: u64, may_break: bool) -> (String, Ink) {
     (count(float(value)), ink)
 }
 
-/// Columns that some row has.
-pub(super) fn shown<'a, R>(columns: &'a [DesignColumn<R>], rows: &[R]) -> Vec<&'a DesignColumn<R>> {
+fn shown<R: ReportRow>(rows: &[R]) -> impl Iterator<Item = &'static DesignColumn<R>> {
     let has = |column: &&DesignColumn<R>| rows.iter().any(|row| (column.pick)(row).is_some());
-    columns.iter().filter(has).collect()
+    R::COLUMNS.iter().filter(has)
 }
+
+/// The names of each row; those that the row before has too are left out.
+fn names<R: ReportRow>(rows: &[R]) -> Vec<[&str; 2]> {
+    let mut before = ["", ""];
+    let each = rows.iter().map(|row| {
+        let [first, second] = row.names();
+        let is_same = before[0] == first;
+        let is_again = is_same && before[1] == second;
+        before = [first, second];
+        [
+            if is_same { "" } else { first },
+            if R::HAS_POINTS && is_again {
+                ""
+            } else {
+                second
+            },
+        ]
+    });
+    each.collect()
+}
+
+const NAME_MAX: usize = 44;
 
 /// The rows as a table that fits the terminal.
-pub(super) fn table<R: ScenarioRow>(
-    columns: &[DesignColumn<R>],
-    rows: &[R],
-    look: TerminalStyle,
-    text: &mut String,
-) {
-    let mut columns = shown(columns, rows);
-    while width(&columns, rows) > look.columns {
-        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
-        if last == 0 {
-            break;
-        }
-        columns.retain(|column| column.rank != last);
+pub(super) fn table<R: ReportRow>(rows: &[R], look: TerminalStyle, text: &mut String) {
+    let names = names(rows);
+    let mut columns: Vec<RankedColumn> = Vec::new();
+    for (at, name) in R::NAMES.into_iter().enumerate() {
+        let cells = names.iter().map(|own| cell(tame(own[at], NAME_MAX)));
+        columns.push(RankedColumn {
+            name: name.to_owned(),
+            rank: 0,
+            cells: cells.collect(),
+        });
     }
-    let mut header = vec![("scenario", Align::Left), ("design", Align::Left)];
-    header.extend(columns.iter().map(|column| (column.name, Align::Right)));
-    let mut before = "";
-    let mut lines = Vec::new();
-    for row in rows {
-        let again = std::mem::replace(&mut before, row.scenario()) == row.scenario();
-        let name = if again { "" } else { row.scenario() };
-        let mut cells: Vec<TableCell> = vec![cell(tame(name, 40)), cell(tame(row.design(), 40))];
-        cells.extend(columns.iter().map(|column| match (column.pick)(row) {
+    columns.extend(shown(rows).map(|column| {
+        let cells = rows.iter().map(|row| match (column.pick)(row) {
             Some((text, ink)) => cell(text).ink(ink),
             None => cell("–").ink(Ink::Dim),
-        }));
-        lines.push(cells);
-    }
-    ReportTable {
-        header: &header,
-        rows: lines,
-    }
-    .write(look, text);
+        });
+        RankedColumn {
+            name: format!(">{}", column.name),
+            rank: column.rank,
+            cells: cells.collect(),
+        }
+    }));
+    write_ranked(columns, look, text);
 }
 
-fn width<R: ScenarioRow>(columns: &[&DesignColumn<R>], rows: &[R]) -> usize {
-    let chars = |text: &str| text.chars().count();
-    let names = |pick: fn(&R) -> &str| {
-        let widest = rows.iter().map(|row| chars(pick(row)).min(40)).max();
-        widest.unwrap_or(0) + 2
-    };
-    let one = |column: &&DesignColumn<R>| {
-        let cells = rows.iter().filter_map(|row| (column.pick)(row));
-        let widest = cells.map(|(text, _)| chars(&text)).max().unwrap_or(0);
-        widest.max(chars(column.name)) + 2
-    };
-    names(R::scenario) + names(R::design) + columns.iter().map(one).sum::<usize>()
-}
-
-/// The rows as a section of a page.
-pub(super) fn section<R: ScenarioRow>(
-    columns: &[DesignColumn<R>],
-    rows: &[R],
-    meaning: &str,
-) -> String {
+pub(super) fn section<R: ReportRow>(rows: &[R]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let columns = shown(columns, rows);
-    let mut text = String::from(
-        "<section><h2>What each design did</h2>\n<div class=\"wide\"><table><thead><tr><th>scenario</th><th>design</th>",
+    let [first, second] = R::NAMES;
+    let mut text = format!(
+        "<section><h2>{}</h2>\n<div class=\"wide\"><table><thead><tr><th>{first}</th><th>{second}</th>",
+        R::TITLE
     );
-    for column in &columns {
+    for column in shown(rows) {
         put(
             &mut text,
             format_args!("<th class=\"n\">{}</th>", column.name),
         );
     }
     text.push_str("</tr></thead><tbody>\n");
-    let mut before = "";
-    for row in rows {
-        let again = std::mem::replace(&mut before, row.scenario()) == row.scenario();
+    for (row, [first, second]) in rows.iter().zip(names(rows)) {
+        let class = if first.is_empty() {
+            ""
+        } else {
+            " class=\"first\""
+        };
+        let (first, second) = (safe(first), name(second));
         put(
             &mut text,
-            format_args!(
-                "<tr{}><td>{}</td><td><i class=\"dot {}\"></i>{}</td>",
-                if again { "" } else { " class=\"first\"" },
-                if again {
-                    String::new()
-                } else {
-                    safe(row.scenario())
-                },
-                super::html::colour(row.design()),
-                safe(row.design())
-            ),
+            format_args!("<tr{class}><td>{first}</td><td>{second}</td>"),
         );
-        for column in &columns {
-            let shown = (column.pick)(row).map_or_else(|| "–".to_owned(), |(text, _)| text);
+        for column in shown(rows) {
+            let shown = (column.pick)(row).map_or_else(|| "–".to_owned(), |(text, _)| safe(&text));
             put(&mut text, format_args!("<td class=\"n\">{shown}</td>"));
         }
         text.push_str("</tr>\n");
     }
-    text.push_str("</tbody></table></div>");
-    text.push_str(meaning);
-    text.push_str("</section>\n");
+    put(
+        &mut text,
+        format_args!(
+            "</tbody></table></div><p class=\"soft\">{}</p></section>\n",
+            R::MEANING
+        ),
+    );
     text
+}
+
+/// A name beside the colour that it has in plots.
+fn name(name: &str) -> String {
+    match name {
+        "" => String::new(),
+        name => format!(
+            "<i class=\"dot {}\"></i>{}",
+            super::html::colour(name),
+            safe(name)
+        ),
+    }
 }

@@ -4,13 +4,12 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
-use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
+use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread, digits};
 
-use super::{lease, split, supply};
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use super::{designs, lease, split};
+use crate::report::table::{RankedColumn, TableCell, cell, tame, write_ranked, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
-/// The report as text.
 pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> String {
     let mut text = format!(
         "{}  {}\n\n",
@@ -18,17 +17,17 @@ pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> St
         report.title
     );
     if !report.rows.is_empty() && report.bars.is_empty() {
-        rows(&report.rows, look, &mut text);
+        write_ranked(columns(&report.rows), look, &mut text);
     }
     if !report.supply.is_empty() && report.bars.is_empty() {
-        supply::table(&report.supply, look, &mut text);
+        designs::table(&report.supply, look, &mut text);
     }
     if !report.split.is_empty() {
-        split::table(&report.split, look, &mut text);
+        designs::table(&report.split, look, &mut text);
         text.push('\n');
     }
     if !report.lease.is_empty() {
-        lease::table(&report.lease, look, &mut text);
+        designs::table(&report.lease, look, &mut text);
         text.push('\n');
     }
     if per_seed && !report.rows.is_empty() {
@@ -51,71 +50,19 @@ pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> St
     text
 }
 
-/// A column that may be shown: its name, its cells, and how gladly it is given up when there is no room.
-struct Shown {
-    name: &'static str,
-    align: Align,
-    cells: Vec<Inked>,
-    rank: u8,
-}
-
-type Inked = (String, Ink);
-
-fn rows(rows: &[Row], look: TerminalStyle, text: &mut String) {
-    let mut columns = columns(rows);
-    while width(&columns) > look.columns {
-        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
-        if last == 0 {
-            break;
-        }
-        columns.retain(|column| column.rank != last);
-    }
-    let header: Vec<(&str, Align)> = columns
-        .iter()
-        .map(|column| (column.name, column.align))
-        .collect();
-    let line = |at: usize| {
-        let one = |column: &Shown| match column.cells.get(at) {
-            Some((text, ink)) => cell(text.clone()).ink(*ink),
-            None => cell(""),
-        };
-        columns.iter().map(one).collect::<Vec<TableCell>>()
-    };
-    let rows = (0..rows.len()).map(line).collect();
-    ReportTable {
-        header: &header,
-        rows,
-    }
-    .write(look, text);
-}
-
-fn width(columns: &[Shown]) -> usize {
-    let one = |column: &Shown| {
-        let widest = column
-            .cells
-            .iter()
-            .map(|(text, _)| text.chars().count())
-            .max()
-            .unwrap_or(0);
-        widest.max(column.name.chars().count()) + 2
-    };
-    columns.iter().map(one).sum()
-}
-
 /// What a row is about: the set, once, and the design.
-fn names(rows: &[Row]) -> [Shown; 2] {
+fn names(rows: &[Row]) -> [RankedColumn; 2] {
     let mut set = "";
     let sets = rows.iter().map(|row| {
         let again = std::mem::replace(&mut set, &row.set) == row.set;
         let name = if again { "" } else { &row.set };
-        plain(tame(name, 44))
+        cell(tame(name, 44))
     });
-    let designs = rows.iter().map(|row| plain(tame(&row.design, 30)));
-    let left = |name, cells| Shown {
-        name,
-        align: Align::Left,
-        cells,
+    let designs = rows.iter().map(|row| cell(tame(&row.design, 30)));
+    let left = |name: &str, cells| RankedColumn {
+        name: name.to_owned(),
         rank: 0,
+        cells,
     };
     [
         left("set", sets.collect()),
@@ -123,12 +70,11 @@ fn names(rows: &[Row]) -> [Shown; 2] {
     ]
 }
 
-fn columns(rows: &[Row]) -> Vec<Shown> {
-    let right = |name, rank, pick: &dyn Fn(&Row) -> Inked| Shown {
-        name,
-        align: Align::Right,
-        cells: rows.iter().map(pick).collect(),
+fn columns(rows: &[Row]) -> Vec<RankedColumn> {
+    let right = |name: &str, rank, pick: &dyn Fn(&Row) -> TableCell| RankedColumn {
+        name: format!(">{name}"),
         rank,
+        cells: rows.iter().map(pick).collect(),
     };
     let any = |pick: fn(&Row) -> f64| rows.iter().any(|row| pick(row) > 0.0);
     let told = |columns: &'static [Column]| {
@@ -137,13 +83,13 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
     };
     // Theirs stand beside the share they report.
     let by_total = told(&[Column::Total]) && !told(&[Column::Area]);
-    let mut columns: Vec<Shown> = names(rows).into();
+    let mut columns: Vec<RankedColumn> = names(rows).into();
     columns.extend([
         right("total %", if by_total { 0 } else { 3 }, &|row| {
             percent(row.total)
         }),
         right("±", 9, &|row| {
-            plain(row.total.map_or_else(String::new, |total| digits(total.sd)))
+            cell(row.total.map_or_else(String::new, |total| digits(total.sd)))
         }),
         right("area %", if by_total { 3 } else { 0 }, &|row| {
             percent(row.area)
@@ -161,7 +107,7 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
     if any(|row| row.false_rejections.mean) {
         columns.push(right("false", 2, &|row| excess(row.false_rejections)));
     }
-    columns.push(right("sent", 0, &|row| plain(bytes(row.bytes.mean))));
+    columns.push(right("sent", 0, &|row| cell(bytes(row.bytes.mean))));
     if told(&[Column::Bytes]) {
         columns.push(right("reported", 5, &|row| {
             reported(&row.reported, &[Column::Bytes])
@@ -169,45 +115,44 @@ fn columns(rows: &[Row]) -> Vec<Shown> {
     }
     if rows.iter().any(|row| row.design == "counter") {
         columns.push(right("× counter", 1, &|row| {
-            plain(times(rows, row, Column::Bytes))
+            cell(times(rows, row, Column::Bytes))
         }));
     }
-    columns.push(right("messages", 7, &|row| plain(count(row.messages.mean))));
+    columns.push(right("messages", 7, &|row| cell(count(row.messages.mean))));
     columns.push(right("state/node", 4, &|row| {
-        plain(bytes(row.state_bytes.mean))
+        cell(bytes(row.state_bytes.mean))
     }));
-    columns.push(right("quiet", 8, &|row| plain(quiet(row))));
+    columns.push(right("quiet", 8, &|row| cell(quiet(row))));
     columns
 }
 
-fn plain(text: String) -> Inked {
-    (text, Ink::Plain)
-}
-
-/// A share of the central rejections; what is not all is never shown as all.
-fn percent(spread: Option<Spread>) -> Inked {
+fn percent(spread: Option<Spread>) -> TableCell {
     let Some(spread) = spread else {
-        return ("–".to_owned(), Ink::Dim);
+        return cell("–").ink(Ink::Dim);
     };
     let ink = match spread.mean {
         mean if mean >= 99.95 => Ink::Meaning(Meaning::Allowed),
         mean if mean < 90.0 => Ink::Meaning(Meaning::Denied),
         _ => Ink::Plain,
     };
-    let text = match spread.mean {
-        mean if mean < 100.0 => format!("{:.2}", mean.min(99.99)),
-        mean => format!("{mean:.2}"),
-    };
-    (text, ink)
+    cell(share(spread.mean)).ink(ink)
 }
 
-fn excess(spread: Spread) -> Inked {
+/// Two digits behind the point; what is not all is never shown as all.
+pub(super) fn share(percent: f64) -> String {
+    match percent {
+        percent if percent < 100.0 => format!("{:.2}", percent.min(99.99)),
+        percent => format!("{percent:.2}"),
+    }
+}
+
+fn excess(spread: Spread) -> TableCell {
     let ink = if spread.max > 0.0 {
         Ink::Plain
     } else {
         Ink::Dim
     };
-    (digits(spread.mean), ink)
+    cell(digits(spread.mean)).ink(ink)
 }
 
 fn quiet(row: &Row) -> String {
@@ -235,7 +180,7 @@ pub(super) fn ratio(rows: &[Row], row: &Row, column: Column) -> Option<f64> {
 const SHARES: [Column; 2] = [Column::Area, Column::Total];
 
 /// What others report in the first of these columns that they report: a letter says who.
-fn reported(told: &[Reported], columns: &[Column]) -> Inked {
+fn reported(told: &[Reported], columns: &[Column]) -> TableCell {
     let of = |source| {
         let mine = |column: &Column| {
             told.iter()
@@ -257,10 +202,9 @@ fn reported(told: &[Reported], columns: &[Column]) -> Inked {
     };
     let sources = [FigureSource::Thesis, FigureSource::Reference];
     let shown: Vec<String> = sources.into_iter().filter_map(of).map(one).collect();
-    (shown.join(" "), Ink::Dim)
+    cell(shown.join(" ")).ink(Ink::Dim)
 }
 
-/// A column's name for people.
 pub(super) fn word(column: Column) -> &'static str {
     match column {
         Column::Bytes => "sent",
@@ -309,15 +253,7 @@ fn parameters(report: &Report) -> String {
 
 fn runs(rows: &[Row], look: TerminalStyle, text: &mut String) {
     let header = [
-        ("set", Align::Left),
-        ("design", Align::Left),
-        ("seed", Align::Right),
-        ("hash", Align::Left),
-        ("total %", Align::Right),
-        ("over", Align::Right),
-        ("under", Align::Right),
-        ("false", Align::Right),
-        ("sent", Align::Right),
+        "set", "design", ">seed", "hash", ">total %", ">over", ">under", ">false", ">sent",
     ];
     let mut lines = Vec::new();
     for row in rows {
@@ -336,20 +272,11 @@ fn runs(rows: &[Row], look: TerminalStyle, text: &mut String) {
         }));
     }
     text.push('\n');
-    ReportTable {
-        header: &header,
-        rows: lines,
-    }
-    .write(look, text);
+    write_table(&header, lines, look, text);
 }
 
 fn bars(bars: &[Bar], look: TerminalStyle, text: &mut String) {
-    let header = [
-        ("", Align::Left),
-        ("what", Align::Left),
-        ("bar", Align::Left),
-        ("measured", Align::Left),
-    ];
+    let header = ["", "what", "bar", "measured"];
     let line = |bar: &Bar| {
         let (mark, ink) = match bar.met {
             Some(true) => ("met", Ink::Meaning(Meaning::Allowed)),
@@ -363,11 +290,7 @@ fn bars(bars: &[Bar], look: TerminalStyle, text: &mut String) {
             cell(&*bar.measured),
         ]
     };
-    ReportTable {
-        header: &header,
-        rows: bars.iter().map(line).collect(),
-    }
-    .write(look, text);
+    write_table(&header, bars.iter().map(line), look, text);
 }
 
 /// Appends a paragraph in lines of at most that width.
@@ -406,7 +329,6 @@ pub(super) fn bytes(value: f64) -> String {
     )
 }
 
-/// A count with three digits that matter.
 pub(super) fn count(value: f64) -> String {
     match value {
         value if value < 9999.5 => format!("{value:.0}"),
@@ -415,40 +337,12 @@ pub(super) fn count(value: f64) -> String {
     }
 }
 
-/// Three digits that matter, no zeros behind the point.
-pub(super) fn digits(value: f64) -> String {
-    let size = value.abs();
-    let places = match size {
-        size if size >= 99.95 => 0,
-        size if size >= 9.995 => 1,
-        size if size >= 0.0995 => 2,
-        size if size >= 0.00995 => 3,
-        _ => 4,
-    };
-    // Almost all is not all.
-    let text = if (99.9..100.0).contains(&size) {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.places$}")
-    };
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn figures_keep_three_digits() {
-        let shown = [0.0, 0.002, 0.91, 5.4, 10.0, 19.04, 107.6, 99.97].map(digits);
-        assert_eq!(
-            shown,
-            ["0", "0.002", "0.91", "5.4", "10", "19", "108", "99.97"]
-        );
+    fn sizes_have_units() {
         assert_eq!(bytes(223_000.0), "223 kB");
         assert_eq!(bytes(3_286_000.0), "3.29 MB");
         assert_eq!(count(86_881.0), "86.9 k");

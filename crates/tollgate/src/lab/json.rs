@@ -5,9 +5,9 @@
 #![allow(clippy::cast_precision_loss, reason = "figures of three digits")]
 
 use serde_json::{Map, Value, json};
-use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, RunOutcome, Spread};
+use tollgate_lab::{Bar, Column, Report, Reported, Row, RunOutcome, Spread};
 
-use super::{lease, split, supply};
+use super::designs::{ReportRow, number};
 
 /// A whole report as one object, without a line end.
 pub(super) fn report(report: &Report, per_seed: bool) -> String {
@@ -16,18 +16,10 @@ pub(super) fn report(report: &Report, per_seed: bool) -> String {
         .iter()
         .map(|(name, value)| (name.replace(' ', "_"), plain(value)))
         .collect();
-    let mut rows: Vec<_> = report
-        .rows
-        .iter()
-        .map(|one| Value::Object(row(one, per_seed)))
-        .collect();
-    rows.extend(report.supply.iter().map(|one| supply::json(one).into()));
-    rows.extend(report.split.iter().map(|one| split::json(one).into()));
-    rows.extend(report.lease.iter().map(|one| lease::json(one).into()));
     let mut object = Map::new();
     object.insert("experiment".to_owned(), json!(report.experiment));
     object.insert("parameters".to_owned(), Value::Object(parameters));
-    object.insert("rows".to_owned(), Value::Array(rows));
+    object.insert("rows".to_owned(), rows(report, per_seed).collect());
     if !report.bars.is_empty() {
         object.insert("bars".to_owned(), report.bars.iter().map(bar).collect());
     }
@@ -40,25 +32,23 @@ pub(super) fn report(report: &Report, per_seed: bool) -> String {
 
 /// One object per row, and per bar, each on its line.
 pub(super) fn lines(report: &Report, per_seed: bool) -> String {
-    let named = |object: Map<String, Value>| {
+    let named = |object: Value| {
         let mut line = Map::new();
         line.insert("experiment".to_owned(), json!(report.experiment));
-        line.extend(object);
+        line.extend(object.as_object().cloned().unwrap_or_default());
         format!("{}\n", Value::Object(line))
     };
-    let rows = report.rows.iter().map(|one| named(row(one, per_seed)));
-    let bars = report.bars.iter().filter_map(|one| match bar(one) {
-        Value::Object(object) => Some(named(object)),
-        _ => None,
-    });
-    let passed = report.supply.iter().map(|one| named(supply::json(one)));
-    let cut = report.split.iter().map(|one| named(split::json(one)));
-    let lent = report.lease.iter().map(|one| named(lease::json(one)));
-    rows.chain(passed)
-        .chain(cut)
-        .chain(lent)
-        .chain(bars)
-        .collect()
+    let bars = report.bars.iter().map(bar);
+    let objects = rows(report, per_seed).chain(bars);
+    objects.map(named).collect()
+}
+
+fn rows(report: &Report, per_seed: bool) -> impl Iterator<Item = Value> {
+    let gossip = report.rows.iter().map(move |one| row(one, per_seed));
+    let supply = report.supply.iter().map(ReportRow::json);
+    let split = report.split.iter().map(ReportRow::json);
+    let lease = report.lease.iter().map(ReportRow::json);
+    gossip.chain(supply).chain(split).chain(lease)
 }
 
 fn bar(bar: &Bar) -> Value {
@@ -85,7 +75,7 @@ const COLUMNS: [Column; 11] = [
     Column::Quiet,
 ];
 
-fn row(row: &Row, per_seed: bool) -> Map<String, Value> {
+fn row(row: &Row, per_seed: bool) -> Value {
     let mut object = Map::new();
     object.insert("set".to_owned(), json!(row.set));
     object.insert("design".to_owned(), json!(row.design));
@@ -117,19 +107,15 @@ fn row(row: &Row, per_seed: bool) -> Map<String, Value> {
     if per_seed {
         object.insert("runs".to_owned(), row.runs.iter().map(outcome).collect());
     }
-    object
+    Value::Object(object)
 }
 
 fn reported(told: &Reported) -> Value {
-    let source = match told.source {
-        FigureSource::Thesis => "thesis",
-        FigureSource::Reference => "reference",
-    };
     json!({
         "column": told.column.name(),
         "times_counter": told.is_ratio,
         "value": told.value,
-        "source": source,
+        "source": told.source.name(),
     })
 }
 
@@ -151,14 +137,5 @@ fn outcome(run: &RunOutcome) -> Value {
         "local_bytes": number(Some(run.local_bytes)),
         "busiest_bytes": run.traffic.busiest_bytes,
         "quiet_s": number(run.quiet_s),
-    })
-}
-
-/// A number to a millionth; what is undefined is null.
-fn number(value: Option<f64>) -> Value {
-    let value = value.filter(|value| value.is_finite());
-    value.map_or(Value::Null, |value| {
-        let short = (value * 1e6).round() / 1e6;
-        json!(short)
     })
 }

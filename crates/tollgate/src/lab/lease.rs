@@ -1,54 +1,115 @@
-//! Rows about leases: as a table, as JSON, and as part of a page.
+//! Rows about leases: their figures, and their columns.
 //!
 //! Not here: the rows of other experiments, and plots.
 
-use serde_json::{Map, Value, json};
-use tollgate_lab::{LeaseRow, LeaseSync};
+use serde_json::{Value, json};
+use tollgate_lab::{LeaseRow, LeaseSync, digits};
 
-use super::designs::{self, DesignColumn, ScenarioRow, bad, float, number, plain};
-use super::human::{count, digits};
-use crate::report::{Ink, TerminalStyle};
+use super::designs::{DesignColumn, ReportRow, bad, column, dim, float, number, plain};
+use super::human::count;
 
-/// A row for programs; what does not apply is null.
-pub(super) fn json(row: &LeaseRow) -> Map<String, Value> {
-    let (more, expected) = (&row.more, &row.expected);
-    let value = json!({
-        "scenario": row.scenario,
-        "design": row.design,
-        "clients": row.clients,
-        "seeds": row.seeds,
-        "checks": row.checks,
-        "violations": row.violations,
-        "over": row.over,
-        "over_worst": more.worst,
-        "over_bound": more.bound,
-        "admitted": number(row.admitted),
-        "admitted_least": number(row.least),
-        "messages_per_decision": number(row.messages),
-        "waited": number(row.waited),
-        "wait_ms": number(more.wait_ms),
-        "failed": number(more.failed),
-        "jain": number(more.jain),
-        "worst_client": number(more.worst_client),
-        "idle": number(more.idle),
-        "lost_s": number(more.lost_s),
-        "back_least": number(more.back),
-        "back_most": number(more.back_most),
-        "records_most": more.records,
-        "records_end": more.records_end,
-        "expected": {
-            "admitted": number(expected.admitted),
-            "messages_per_decision": number(expected.messages),
-            "waited": number(expected.waited),
-            "lost_s": number(expected.lost_s),
-        },
-        "sync": row.sync.as_ref().map(sync),
-        "may_break": row.may_break,
-        "hash": format!("{:016x}", more.hash),
-    });
-    match value {
-        Value::Object(object) => object,
-        _ => Map::new(),
+impl ReportRow for LeaseRow {
+    const NAMES: [&'static str; 2] = ["scenario", "design"];
+    const TITLE: &'static str = "What each design did";
+    const MEANING: &'static str = "Admitted: of what one exact bucket without delay admits of the same arrivals, the mean and the least of the seeds. Messages: \
+        per decision, hints and repetitions included. Waited: requests that took a round trip. Over: admitted while one bucket had no token. Violations: \
+        looks at which more could be spent than one bucket has, more was held than reserved, or more reserved than there is. Expected: an independent \
+        simulator of the same rules.";
+    const COLUMNS: &'static [DesignColumn<Self>] = &[
+        column("clients", 2, |row| plain(row.clients.to_string())),
+        column("admitted", 0, |row| plain(thousandths(row.admitted?))),
+        column("least", 1, |row| {
+            plain(thousandths(row.least.filter(|_| row.seeds > 1)?))
+        }),
+        column("expected", 0, |row| {
+            dim(thousandths(row.expected.admitted?))
+        }),
+        column("messages", 0, |row| plain(digits(row.messages?))),
+        column("expected messages", 3, |row| {
+            dim(thousandths(row.expected.messages?))
+        }),
+        column("waited %", 0, |row| plain(percent(row.waited?))),
+        column("expected waited %", 4, |row| {
+            dim(format!("{:.1}", 100.0 * row.expected.waited?))
+        }),
+        column("wait ms", 2, |row| plain(digits(row.more.wait_ms?))),
+        column("idle/burst", 2, |row| plain(thousandths(row.more.idle?))),
+        column("over", 0, |row| Some(bad(row.over?, row.may_break))),
+        column("lost s", 0, |row| plain(hundredths(row.more.lost_s?))),
+        column("expected lost s", 0, |row| {
+            dim(hundredths(row.expected.lost_s?))
+        }),
+        column("first", 0, |row| plain(rounded(row.sync?.first))),
+        column("formula", 0, |row| plain(rounded(row.sync?.first_bound))),
+        column("expected first", 4, |row| {
+            dim(rounded(row.sync?.expected_first?))
+        }),
+        column("steady", 0, |row| plain(rounded(row.sync?.steady))),
+        column("steady formula", 2, |row| {
+            plain(rounded(row.sync?.steady_bound))
+        }),
+        column("long run", 0, |row| plain(hundredths(row.sync?.long_run))),
+        column("expected long run", 3, |row| {
+            dim(hundredths(row.sync?.expected_long_run?))
+        }),
+        column("worst", 6, |row| {
+            plain(row.more.worst.filter(|own| *own > 0)?.to_string())
+        }),
+        column("violations", 1, |row| {
+            Some(bad(row.violations?, row.may_break))
+        }),
+        column("checks", 5, |row| plain(count(float(row.checks?)))),
+        column("least back", 5, |row| plain(thousandths(row.more.back?))),
+        column("failed %", 7, |row| {
+            plain(percent(row.more.failed.filter(|own| *own > 0.0)?))
+        }),
+        column("jain", 8, |row| plain(thousandths(row.more.jain?))),
+        column("worst client", 8, |row| {
+            plain(hundredths(row.more.worst_client?))
+        }),
+        column("records", 9, |row| plain(row.more.records?.to_string())),
+    ];
+
+    fn names(&self) -> [&str; 2] {
+        [&self.scenario, &self.design]
+    }
+
+    fn json(&self) -> Value {
+        let (more, expected) = (&self.more, &self.expected);
+        json!({
+            "scenario": self.scenario,
+            "design": self.design,
+            "clients": self.clients,
+            "seeds": self.seeds,
+            "checks": self.checks,
+            "violations": self.violations,
+            "over": self.over,
+            "over_worst": more.worst,
+            "over_bound": more.bound,
+            "admitted": number(self.admitted),
+            "admitted_least": number(self.least),
+            "messages_per_decision": number(self.messages),
+            "waited": number(self.waited),
+            "wait_ms": number(more.wait_ms),
+            "failed": number(more.failed),
+            "jain": number(more.jain),
+            "worst_client": number(more.worst_client),
+            "idle": number(more.idle),
+            "lost_s": number(more.lost_s),
+            "back_least": number(more.back),
+            "back_most": number(more.back_most),
+            "records_most": more.records,
+            "records_end": more.records_end,
+            "expected": {
+                "admitted": number(expected.admitted),
+                "messages_per_decision": number(expected.messages),
+                "waited": number(expected.waited),
+                "lost_s": number(expected.lost_s),
+            },
+            "sync": self.sync.as_ref().map(sync),
+            "may_break": self.may_break,
+            "hash": format!("{:016x}", more.hash),
+        })
     }
 }
 
@@ -66,191 +127,21 @@ fn sync(own: &LeaseSync) -> Value {
     })
 }
 
-const COLUMNS: [DesignColumn<LeaseRow>; 28] = [
-    DesignColumn {
-        name: "clients",
-        rank: 2,
-        pick: |row| plain(row.clients.to_string()),
-    },
-    DesignColumn {
-        name: "admitted",
-        rank: 0,
-        pick: |row| plain(format!("{:.3}", row.admitted?)),
-    },
-    DesignColumn {
-        name: "least",
-        rank: 1,
-        pick: |row| plain(format!("{:.3}", row.least.filter(|_| row.seeds > 1)?)),
-    },
-    DesignColumn {
-        name: "expected",
-        rank: 0,
-        pick: |row| expected(row.expected.admitted?, 3),
-    },
-    DesignColumn {
-        name: "messages",
-        rank: 0,
-        pick: |row| plain(digits(row.messages?)),
-    },
-    DesignColumn {
-        name: "expected messages",
-        rank: 3,
-        pick: |row| expected(row.expected.messages?, 3),
-    },
-    DesignColumn {
-        name: "waited %",
-        rank: 0,
-        pick: |row| plain(format!("{:.2}", 100.0 * row.waited?)),
-    },
-    DesignColumn {
-        name: "expected waited %",
-        rank: 4,
-        pick: |row| expected(100.0 * row.expected.waited?, 1),
-    },
-    DesignColumn {
-        name: "wait ms",
-        rank: 2,
-        pick: |row| plain(digits(row.more.wait_ms?)),
-    },
-    DesignColumn {
-        name: "idle/burst",
-        rank: 2,
-        pick: |row| plain(format!("{:.3}", row.more.idle?)),
-    },
-    DesignColumn {
-        name: "over",
-        rank: 0,
-        pick: |row| Some(bad(row.over?, row.may_break)),
-    },
-    DesignColumn {
-        name: "lost s",
-        rank: 0,
-        pick: |row| plain(format!("{:.2}", row.more.lost_s?)),
-    },
-    DesignColumn {
-        name: "expected lost s",
-        rank: 0,
-        pick: |row| expected(row.expected.lost_s?, 2),
-    },
-    DesignColumn {
-        name: "first",
-        rank: 0,
-        pick: |row| plain(rounded(row.sync?.first)),
-    },
-    DesignColumn {
-        name: "formula",
-        rank: 0,
-        pick: |row| plain(rounded(row.sync?.first_bound)),
-    },
-    DesignColumn {
-        name: "expected first",
-        rank: 4,
-        pick: |row| expected(row.sync?.expected_first?, 0),
-    },
-    DesignColumn {
-        name: "steady",
-        rank: 0,
-        pick: |row| plain(rounded(row.sync?.steady)),
-    },
-    DesignColumn {
-        name: "steady formula",
-        rank: 2,
-        pick: |row| plain(rounded(row.sync?.steady_bound)),
-    },
-    DesignColumn {
-        name: "long run",
-        rank: 0,
-        pick: |row| plain(format!("{:.2}", row.sync?.long_run)),
-    },
-    DesignColumn {
-        name: "expected long run",
-        rank: 3,
-        pick: |row| expected(row.sync?.expected_long_run?, 2),
-    },
-    DesignColumn {
-        name: "worst",
-        rank: 6,
-        pick: |row| plain(row.more.worst.filter(|own| *own > 0)?.to_string()),
-    },
-    DesignColumn {
-        name: "violations",
-        rank: 1,
-        pick: |row| Some(bad(row.violations?, row.may_break)),
-    },
-    DesignColumn {
-        name: "checks",
-        rank: 5,
-        pick: |row| plain(count(float(row.checks?))),
-    },
-    DesignColumn {
-        name: "least back",
-        rank: 5,
-        pick: |row| plain(format!("{:.3}", row.more.back?)),
-    },
-    DesignColumn {
-        name: "failed %",
-        rank: 7,
-        pick: |row| {
-            plain(format!(
-                "{:.2}",
-                100.0 * row.more.failed.filter(|own| *own > 0.0)?
-            ))
-        },
-    },
-    DesignColumn {
-        name: "jain",
-        rank: 8,
-        pick: |row| plain(format!("{:.3}", row.more.jain?)),
-    },
-    DesignColumn {
-        name: "worst client",
-        rank: 8,
-        pick: |row| plain(format!("{:.2}", row.more.worst_client?)),
-    },
-    DesignColumn {
-        name: "records",
-        rank: 9,
-        pick: |row| plain(row.more.records?.to_string()),
-    },
-];
-
-/// What the reference simulator found.
-#[allow(
-    clippy::unnecessary_wraps,
-    reason = "a column's cell may be missing, and this one is not"
-)]
-fn expected(value: f64, digits: usize) -> Option<(String, Ink)> {
-    Some((format!("{value:.digits$}"), Ink::Dim))
-}
-
 fn rounded(value: f64) -> String {
     format!("{value:.0}")
 }
 
-impl ScenarioRow for LeaseRow {
-    fn scenario(&self) -> &str {
-        &self.scenario
-    }
-
-    fn design(&self) -> &str {
-        &self.design
-    }
+fn hundredths(value: f64) -> String {
+    format!("{value:.2}")
 }
 
-/// The rows as a table that fits the terminal.
-pub(super) fn table(rows: &[LeaseRow], look: TerminalStyle, text: &mut String) {
-    designs::table(&COLUMNS, rows, look, text);
+fn thousandths(value: f64) -> String {
+    format!("{value:.3}")
 }
 
-/// The rows as a section of a page.
-pub(super) fn section(rows: &[LeaseRow]) -> String {
-    designs::section(&COLUMNS, rows, MEANING)
+fn percent(share: f64) -> String {
+    hundredths(100.0 * share)
 }
-
-const MEANING: &str = "<p class=\"soft\">Admitted: of what one exact bucket without delay admits of the same arrivals, the mean and the least of the seeds. Messages: \
-    per decision, hints and repetitions included. Waited: requests that took a round trip. Over: admitted while one bucket had no token. Violations: \
-    looks at which more could be spent than one bucket has, more was held than reserved, or more reserved than there is. Expected: an independent \
-    simulator of the same rules.</p>";
 
 /// What the columns of others are.
 pub(super) const LEGEND: &str = "expected: an independent simulator of the same rules";

@@ -9,19 +9,18 @@ mod json;
 mod lease;
 mod list;
 mod live;
-pub mod options;
+pub(crate) mod options;
 mod run;
 mod show;
 mod split;
 mod supply;
 mod trace;
-pub mod values;
+pub(crate) mod values;
 
 use crate::failure::Failure;
 use options::LabCommand;
 
-/// Runs the command.
-pub fn run(command: &LabCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &LabCommand) -> Result<(), Failure> {
     match command {
         LabCommand::List(options) => list::run(options),
         LabCommand::Run(options) => run::run(options),

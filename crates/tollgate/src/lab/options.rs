@@ -8,11 +8,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use tollgate_limit::Span;
 
 use super::values::{self, Beta, Designs, Millionths, Refill};
-use crate::cli::InputFormat;
+use crate::cli::{Format, OutputFormat};
+use crate::trace::TraceFormat;
 
 /// Commands of the lab.
 #[derive(Debug, Subcommand)]
-pub enum LabCommand {
+pub(crate) enum LabCommand {
     /// Name every experiment, with what it shows and how long it takes
     #[command(after_help = LIST_EXAMPLES, after_long_help = LIST_EXAMPLES)]
     List(ListOptions),
@@ -29,7 +30,7 @@ pub enum LabCommand {
 
 /// Options of `lab live`.
 #[derive(Args, Debug)]
-pub struct LiveOptions {
+pub(crate) struct LiveOptions {
     /// Sets or experiments by name; see `tollgate lab list`
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
@@ -58,20 +59,20 @@ pub struct LiveOptions {
 
     /// What to print: a table for people, JSON, or one JSON object per row
     #[arg(long, value_enum, default_value = "human")]
-    pub format: LabFormat,
+    pub format: OutputFormat,
 }
 
 /// Options of `lab list`.
 #[derive(Args, Debug)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// What to print
     #[arg(long, value_enum, default_value = "human")]
-    pub format: ListFormat,
+    pub format: Format,
 }
 
 /// Options of `lab run`.
 #[derive(Args, Debug)]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// Experiments by name, or `all`; see `tollgate lab list`
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
@@ -95,14 +96,14 @@ pub struct RunOptions {
 
 /// Options of `lab trace`.
 #[derive(Args, Debug)]
-pub struct TraceOptions {
+pub(crate) struct TraceOptions {
     /// Recorded traffic: JSON lines, a JSON array, CSV with a header row, or an access log; `-` is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
     /// Format of the trace; judged by its name and first bytes unless given
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<TraceFormat>,
 
     /// Put the requests in order of time first; otherwise a trace out of order is refused
     #[arg(long)]
@@ -136,7 +137,7 @@ pub struct TraceOptions {
 /// The cluster.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster")]
-pub struct ClusterOptions {
+pub(crate) struct ClusterOptions {
     /// How many nodes
     #[arg(long, value_name = "N", default_value_t = 30, allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..=u64::from(tollgate_lab::NODES_MAX)))]
     pub nodes: u64,
@@ -157,7 +158,7 @@ pub struct ClusterOptions {
 /// What may be tuned.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Tuning")]
-pub struct TuningOptions {
+pub(crate) struct TuningOptions {
     /// Time between two rounds of gossip
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::span, allow_hyphen_values = true)]
     pub gossip: Span,
@@ -182,7 +183,7 @@ pub struct TuningOptions {
 /// What is between the nodes.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Network")]
-pub struct NetworkOptions {
+pub(crate) struct NetworkOptions {
     /// How long every message takes
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = values::span, allow_hyphen_values = true)]
     pub delay: Span,
@@ -207,7 +208,7 @@ pub struct NetworkOptions {
 /// How experiments are run and shown.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Running and output")]
-pub struct OutputOptions {
+pub(crate) struct OutputOptions {
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub first: u64,
@@ -218,7 +219,7 @@ pub struct OutputOptions {
 
     /// What to print: a table for people, JSON, or one JSON object per row
     #[arg(long, value_enum, default_value = "human")]
-    pub format: LabFormat,
+    pub format: OutputFormat,
 
     /// Also write a page per experiment, with plots, and an index into this folder
     #[arg(long, value_name = "DIR")]
@@ -229,29 +230,9 @@ pub struct OutputOptions {
     pub per_seed: bool,
 }
 
-/// What `lab list` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// A list for people
-    Human,
-    /// A JSON array
-    Json,
-}
-
-/// What `lab run` and `lab trace` print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LabFormat {
-    /// A table for people
-    Human,
-    /// One JSON object, or an array of them for several experiments
-    Json,
-    /// One JSON object per row
-    Jsonl,
-}
-
 /// Which node gets a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoutingName {
+pub(crate) enum RoutingName {
     /// By the hash of its millisecond and key
     Hash,
     /// Any, each equally likely
@@ -262,7 +243,6 @@ pub enum RoutingName {
     Hot,
 }
 
-/// The most runs per row.
 const SEEDS_MAX: u64 = 100_000;
 
 const LIST_EXAMPLES: &str = "\

@@ -2,11 +2,11 @@
 //!
 //! Not here: what they are, and how their reports are shown.
 
+use tollgate_contract::nearest;
 use tollgate_lab::{Experiment, RunRequest, experiments};
 
 use super::options::RunOptions;
 use super::show::{ProgressMeter, Show, threads};
-use super::values::nearest;
 use crate::failure::Failure;
 
 pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
@@ -55,10 +55,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
     let mut chosen: Vec<&Experiment> = Vec::new();
     for name in names {
         let these: Vec<&Experiment> = match name.as_str() {
-            "all" => experiments()
-                .iter()
-                .filter(|experiment| experiment.in_all)
-                .collect(),
+            "all" => experiments().filter(|own| own.is_in_all()).collect(),
             name => vec![experiment(name)?],
         };
         for experiment in these {
@@ -71,15 +68,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Experiment>, Failure> {
 }
 
 fn experiment(name: &str) -> Result<&'static Experiment, Failure> {
-    let found = experiments()
-        .iter()
-        .find(|experiment| experiment.name == name);
+    let found = experiments().find(|experiment| experiment.name == name);
     found.ok_or_else(|| {
-        let names: Vec<&str> = experiments()
-            .iter()
-            .map(|experiment| experiment.name)
-            .collect();
-        let hint = match nearest(name, &names) {
+        let names: Vec<&str> = experiments().map(|experiment| experiment.name).collect();
+        let hint = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean {near}?"),
             None => "`tollgate lab list` names them all".to_owned(),
         };

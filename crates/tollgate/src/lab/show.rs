@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 
 use tollgate_lab::Report;
 
-use super::options::{LabFormat, OutputOptions};
+use super::options::OutputOptions;
 use super::{html, human, json};
+use crate::cli::OutputFormat;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::report::{TerminalStyle, write_whole};
 
-/// Shows reports one by one.
 pub(super) struct Show<'a> {
     options: &'a OutputOptions,
     /// Whether objects come as the elements of an array.
@@ -29,7 +29,7 @@ impl<'a> Show<'a> {
         }
         Ok(Self {
             options,
-            is_array: is_several && options.format == LabFormat::Json,
+            is_array: is_several && options.format == OutputFormat::Json,
             shown: Vec::new(),
         })
     }
@@ -49,14 +49,14 @@ impl<'a> Show<'a> {
         let per_seed = self.options.per_seed;
         let first = self.shown.is_empty();
         let text = match self.options.format {
-            LabFormat::Human => {
+            OutputFormat::Human => {
                 let gap = if first { "" } else { "\n" };
                 format!(
                     "{gap}{}",
                     human::report(report, per_seed, TerminalStyle::of_stdout())
                 )
             }
-            LabFormat::Json => {
+            OutputFormat::Json => {
                 let before = match (self.is_array, first) {
                     (false, _) => "",
                     (true, true) => "[",
@@ -64,13 +64,13 @@ impl<'a> Show<'a> {
                 };
                 format!("{before}{}", json::report(report, per_seed))
             }
-            LabFormat::Jsonl => json::lines(report, per_seed),
+            OutputFormat::Jsonl => json::lines(report, per_seed),
         };
         put(&text)
     }
 
     pub(super) fn finish(self) -> Result<(), Failure> {
-        if self.options.format == LabFormat::Json {
+        if self.options.format == OutputFormat::Json {
             put(if self.is_array { "]\n" } else { "\n" })?;
         }
         let Some(folder) = &self.options.html else {
@@ -124,7 +124,6 @@ impl ProgressMeter {
     }
 }
 
-/// How many threads to run on.
 pub(super) fn threads(options: &OutputOptions) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let asked = options

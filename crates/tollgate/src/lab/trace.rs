@@ -15,7 +15,7 @@ use super::options::{NetworkOptions, RoutingName, TraceOptions};
 use super::show::{ProgressMeter, Show, threads};
 use crate::failure::Failure;
 use crate::progress::Progress;
-use crate::replay::{format_of, name_of};
+use crate::replay::name_of;
 use crate::trace::{Class, TraceError, TraceReader, TraceRecord};
 
 /// Requests held in memory at most: about 2.4 GB of them.
@@ -227,8 +227,7 @@ fn faults(network: &NetworkOptions) -> Vec<WorldFault> {
 /// The whole trace, in order of time.
 fn read(options: &TraceOptions, name: &str) -> Result<Vec<Request>, Failure> {
     let failed = |error: TraceError| Failure::trace(name, &error);
-    let mut reader =
-        TraceReader::open(&options.file, options.input_format.map(format_of)).map_err(failed)?;
+    let mut reader = TraceReader::open(&options.file, options.input_format).map_err(failed)?;
     let mut progress = Progress::new(reader.size(), true);
     let mut intake = Intake {
         nodes: options.cluster.nodes,

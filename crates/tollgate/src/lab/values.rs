@@ -2,6 +2,7 @@
 //!
 //! Not here: which option takes which, and what they mean together.
 
+use tollgate_contract::nearest;
 use tollgate_gossip::{Bucket, Ratio};
 use tollgate_kit::gcd;
 use tollgate_lab::Contender;
@@ -9,32 +10,28 @@ use tollgate_limit::Span;
 
 /// Tokens regained in so many nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refill {
-    /// How many.
+pub(crate) struct Refill {
     pub tokens: u64,
     /// In which time.
     pub per_ns: u64,
 }
 
-/// Millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Millionths(pub u32);
+pub(crate) struct Millionths(pub u32);
 
 /// A ratio, and how it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beta {
-    /// What it is.
+pub(crate) struct Beta {
     pub ratio: Ratio,
-    /// As it was given.
     pub text: String,
 }
 
 /// Designs in the order given; each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Designs(pub Vec<Contender>);
+pub(crate) struct Designs(pub Vec<Contender>);
 
 /// `300ms`, `2.4s`, `1min`; a length of time without a unit is refused unless it is zero.
-pub fn span(text: &str) -> Result<Span, String> {
+pub(crate) fn span(text: &str) -> Result<Span, String> {
     let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let (over, under) = fraction(number).ok_or_else(|| bad_span(text))?;
@@ -53,7 +50,7 @@ pub fn span(text: &str) -> Result<Span, String> {
 }
 
 /// `0.3` (per second), `1/3`, `18/min`, `3/10s`.
-pub fn refill(text: &str) -> Result<Refill, String> {
+pub(crate) fn refill(text: &str) -> Result<Refill, String> {
     let bad =
         || format!("{text:?} is not a rate; write 0.3 (tokens per second), 1/3, 18/min or 3/10s");
     let mut parts = text.split('/').map(str::trim);
@@ -98,7 +95,7 @@ pub fn refill(text: &str) -> Result<Refill, String> {
 }
 
 /// `5%` or `0.05`, up to `100%`.
-pub fn share(text: &str) -> Result<Millionths, String> {
+pub(crate) fn share(text: &str) -> Result<Millionths, String> {
     let bad = || format!("{text:?} is not a share; write 5% or 0.05");
     let (number, percent) = match text.strip_suffix('%') {
         Some(number) => (number.trim_end(), true),
@@ -117,7 +114,7 @@ pub fn share(text: &str) -> Result<Millionths, String> {
 }
 
 /// `1.25` or `5/4`, remembered as it is written.
-pub fn beta(text: &str) -> Result<Beta, String> {
+pub(crate) fn beta(text: &str) -> Result<Beta, String> {
     let ratio = ratio(text)?;
     let text = text.to_owned();
     Ok(Beta { ratio, text })
@@ -148,12 +145,12 @@ fn ratio(text: &str) -> Result<Ratio, String> {
 }
 
 /// `counter,links`, or `all`.
-pub fn designs(text: &str) -> Result<Designs, String> {
+pub(crate) fn designs(text: &str) -> Result<Designs, String> {
     let mut designs = Vec::new();
     for name in text.split(',').map(str::trim) {
         let named = match name {
             "all" => Contender::all(),
-            name => vec![Contender::named(name).map_err(|_| unknown_design(name))?],
+            name => vec![Contender::named(name).ok_or_else(|| unknown_design(name))?],
         };
         for design in named {
             if !designs.contains(&design) {
@@ -167,39 +164,12 @@ pub fn designs(text: &str) -> Result<Designs, String> {
 fn unknown_design(name: &str) -> String {
     let designs = Contender::all().into_iter().chain(Contender::OTHERS);
     let names: Vec<&str> = designs.map(Contender::name).chain(["all"]).collect();
-    let near =
-        nearest(name, &names).map_or_else(String::new, |near| format!("did you mean {near}? "));
+    let near = nearest(name, names.iter().copied());
+    let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
     format!(
         "no design is called {name:?}; {near}there are {}",
         names.join(", ")
     )
-}
-
-/// The name that is written most alike, if any is near.
-pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let near = |other: &&str| distance(name, other);
-    let best = names.iter().copied().min_by_key(near)?;
-    (near(&best) <= 1 + name.chars().count() / 3).then_some(best)
-}
-
-/// How many letters must be put in, taken out or changed.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().take(NAME_LEN_MAX).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().take(NAME_LEN_MAX).enumerate() {
-        let mut corner = at;
-        let mut left = at + 1;
-        for (cell, against) in row.iter_mut().skip(1).zip(&other) {
-            let change = corner + usize::from(letter != *against);
-            corner = *cell;
-            left = change.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = at + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 /// A decimal number as a fraction; `None` for anything else, and beyond eighteen digits.
@@ -236,7 +206,6 @@ fn bad_span(text: &str) -> String {
 const SECOND_NS: u64 = 1_000_000_000;
 const SPAN_NS_MAX: u128 = 315_576_000 * SECOND_NS as u128;
 const DIGITS_MAX: usize = 18;
-const NAME_LEN_MAX: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -310,12 +279,6 @@ mod tests {
 
     #[test]
     fn a_name_that_is_almost_right_is_recognised() {
-        assert_eq!(nearest("lnks", &["counter", "links"]), Some("links"));
-        assert_eq!(
-            nearest("thesis-e", &["thesis-a", "growth"]),
-            Some("thesis-a")
-        );
-        assert_eq!(nearest("xyzzy", &["counter", "links"]), None);
         let all = designs("counter,all").map(|designs| designs.0.len());
         assert_eq!(all, Ok(Contender::all().len()));
         assert!(designs("qeue").is_err_and(|text| text.contains("did you mean queue?")));

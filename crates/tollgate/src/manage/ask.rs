@@ -7,7 +7,6 @@ use crate::check::http::ServerRequest;
 pub(super) use crate::check::http::encoded;
 use crate::failure::Failure;
 
-/// A server and who asks it.
 pub(super) struct ServerAccess<'a> {
     options: &'a NodeOptions,
     token: String,
@@ -56,7 +55,6 @@ impl<'a> ServerAccess<'a> {
         }
     }
 
-    /// Sends lines of JSON.
     pub(super) fn send_lines(&self, path: &str, lines: &[u8]) -> Result<Value, Failure> {
         let line = Some(("content-type", "application/x-ndjson"));
         let (status, value) = self.reply("POST", path, line, Some(lines))?;

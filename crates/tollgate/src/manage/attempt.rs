@@ -6,9 +6,9 @@ use super::ask::{ServerAccess, encoded};
 use super::options::TryOptions;
 use super::{put, show};
 use crate::failure::Failure;
-use crate::replay::{format_of, name_of};
+use crate::replay::name_of;
 use crate::report::TerminalStyle;
-use crate::report::table::{Align, ReportTable, cell};
+use crate::report::table::{cell, write_table};
 use crate::trace::TraceReader;
 
 /// Asks a server what a document would have done.
@@ -25,8 +25,7 @@ pub(super) fn attempt(
     };
     let name = name_of(trace);
     let failed = |error| Failure::trace(&name, &error);
-    let format = options.input_format.map(format_of);
-    let mut reader = TraceReader::open(trace, format).map_err(failed)?;
+    let mut reader = TraceReader::open(trace, options.input_format).map_err(failed)?;
     let mut lines = document.to_string().into_bytes();
     let mut left_out = 0_u64;
     while let Some(mut block) = reader.block().map_err(failed)? {
@@ -90,21 +89,18 @@ pub(super) fn shown(tried: &Value) -> String {
 }
 
 fn sums(sums: &Value) -> String {
-    let header = [
-        ("requests", Align::Left),
-        ("in force", Align::Right),
-        ("with the change", Align::Right),
-    ];
+    let header = ["requests", ">in force", ">with the change"];
     let row = |name: &str| {
         let of = |when: &str| show::text(sums.get(format!("{name}_{when}")));
         vec![cell(name), cell(of("before")), cell(of("after"))]
     };
-    let table = ReportTable {
-        header: &header,
-        rows: ["allowed", "delayed", "denied"].map(row).into(),
-    };
     let mut out = String::new();
-    table.write(TerminalStyle::of_stdout(), &mut out);
+    write_table(
+        &header,
+        ["allowed", "delayed", "denied"].map(row),
+        TerminalStyle::of_stdout(),
+        &mut out,
+    );
     out
 }
 

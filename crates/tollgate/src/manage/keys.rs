@@ -9,8 +9,7 @@ use super::{delete, print, show, written};
 use crate::cli::Format;
 use crate::failure::Failure;
 
-/// `tollgate key`.
-pub fn key(managed: &Managed<KeyCommand>) -> Result<(), Failure> {
+pub(crate) fn key(managed: &Managed<KeyCommand>) -> Result<(), Failure> {
     let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         KeyCommand::Explain(options) => {

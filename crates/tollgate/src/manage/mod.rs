@@ -5,7 +5,7 @@
 mod ask;
 mod attempt;
 mod keys;
-pub mod options;
+pub(crate) mod options;
 mod put;
 mod show;
 mod thing;
@@ -21,11 +21,10 @@ use ask::{ServerAccess, encoded};
 use options::{AssignCommand, ContractCommand, Managed, ThingCommand};
 use thing::thing;
 
-pub use keys::key;
-pub use tokens::token;
+pub(crate) use keys::key;
+pub(crate) use tokens::token;
 
-/// `tollgate contract`.
-pub fn contract(managed: &Managed<ContractCommand>) -> Result<(), Failure> {
+pub(crate) fn contract(managed: &Managed<ContractCommand>) -> Result<(), Failure> {
     let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         ContractCommand::Thing(command) => thing(&server, "contracts", command, format),
@@ -55,14 +54,12 @@ pub fn contract(managed: &Managed<ContractCommand>) -> Result<(), Failure> {
     }
 }
 
-/// `tollgate plan`.
-pub fn plan(managed: &Managed<ThingCommand>) -> Result<(), Failure> {
+pub(crate) fn plan(managed: &Managed<ThingCommand>) -> Result<(), Failure> {
     let server = ServerAccess::of(&managed.node)?;
     thing(&server, "plans", &managed.command, managed.node.format)
 }
 
-/// `tollgate assign`.
-pub fn assign(managed: &Managed<AssignCommand>) -> Result<(), Failure> {
+pub(crate) fn assign(managed: &Managed<AssignCommand>) -> Result<(), Failure> {
     let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         AssignCommand::Thing(command) => thing(&server, "assignments", command, format),

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tollgate_load::ServerAddress;
 
-use crate::cli::{Format, InputFormat};
+use crate::cli::Format;
+use crate::trace::TraceFormat;
 
 /// A command, and the server it is for.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct Managed<C: Subcommand> {
+pub(crate) struct Managed<C: Subcommand> {
     /// The server.
     #[command(flatten)]
     pub node: NodeOptions,
@@ -21,7 +22,7 @@ pub struct Managed<C: Subcommand> {
 
 /// Which server, and how to talk to it.
 #[derive(Args, Debug)]
-pub struct NodeOptions {
+pub(crate) struct NodeOptions {
     /// Where the server is: `http://host:port`, `unix:/path`
     #[arg(
         long,
@@ -44,7 +45,7 @@ pub struct NodeOptions {
 
 /// What can be done with contracts, plans and assignments alike.
 #[derive(Debug, Subcommand)]
-pub enum ThingCommand {
+pub(crate) enum ThingCommand {
     /// List all
     List {
         /// Those whose id begins so
@@ -114,7 +115,7 @@ pub enum ThingCommand {
 
 /// What is tried, and on which requests.
 #[derive(Args, Debug)]
-pub struct TryOptions {
+pub(crate) struct TryOptions {
     /// The file with the document, in YAML or JSON; `-` is standard input
     pub file: PathBuf,
     /// How many of the last minutes, at most 1440
@@ -125,12 +126,12 @@ pub struct TryOptions {
     pub trace: Option<PathBuf>,
     /// Format of the trace; judged by its name and first bytes unless given
     #[arg(long, value_name = "FORMAT", value_enum, requires = "trace")]
-    pub input_format: Option<InputFormat>,
+    pub input_format: Option<TraceFormat>,
 }
 
 /// What can be done with contracts.
 #[derive(Debug, Subcommand)]
-pub enum ContractCommand {
+pub(crate) enum ContractCommand {
     /// As with everything else.
     #[command(flatten)]
     Thing(ThingCommand),
@@ -151,7 +152,7 @@ pub enum ContractCommand {
 
 /// What can be done with assignments.
 #[derive(Debug, Subcommand)]
-pub enum AssignCommand {
+pub(crate) enum AssignCommand {
     /// As with everything else.
     #[command(flatten)]
     Thing(ThingCommand),
@@ -167,7 +168,7 @@ pub enum AssignCommand {
 
 /// What can be done with keys.
 #[derive(Debug, Subcommand)]
-pub enum KeyCommand {
+pub(crate) enum KeyCommand {
     /// Say why it would pass or not, and until when
     Explain(KeyOptions),
     /// Forget what was counted
@@ -199,7 +200,7 @@ pub enum KeyCommand {
 
 /// A key, and what for.
 #[derive(Args, Debug)]
-pub struct KeyOptions {
+pub(crate) struct KeyOptions {
     /// Whose: user=42,plan=free, or a bare value
     pub key: String,
     /// Tokens
@@ -215,7 +216,7 @@ pub struct KeyOptions {
 
 /// What can be done with tokens.
 #[derive(Debug, Subcommand)]
-pub enum TokenCommand {
+pub(crate) enum TokenCommand {
     /// List all, without their secrets
     List,
     /// Make one; its secret is shown now and never again

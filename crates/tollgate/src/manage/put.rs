@@ -10,7 +10,6 @@ use tollgate_catalogue::{Kind, documents};
 use super::ask::{ServerAccess, encoded};
 use crate::failure::Failure;
 
-/// How documents are put.
 pub(super) struct How<'a> {
     /// Only to see what would change.
     pub(super) dry_run: bool,
@@ -138,7 +137,6 @@ pub(super) fn import(
     Ok(json!({ "made": told.made, "same": told.same }))
 }
 
-/// What an import did so far.
 #[derive(Default)]
 struct Told {
     made: u64,

@@ -3,26 +3,24 @@
 use serde_json::Value;
 
 use crate::report::TerminalStyle;
-use crate::report::table::{Align, ReportTable, cell, tame};
+use crate::report::table::{cell, tame, write_table};
 
 /// A table of items: each column is a name and where it is in an item.
 pub(super) fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
-    let header: Vec<(&str, Align)> = columns
-        .iter()
-        .map(|(name, _)| (*name, Align::Left))
-        .collect();
+    let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let row = |item: &Value| {
         let cells = columns
             .iter()
             .map(|(_, at)| cell(tame(&text(item.pointer(at)), CELL_MAX)));
         cells.collect()
     };
-    let table = ReportTable {
-        header: &header,
-        rows: items.iter().map(row).collect(),
-    };
     let mut out = String::new();
-    table.write(TerminalStyle::of_stdout(), &mut out);
+    write_table(
+        &header,
+        items.iter().map(row),
+        TerminalStyle::of_stdout(),
+        &mut out,
+    );
     out
 }
 

@@ -7,8 +7,7 @@ use super::options::{Managed, TokenCommand};
 use super::{items, print, show};
 use crate::failure::Failure;
 
-/// `tollgate token`.
-pub fn token(managed: &Managed<TokenCommand>) -> Result<(), Failure> {
+pub(crate) fn token(managed: &Managed<TokenCommand>) -> Result<(), Failure> {
     let (server, format) = (ServerAccess::of(&managed.node)?, managed.node.format);
     match &managed.command {
         TokenCommand::List => {

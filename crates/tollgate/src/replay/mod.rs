@@ -17,7 +17,7 @@ use tollgate_node::{Answer, Key, Node, RefusedBy};
 use tollgate_stats::Offline;
 use tollgate_table::Seed;
 
-use crate::cli::{InputFormat, OutputFormat, ReplayOptions};
+use crate::cli::{OutputFormat, ReplayOptions};
 use crate::config;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -26,14 +26,13 @@ use crate::report::{
     Caption, PolicyLabel, ReplayOutcome, ReplayVerdict, Summary, TerminalStyle, html, human, json,
     write_whole,
 };
-use crate::trace::{TraceFormat, TraceReader, TraceRecord};
+use crate::trace::{TraceReader, TraceRecord};
 use store::ReplayStore;
 
-/// Runs the command.
-pub fn run(options: &ReplayOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &ReplayOptions) -> Result<(), Failure> {
     let contracts = config::read(&options.contracts)?;
     let trace = name_of(&options.trace);
-    let reader = TraceReader::open(&options.trace, options.input_format.map(format_of))
+    let reader = TraceReader::open(&options.trace, options.input_format)
         .map_err(|error| Failure::trace(&trace, &error))?;
     let store = options.store.as_ref().map(ReplayStore::open).transpose()?;
     let replay = Replay::new(contracts, options, store)?;
@@ -96,7 +95,6 @@ impl Replay {
         })
     }
 
-    /// Decides every record of the trace.
     fn run(
         &self,
         mut reader: TraceReader,
@@ -177,7 +175,6 @@ impl Replay {
         }
     }
 
-    /// Prints what was asked for.
     fn show(&self, summary: &Summary, trace: &str, options: &ReplayOptions) -> Result<(), Failure> {
         let contracts = name_of(&options.contracts);
         let caption = Caption {
@@ -304,15 +301,6 @@ fn verdict_of(answer: &Answer) -> ReplayVerdict {
         Decided::Never => ReplayVerdict::Denied {
             retry_after_ns: None,
         },
-    }
-}
-
-pub(crate) fn format_of(format: InputFormat) -> TraceFormat {
-    match format {
-        InputFormat::Jsonl => TraceFormat::JsonLines,
-        InputFormat::Json => TraceFormat::JsonArray,
-        InputFormat::Csv => TraceFormat::Csv,
-        InputFormat::Clf => TraceFormat::Clf,
     }
 }
 

@@ -18,7 +18,6 @@ use tollgate_table::Print;
 
 use crate::failure::Failure;
 
-/// A store that decides.
 pub(super) struct ReplayStore {
     owner: Owner,
     runtime: Runtime,
@@ -40,7 +39,6 @@ impl ReplayStore {
         })
     }
 
-    /// Decides one request.
     pub(super) fn check(
         &self,
         node: &Arc<Node>,

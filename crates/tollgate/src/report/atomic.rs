@@ -8,7 +8,7 @@ use std::path::Path;
 /// Writes a file next to its place and moves it there: whoever looks sees the old one or the new one, never a part.
 ///
 /// What is no plain file, such as a pipe or a device, is written to directly.
-pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     // A link stays a link; what it points to is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&path).ok();

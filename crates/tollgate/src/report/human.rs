@@ -1,14 +1,13 @@
 //! The report on a terminal.
 
 use super::look::{Ink, TerminalStyle};
-use super::table::{Align, ReportTable, cell, tame};
+use super::table::{cell, tame, write_table};
 use super::text::put;
 use super::timeline::View;
 use super::{Caption, Meaning, PolicyCount, PolicyLabel, Summary, Waits, story, units};
 use crate::civil::Civil;
 
-/// The report as text, ready to be printed.
-pub fn report(summary: &Summary, caption: Caption<'_>, look: TerminalStyle) -> String {
+pub(crate) fn report(summary: &Summary, caption: Caption<'_>, look: TerminalStyle) -> String {
     let mut out = String::new();
     head(summary, caption, look, &mut out);
     if summary.total().requests > 0 {
@@ -83,17 +82,8 @@ fn tally(summary: &Summary, look: TerminalStyle, out: &mut String) {
             cell(units::exact(count.cost)),
         ]
     });
-    let header = [
-        ("", Align::Left),
-        ("requests", Align::Right),
-        ("share", Align::Right),
-        ("cost", Align::Right),
-    ];
-    ReportTable {
-        header: &header,
-        rows: rows.collect(),
-    }
-    .write(look, out);
+    let header = ["", ">requests", ">share", ">cost"];
+    write_table(&header, rows, look, out);
 }
 
 fn over_time(summary: &Summary, look: TerminalStyle, out: &mut String) {
@@ -250,22 +240,18 @@ fn policies(summary: &Summary, look: TerminalStyle, out: &mut String) {
         ]
     });
     let header = [
-        ("policy", Align::Left),
-        ("denied", Align::Right),
-        ("delayed", Align::Right),
-        ("first", Align::Right),
-        ("last", Align::Right),
-        ("over time", Align::Left),
+        "policy",
+        ">denied",
+        ">delayed",
+        ">first",
+        ">last",
+        "over time",
     ];
     put(
         out,
         format_args!("\n{}\n", look.paint(Ink::Bold, "When each policy bit")),
     );
-    ReportTable {
-        header: &header,
-        rows: rows.collect(),
-    }
-    .write(look, out);
+    write_table(&header, rows, look, out);
 }
 
 /// A row of bars, one for each count.
@@ -307,21 +293,12 @@ fn top(summary: &Summary, look: TerminalStyle, out: &mut String) {
     if rows.is_empty() {
         return;
     }
-    let header = [
-        ("key", Align::Left),
-        ("denied", Align::Right),
-        ("of all denials", Align::Right),
-        ("last refused by", Align::Left),
-    ];
+    let header = ["key", ">denied", ">of all denials", "last refused by"];
     put(
         out,
         format_args!("\n{}\n", look.paint(Ink::Bold, "Keys denied most")),
     );
-    ReportTable {
-        header: &header,
-        rows,
-    }
-    .write(look, out);
+    write_table(&header, rows, look, out);
     if let Some(note) = story::precision(summary) {
         put(out, format_args!("  {}\n", look.paint(Ink::Dim, &note)));
     }
@@ -336,21 +313,12 @@ fn waits(summary: &Summary, look: TerminalStyle, out: &mut String) {
     .filter_map(|(name, waits)| wait_row(name, waits))
     .collect();
     if !rows.is_empty() {
-        let header = [
-            ("", Align::Left),
-            ("p50", Align::Right),
-            ("p99", Align::Right),
-            ("longest", Align::Right),
-        ];
+        let header = ["", ">p50", ">p99", ">longest"];
         put(
             out,
             format_args!("\n{}\n", look.paint(Ink::Bold, "How long")),
         );
-        ReportTable {
-            header: &header,
-            rows,
-        }
-        .write(look, out);
+        write_table(&header, rows, look, out);
     }
     if summary.never() > 0 {
         let text = format!(

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::{Meaning, RequestCount, Summary, Waits};
 
 /// The summary as one line of JSON, with its line end.
-pub fn report(summary: &Summary) -> Vec<u8> {
+pub(crate) fn report(summary: &Summary) -> Vec<u8> {
     let (first_time, last_time) = summary.span().unzip();
     let total = summary.total();
     let report = Report {

@@ -50,7 +50,6 @@ impl Least {
         items.zip(self.counts.iter().copied())
     }
 
-    /// Counts an item once more.
     #[inline]
     pub(super) fn count(&mut self, item: usize) {
         let mut place = usize::from(self.places[item]);

@@ -4,9 +4,8 @@ use std::io::IsTerminal;
 
 use super::Meaning;
 
-/// What the terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TerminalStyle {
+pub(crate) struct TerminalStyle {
     /// Whether to use colours.
     pub colour: bool,
     /// Columns that running text fills at most.
@@ -31,14 +30,14 @@ const WIDTH_MAX: usize = 140;
 
 impl TerminalStyle {
     /// Plain text of the usual width, as for a file.
-    pub const PLAIN: Self = Self {
+    pub(crate) const PLAIN: Self = Self {
         colour: false,
         width: WIDTH_DEFAULT,
         columns: usize::MAX,
     };
 
     /// The look of standard output: coloured on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
-    pub fn of_stdout() -> Self {
+    pub(crate) fn of_stdout() -> Self {
         if !std::io::stdout().is_terminal() {
             return Self::PLAIN;
         }
@@ -60,7 +59,7 @@ impl TerminalStyle {
 
     /// The same look in a terminal of that width.
     #[must_use]
-    pub fn with_width(self, columns: usize) -> Self {
+    pub(crate) fn with_width(self, columns: usize) -> Self {
         Self {
             width: columns.clamp(WIDTH_MIN, WIDTH_MAX),
             columns: columns.max(WIDTH_MIN),
@@ -68,7 +67,6 @@ impl TerminalStyle {
         }
     }
 
-    /// The text in its ink.
     pub(crate) fn paint(self, ink: Ink, text: &str) -> String {
         let code = match ink {
             _ if !self.colour || text.is_empty() => return text.to_owned(),

@@ -4,11 +4,11 @@
 //! programs, [`html`] is one page that needs nothing else. Nothing here reads a clock, decides, or touches the trace.
 
 mod atomic;
-pub mod html;
-pub mod human;
-pub mod json;
+pub(crate) mod html;
+pub(crate) mod human;
+pub(crate) mod json;
 mod least;
-pub mod lines;
+pub(crate) mod lines;
 mod look;
 mod sketch;
 mod story;
@@ -16,22 +16,19 @@ mod summary;
 pub(crate) mod table;
 pub(crate) mod text;
 mod timeline;
-pub mod units;
+pub(crate) mod units;
 mod waits;
 
 use std::fmt;
 
-pub use atomic::write_whole;
+pub(crate) use atomic::write_whole;
 pub(crate) use look::Ink;
-pub use look::TerminalStyle;
-pub use sketch::{CountedKey, TopKeys};
-pub use summary::{PolicyCount, RequestCount, Summary};
-pub use timeline::{Timeline, View};
-pub use waits::Waits;
+pub(crate) use look::TerminalStyle;
+pub(crate) use summary::{PolicyCount, RequestCount, Summary};
+pub(crate) use waits::Waits;
 
-/// What became of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplayVerdict {
+pub(crate) enum ReplayVerdict {
     /// It passed at once.
     Allowed,
     /// It passed after a wait.
@@ -48,14 +45,11 @@ pub enum ReplayVerdict {
     Unmatched,
 }
 
-/// One request and its decision.
 #[derive(Clone, Copy)]
-pub struct ReplayOutcome<'a> {
+pub(crate) struct ReplayOutcome<'a> {
     /// When the request was made, in unix milliseconds.
     pub time_ms: u64,
-    /// The tokens it asked for.
     pub cost: u64,
-    /// What became of it.
     pub verdict: ReplayVerdict,
     /// The policy that refused or delayed it, as an index into the labels.
     pub policy: Option<usize>,
@@ -67,10 +61,8 @@ pub struct ReplayOutcome<'a> {
 
 /// A policy's name and the contract it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyLabel {
-    /// The contract's id.
+pub(crate) struct PolicyLabel {
     pub contract: String,
-    /// The policy's name.
     pub name: String,
 }
 
@@ -82,7 +74,7 @@ impl fmt::Display for PolicyLabel {
 
 /// The four things that can become of a request, in the order they are stacked and listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub(crate) enum Meaning {
     /// Let through because no contract applies.
     Unmatched,
     /// Let through at once.
@@ -95,10 +87,10 @@ pub enum Meaning {
 
 impl Meaning {
     /// All of them, from the bottom of a stack to its top.
-    pub const ALL: [Self; 4] = [Self::Unmatched, Self::Allowed, Self::Delayed, Self::Denied];
+    pub(crate) const ALL: [Self; 4] = [Self::Unmatched, Self::Allowed, Self::Delayed, Self::Denied];
 
     /// The word for it, everywhere.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Unmatched => "unmatched",
             Self::Allowed => "allowed",
@@ -109,8 +101,7 @@ impl Meaning {
 }
 
 impl ReplayVerdict {
-    /// What the verdict means for the request.
-    pub fn meaning(self) -> Meaning {
+    pub(crate) fn meaning(self) -> Meaning {
         match self {
             Self::Allowed => Meaning::Allowed,
             Self::Delayed { .. } => Meaning::Delayed,
@@ -122,10 +113,8 @@ impl ReplayVerdict {
 
 /// What was replayed, for the head of a report.
 #[derive(Clone, Copy, Debug)]
-pub struct Caption<'a> {
-    /// The trace's name.
+pub(crate) struct Caption<'a> {
     pub trace: &'a str,
-    /// The contract file's name.
     pub contracts: &'a str,
 }
 

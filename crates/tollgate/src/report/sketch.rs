@@ -15,10 +15,8 @@ use super::least::Least;
 /// Keys counted at once.
 const COUNTERS: usize = 1024;
 
-/// A key and how often it was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedKey {
-    /// The key's text.
+pub(crate) struct CountedKey {
     pub key: String,
     /// How often it was counted, or an upper bound of it.
     pub count: u64,
@@ -28,8 +26,7 @@ pub struct CountedKey {
     pub policy: Option<usize>,
 }
 
-/// The most frequent keys of a stream.
-pub struct TopKeys {
+pub(crate) struct TopKeys {
     /// The most counters there may be.
     counters_max: usize,
     counters: Vec<Counter>,
@@ -62,7 +59,6 @@ impl TopKeys {
         }
     }
 
-    /// Counts one occurrence of a key.
     pub(super) fn add(&mut self, key: &dyn fmt::Display, policy: Option<usize>) {
         self.text.clear();
         // Writing to a string does not fail; a key that refuses to be written counts as what it wrote.
@@ -74,7 +70,7 @@ impl TopKeys {
     }
 
     /// The most frequent keys, most frequent first; keys of one count in the order of their texts.
-    pub fn list(&self, len_max: usize) -> Vec<CountedKey> {
+    pub(crate) fn list(&self, len_max: usize) -> Vec<CountedKey> {
         let mut sorted: Vec<(u64, &Counter)> = self
             .counts
             .iter()
@@ -95,19 +91,13 @@ impl TopKeys {
         list.collect()
     }
 
-    /// Whether every count is exact.
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.counters.iter().all(|counter| counter.over_max == 0)
     }
 
     /// How many different keys there are, as far as there are counters for them.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.counters.len()
-    }
-
-    /// Whether nothing was counted.
-    pub fn is_empty(&self) -> bool {
-        self.counters.is_empty()
     }
 
     /// A counter for the key being added: a new one, or that of the least counted key.
@@ -194,19 +184,6 @@ mod tests {
             .max_by_key(|(_, count)| **count)
             .map(|(key, _)| key.as_str());
         assert_eq!(top.list(1).first().map(|key| key.key.as_str()), most);
-    }
-
-    #[test]
-    fn the_least_count_is_always_on_top_of_the_heap_and_places_agree() {
-        let (mut top, mut dice) = (TopKeys::new(), Dice::new(3));
-        for _ in 0..10_000 {
-            top.add(&dice.place(3000), None);
-            let least = top.counts.iter().map(|(_, count)| count).min();
-            assert_eq!(top.counts.least().map(|(_, count)| count), least);
-            top.counts.assert_sound();
-        }
-        let sum: u64 = top.counts.iter().map(|(_, count)| count).sum();
-        assert_eq!(sum, 10_000);
     }
 
     /// A number of counters and a stream of keys, most of them small: key and policy.

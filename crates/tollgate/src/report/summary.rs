@@ -9,10 +9,8 @@ use super::{Meaning, PolicyLabel, ReplayOutcome, ReplayVerdict};
 
 /// How many requests, and how many tokens they asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct RequestCount {
-    /// Requests.
+pub(crate) struct RequestCount {
     pub requests: u64,
-    /// Tokens.
     pub cost: u128,
 }
 
@@ -23,12 +21,10 @@ impl RequestCount {
     }
 }
 
-/// What one policy did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PolicyCount {
+pub(crate) struct PolicyCount {
     /// Requests it refused.
     pub denied: RequestCount,
-    /// Requests it delayed.
     pub delayed: RequestCount,
     /// The earliest and the latest time it did either.
     pub span: Option<(u64, u64)>,
@@ -36,7 +32,7 @@ pub struct PolicyCount {
 
 /// What a replay adds up. Tell it every outcome with [`add`](Self::add), in the order of the trace.
 #[derive(Debug)]
-pub struct Summary {
+pub(crate) struct Summary {
     labels: Vec<PolicyLabel>,
     counts: [RequestCount; 4],
     policies: Vec<PolicyCount>,
@@ -49,8 +45,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Nothing yet, for these policies.
-    pub fn new(labels: Vec<PolicyLabel>) -> Self {
+    pub(crate) fn new(labels: Vec<PolicyLabel>) -> Self {
         Self {
             counts: [RequestCount::default(); 4],
             policies: vec![PolicyCount::default(); labels.len()],
@@ -64,9 +59,8 @@ impl Summary {
         }
     }
 
-    /// Adds one outcome.
     #[inline]
-    pub fn add(&mut self, outcome: &ReplayOutcome<'_>) {
+    pub(crate) fn add(&mut self, outcome: &ReplayOutcome<'_>) {
         let meaning = outcome.verdict.meaning();
         self.counts[meaning as usize].add(outcome.cost);
         let slot = self.timeline.add(outcome.time_ms, meaning);
@@ -87,8 +81,7 @@ impl Summary {
         }
     }
 
-    /// Notes a record that could not be read.
-    pub fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         self.skipped += 1;
     }
 
@@ -107,61 +100,56 @@ impl Summary {
         self.timeline.bite(index, slot);
     }
 
-    /// Requests and tokens of one kind.
-    pub fn count(&self, meaning: Meaning) -> RequestCount {
+    pub(crate) fn count(&self, meaning: Meaning) -> RequestCount {
         self.counts[meaning as usize]
     }
 
-    /// All requests and tokens.
-    pub fn total(&self) -> RequestCount {
+    pub(crate) fn total(&self) -> RequestCount {
         RequestCount {
             requests: self.counts.iter().map(|count| count.requests).sum(),
             cost: self.counts.iter().map(|count| count.cost).sum(),
         }
     }
 
-    /// Records that could not be read.
-    pub fn skipped(&self) -> u64 {
+    pub(crate) fn skipped(&self) -> u64 {
         self.skipped
     }
 
     /// The earliest and the latest time of the trace.
-    pub fn span(&self) -> Option<(u64, u64)> {
+    pub(crate) fn span(&self) -> Option<(u64, u64)> {
         self.timeline.span()
     }
 
     /// The policies and what they did, in the order of the labels.
-    pub fn policies(&self) -> impl Iterator<Item = (&PolicyLabel, &PolicyCount)> {
+    pub(crate) fn policies(&self) -> impl Iterator<Item = (&PolicyLabel, &PolicyCount)> {
         self.labels.iter().zip(&self.policies)
     }
 
-    /// The label of a policy.
-    pub fn label(&self, policy: Option<usize>) -> Option<&PolicyLabel> {
+    pub(crate) fn label(&self, policy: Option<usize>) -> Option<&PolicyLabel> {
         self.labels.get(policy?)
     }
 
-    /// Requests over time.
-    pub fn timeline(&self) -> &Timeline {
+    pub(crate) fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
     /// The keys that were denied most.
-    pub fn top(&self) -> &TopKeys {
+    pub(crate) fn top(&self) -> &TopKeys {
         &self.top
     }
 
     /// How long delayed requests waited.
-    pub fn waits(&self) -> &Waits {
+    pub(crate) fn waits(&self) -> &Waits {
         &self.waits
     }
 
     /// After how long denied requests could pass.
-    pub fn retries(&self) -> &Waits {
+    pub(crate) fn retries(&self) -> &Waits {
         &self.retries
     }
 
     /// Denied requests that no waiting helps.
-    pub fn never(&self) -> u64 {
+    pub(crate) fn never(&self) -> u64 {
         self.never
     }
 }

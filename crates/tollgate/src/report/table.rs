@@ -19,66 +19,85 @@ impl TableCell {
     pub(crate) fn ink(self, ink: Ink) -> Self {
         Self { ink, ..self }
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    Left,
-    Right,
-}
-
-/// Rows under a header; every row has as many cells as the header.
-pub(crate) struct ReportTable<'a> {
-    pub(crate) header: &'a [(&'a str, Align)],
-    pub(crate) rows: Vec<Vec<TableCell>>,
+    fn width(&self) -> usize {
+        self.text.chars().count()
+    }
 }
 
 const GAP: &str = "  ";
 
-impl ReportTable<'_> {
-    pub(crate) fn write(&self, look: TerminalStyle, out: &mut String) {
-        let widths: Vec<usize> = (0..self.header.len())
-            .map(|column| self.width(column))
-            .collect();
-        let names: Vec<TableCell> = self
-            .header
+/// Writes rows under a header. A column whose name begins with `>`, as in a format string, is aligned to the right.
+pub(crate) fn write_table(
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<TableCell>>,
+    look: TerminalStyle,
+    out: &mut String,
+) {
+    let rows: Vec<Vec<TableCell>> = rows.into_iter().collect();
+    let names = header.iter().map(|name| name.trim_start_matches('>'));
+    let names: Vec<TableCell> = names.map(|name| cell(name).ink(Ink::Dim)).collect();
+    let width = |column: usize| {
+        let cells = rows
             .iter()
-            .map(|(name, _)| cell(*name).ink(Ink::Dim))
-            .collect();
-        self.line(&names, &widths, look, out);
-        let rule: Vec<TableCell> = widths
-            .iter()
-            .map(|width| cell("─".repeat(*width)).ink(Ink::Dim))
-            .collect();
-        self.line(&rule, &widths, look, out);
-        for row in &self.rows {
-            self.line(row, &widths, look, out);
-        }
-    }
-
-    fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().filter_map(|row| row.get(column));
-        let widest = cells
-            .map(|cell| cell.text.chars().count())
-            .max()
-            .unwrap_or(0);
-        widest.max(self.header[column].0.chars().count())
-    }
-
-    fn line(&self, cells: &[TableCell], widths: &[usize], look: TerminalStyle, out: &mut String) {
+            .chain([&names])
+            .filter_map(|row| row.get(column));
+        cells.map(TableCell::width).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let rule = widths
+        .iter()
+        .map(|width| cell("─".repeat(*width)).ink(Ink::Dim));
+    for row in [&names, &rule.collect()].into_iter().chain(&rows) {
         let mut line = String::new();
-        for ((cell, width), (_, align)) in cells.iter().zip(widths).zip(self.header) {
-            let pad = " ".repeat(width.saturating_sub(cell.text.chars().count()));
+        for ((cell, width), name) in row.iter().zip(&widths).zip(header) {
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
             let text = look.paint(cell.ink, &cell.text);
             line.push_str(GAP);
-            line.push_str(&match align {
-                Align::Left => text + &pad,
-                Align::Right => pad + &text,
+            line.push_str(&if name.starts_with('>') {
+                pad + &text
+            } else {
+                text + &pad
             });
         }
         out.push_str(line.trim_end());
         out.push('\n');
     }
+}
+
+/// A column that may be left out: its name, how gladly it is given up when there is no room, and its cells.
+pub(crate) struct RankedColumn {
+    pub(crate) name: String,
+    pub(crate) rank: u8,
+    pub(crate) cells: Vec<TableCell>,
+}
+
+impl RankedColumn {
+    fn width(&self) -> usize {
+        let name = self.name.trim_start_matches('>').chars().count();
+        let widest = self.cells.iter().map(TableCell::width).max();
+        widest.unwrap_or(0).max(name) + GAP.len()
+    }
+}
+
+/// Writes the columns that fit, of which those of rank 0 are never left out.
+pub(crate) fn write_ranked(mut columns: Vec<RankedColumn>, look: TerminalStyle, out: &mut String) {
+    while columns.iter().map(RankedColumn::width).sum::<usize>() > look.columns {
+        let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
+        if last == 0 {
+            break;
+        }
+        columns.retain(|column| column.rank != last);
+    }
+    let (names, cells): (Vec<String>, Vec<_>) = columns
+        .into_iter()
+        .map(|column| (column.name, column.cells.into_iter()))
+        .unzip();
+    let mut cells = cells;
+    let header: Vec<&str> = names.iter().map(String::as_str).collect();
+    let count = cells.first().map_or(0, ExactSizeIterator::len);
+    let rows = (0..count).map(|_| cells.iter_mut().filter_map(Iterator::next).collect());
+    write_table(&header, rows, look, out);
 }
 
 /// Text from a trace, safe on a terminal: without control characters, and at most so long.
@@ -113,15 +132,12 @@ mod tests {
 
     #[test]
     fn columns_line_up_by_their_widest_cell() {
-        let table = ReportTable {
-            header: &[("key", Align::Left), ("denied", Align::Right)],
-            rows: vec![
-                vec![cell("användare"), cell("1")],
-                vec![cell("b"), cell("12345678")],
-            ],
-        };
+        let rows = [
+            vec![cell("användare"), cell("1")],
+            vec![cell("b"), cell("12345678")],
+        ];
         let mut text = String::new();
-        table.write(TerminalStyle::PLAIN, &mut text);
+        write_table(&["key", ">denied"], rows, TerminalStyle::PLAIN, &mut text);
         assert_eq!(
             text,
             "  key          denied\n  ─────────  ────────\n  användare         1\n  b          12345678\n"

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// Appends formatted text.
 pub(crate) fn put(out: &mut String, text: fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _ = fmt::Write::write_fmt(out, text);

@@ -7,7 +7,6 @@ use super::Meaning;
 /// Requests of one stretch of time, by [`Meaning`].
 type Stack = [u64; 4];
 
-/// The most buckets.
 const BUCKETS: usize = 1024;
 
 const SECOND: u64 = 1000;
@@ -46,9 +45,8 @@ const WIDTHS_MS: [u64; 27] = [
     u64::MAX / 1024,
 ];
 
-/// Requests over time.
 #[derive(Debug)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     level: usize,
     /// Number of the first bucket, counted in widths since 1970.
     base: u64,
@@ -62,10 +60,8 @@ pub struct Timeline {
 
 /// A timeline in columns of equal width, for drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// Start of the first column.
+pub(crate) struct View {
     pub start_ms: u64,
-    /// Width of each column.
     pub width_ms: u64,
     /// The columns, in order and without gaps: requests by [`Meaning`].
     pub stacks: Vec<[u64; 4]>,
@@ -73,7 +69,7 @@ pub struct View {
 
 impl View {
     /// The most requests of any column.
-    pub fn peak(&self) -> u64 {
+    pub(crate) fn peak(&self) -> u64 {
         self.stacks
             .iter()
             .map(|stack| stack.iter().sum())
@@ -82,7 +78,7 @@ impl View {
     }
 
     /// When a column starts.
-    pub fn time_ms(&self, column: usize) -> u64 {
+    pub(crate) fn time_ms(&self, column: usize) -> u64 {
         self.start_ms
             .saturating_add(self.width_ms.saturating_mul(column as u64))
     }
@@ -127,12 +123,12 @@ impl Timeline {
     }
 
     /// The earliest and the latest time.
-    pub fn span(&self) -> Option<(u64, u64)> {
+    pub(crate) fn span(&self) -> Option<(u64, u64)> {
         self.span
     }
 
     /// At most so many columns that cover the span, of a width that people can read.
-    pub fn view(&self, columns_max: usize) -> View {
+    pub(crate) fn view(&self, columns_max: usize) -> View {
         let Grouping { used, lead, group } = self.grouping(columns_max);
         let width_ms = WIDTHS_MS[self.level];
         let mut stacks = vec![[0; 4]; (used + lead).div_ceil(group)];
@@ -149,7 +145,7 @@ impl Timeline {
     }
 
     /// How often a policy refused or delayed, in the columns of [`view`](Self::view).
-    pub fn bites(&self, policy: usize, columns_max: usize) -> Vec<u64> {
+    pub(crate) fn bites(&self, policy: usize, columns_max: usize) -> Vec<u64> {
         let Grouping { used, lead, group } = self.grouping(columns_max);
         let mut columns = vec![0; (used + lead).div_ceil(group)];
         let bites = self

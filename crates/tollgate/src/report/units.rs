@@ -5,7 +5,7 @@
 #![allow(clippy::cast_precision_loss, reason = "three digits are shown")]
 
 /// `999`, `12.4 k`, `1.2 M`.
-pub fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     if value < 1000 {
         value.to_string()
     } else {
@@ -14,7 +14,7 @@ pub fn count(value: u64) -> String {
 }
 
 /// `1 234 567`.
-pub fn exact(value: impl Into<u128>) -> String {
+pub(crate) fn exact(value: impl Into<u128>) -> String {
     let digits = value.into().to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -27,7 +27,7 @@ pub fn exact(value: impl Into<u128>) -> String {
 }
 
 /// `12.4 k/s`, from a number and the time it took.
-pub fn rate(value: u64, over_ms: u64) -> String {
+pub(crate) fn rate(value: u64, over_ms: u64) -> String {
     format!(
         "{}/s",
         number(value as f64 * 1000.0 / over_ms.max(1) as f64)
@@ -35,7 +35,7 @@ pub fn rate(value: u64, over_ms: u64) -> String {
 }
 
 /// `12.4 k`, `3.5`, `0.04`, from any number.
-pub fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     match value {
         value if value <= 0.0 => "0".to_owned(),
         value if value < 0.095 => format!("{value:.2}"),
@@ -46,7 +46,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// `86 %`, `4.1 %`, `0.03 %`.
-pub fn share(part: u64, whole: u64) -> String {
+pub(crate) fn share(part: u64, whole: u64) -> String {
     let percent = part as f64 * 100.0 / whole.max(1) as f64;
     match percent {
         _ if part == 0 => "0 %".to_owned(),
@@ -60,7 +60,7 @@ pub fn share(part: u64, whole: u64) -> String {
 }
 
 /// `850 ns`, `3.1 ms`, `12 s`, `3 h`.
-pub fn wait(ns: u128) -> String {
+pub(crate) fn wait(ns: u128) -> String {
     const UNITS: [(f64, &str); 6] = [
         (86_400e9, "d"),
         (3600e9, "h"),
@@ -78,7 +78,7 @@ pub fn wait(ns: u128) -> String {
 }
 
 /// `3 h`, `3 h 20 min`, `1.5 s`: a stretch of time in at most two units.
-pub fn span(ms: u64) -> String {
+pub(crate) fn span(ms: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (86_400_000, "d"),
         (3_600_000, "h"),
@@ -100,7 +100,7 @@ pub fn span(ms: u64) -> String {
 }
 
 /// `512 MiB`.
-pub fn bytes(value: u64) -> String {
+pub(crate) fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut scaled = value as f64;
     let mut name = "B";

@@ -5,7 +5,7 @@
 pub(crate) mod desk;
 mod home;
 mod leash;
-pub mod options;
+pub(crate) mod options;
 mod screen;
 pub(crate) mod signals;
 
@@ -23,7 +23,7 @@ use screen::Screen;
 use signals::Signals;
 
 /// Serves until a signal says to stop.
-pub fn run(command: &ServeCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &ServeCommand) -> Result<(), Failure> {
     let settings = settle(command, |name| std::env::var(name).ok())?;
     let options = &command.server;
     let warnings = warnings(&settings);
@@ -56,7 +56,6 @@ pub(crate) fn prepare(options: &ServeOptions, settings: &Settings) -> Result<Sig
     Ok(signals)
 }
 
-/// Says what is said once it serves.
 pub(crate) fn tell(warnings: &[String], text: &str) -> Result<(), Failure> {
     for warning in warnings {
         // Nobody is left to warn when standard error is gone.

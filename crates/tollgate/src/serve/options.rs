@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// Options of every server.
 #[derive(Args, Debug, Default)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// Flags that give settings
     #[command(flatten)]
     pub settings: SettingFlags,
@@ -38,7 +38,7 @@ pub struct ServeOptions {
 /// Options of `serve`: those of every server, and what only it can be.
 #[derive(Args, Debug, Default)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct ServeCommand {
+pub(crate) struct ServeCommand {
     /// Those of every server
     #[command(flatten)]
     pub server: ServeOptions,
@@ -50,13 +50,12 @@ pub struct ServeCommand {
 
 /// Flags that give settings: what was typed behind them, by the names of the settings.
 #[derive(Debug, Default)]
-pub struct SettingFlags {
+pub(crate) struct SettingFlags {
     typed: BTreeMap<&'static str, String>,
 }
 
 impl SettingFlags {
-    /// What was typed for a setting.
-    pub fn text(&self, path: &str) -> Option<&str> {
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.typed.get(path).map(String::as_str)
     }
 }
@@ -71,7 +70,6 @@ impl Args for SettingFlags {
     }
 }
 
-/// The flag of a setting.
 fn argument(setting: &'static Setting) -> Option<Arg> {
     let name = setting.flag_name()?;
     let mut help = setting.help();
@@ -128,7 +126,7 @@ impl FromArgMatches for SettingFlags {
 /// How a server stands beside a program and lets nodes elsewhere decide.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Sidecar")]
-pub struct SidecarFlags {
+pub(crate) struct SidecarFlags {
     /// Decide by leases of the nodes of --upstream, on Unix sockets unless told otherwise: ./tollgate.sock and
     /// ./tollgate-resp.sock
     #[arg(long, requires = "upstream")]
@@ -184,7 +182,7 @@ impl SidecarFlags {
 
 /// What `serve` prints once it serves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ServeFormat {
+pub(crate) enum ServeFormat {
     /// One screen for people
     #[default]
     Human,
@@ -193,7 +191,6 @@ pub enum ServeFormat {
 }
 
 impl ServeOptions {
-    /// What the flags say.
     pub(crate) fn overrides(&self) -> Result<Overrides, Failure> {
         let off = [("http", self.no_http), ("resp", self.no_resp)];
         let off = off.into_iter().filter(|(_, is_off)| *is_off);

@@ -10,7 +10,6 @@ use tollgate_serve::settings::{ListenAddress, Settings};
 use super::options::ServeFormat;
 use crate::report::{Ink, TerminalStyle};
 
-/// What there is to say.
 pub(super) struct Screen<'a> {
     settings: &'a Settings,
     listeners: &'a [Open],

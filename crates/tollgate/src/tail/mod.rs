@@ -2,7 +2,7 @@
 //!
 //! Not here: choosing and counting them, which the server does (`GET /v1/tail`).
 
-pub mod options;
+pub(crate) mod options;
 
 use std::io::{BufRead, Read, Write, stderr, stdout};
 
@@ -17,17 +17,10 @@ use crate::report::{Ink, Meaning, TerminalStyle, units};
 use options::{TailFormat, TailOptions};
 
 /// Prints decisions until the server ends, or whoever reads them.
-pub fn run(options: &TailOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &TailOptions) -> Result<(), Failure> {
     let server = &options.at.server;
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path: &path(options),
-        token: options.at.token.as_deref(),
-        line: None,
-        body: None,
-    };
-    let followed = request.follow();
+    let path = path(options);
+    let followed = ServerRequest::get(server, &path, options.at.token.as_deref()).follow();
     let mut lines = match followed.map_err(|error| error.failure(server))? {
         Followed::Lines(lines) => lines,
         Followed::Refused(reply) => {
@@ -71,7 +64,6 @@ fn path(options: &TailOptions) -> String {
     format!("/v1/tail?{}", parameters.collect::<Vec<_>>().join("&"))
 }
 
-/// A decision in one line.
 fn decision(line: &Value, look: TerminalStyle) -> String {
     let number = |name: &str| line.get(name).and_then(Value::as_u64);
     let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();

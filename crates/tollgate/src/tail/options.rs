@@ -7,7 +7,7 @@ use crate::check::options::ServerOptions;
 /// Options of `tail`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct TailOptions {
+pub(crate) struct TailOptions {
     /// Only decisions of this contract; `(described)` for those by policies that requests describe
     #[arg(long, value_name = "ID")]
     pub contract: Option<String>,
@@ -31,7 +31,7 @@ pub struct TailOptions {
 
 /// What `tail` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TailFormat {
+pub(crate) enum TailFormat {
     /// A line in words for each decision
     Human,
     /// One JSON object per line, as the server gave it

@@ -2,7 +2,7 @@
 //!
 //! It shows what `GET /v1/top` says, and remembers the last minutes itself. Not here: counting, which the server does.
 
-pub mod options;
+pub(crate) mod options;
 mod plain;
 mod snapshot;
 mod source;
@@ -23,7 +23,7 @@ use state::{ScreenAction, ScreenState};
 use view::Theme;
 
 /// Shows frames until somebody has seen enough, or one frame.
-pub fn run(options: &TopOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &TopOptions) -> Result<(), Failure> {
     if options.once || options.format == Format::Json {
         return once(options);
     }

@@ -10,7 +10,7 @@ use crate::cli::Format;
 /// Options of `top`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct TopOptions {
+pub(crate) struct TopOptions {
     /// The server.
     #[command(flatten)]
     pub at: ServerOptions,

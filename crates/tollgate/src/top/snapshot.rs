@@ -19,7 +19,6 @@ pub(super) struct Snapshot {
     pub(super) denied: Vec<TopKey>,
 }
 
-/// Decisions per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Rates {
@@ -41,7 +40,6 @@ pub(super) struct Percentiles {
     pub(super) p999_us: f64,
 }
 
-/// A key that comes often.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct TopKey {

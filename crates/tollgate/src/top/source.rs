@@ -8,7 +8,6 @@ use super::snapshot::Snapshot;
 use crate::check::http::ServerRequest;
 use crate::failure::Failure;
 
-/// What came.
 pub(super) struct Fetched {
     pub(super) snapshot: Snapshot,
     /// As it was sent.
@@ -51,18 +50,10 @@ fn ask(options: &TopOptions, sender: &SyncSender<Result<Fetched, Failure>>) {
     }
 }
 
-/// Asks once.
 pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
     let server = &options.at.server;
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path: "/v1/top",
-        token: options.at.token.as_deref(),
-        line: None,
-        body: None,
-    };
-    let reply = request.send().map_err(|error| error.failure(server))?;
+    let reply = ServerRequest::get(server, "/v1/top", options.at.token.as_deref()).send();
+    let reply = reply.map_err(|error| error.failure(server))?;
     let text = String::from_utf8_lossy(&reply.body).into_owned();
     match (reply.status, serde_json::from_str(&text)) {
         (200, Ok(snapshot)) => Ok(Fetched { snapshot, text }),

@@ -9,7 +9,6 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::snapshot::{Snapshot, TopKey};
 use crate::failure::Failure;
 
-/// What is on the screen.
 pub(super) struct ScreenState {
     pub(super) server: String,
     pub(super) now: Snapshot,
@@ -24,7 +23,6 @@ pub(super) struct ScreenState {
     pub(super) trouble: Option<String>,
 }
 
-/// By what keys are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Rate,
@@ -86,7 +84,6 @@ impl ScreenState {
         self.now = snapshot;
     }
 
-    /// A look failed.
     pub(super) fn trouble(&mut self, failure: &Failure) {
         let text = failure.to_string();
         let line = text.lines().next().unwrap_or_default();
@@ -107,7 +104,6 @@ impl ScreenState {
         shown
     }
 
-    /// A key was pressed.
     pub(super) fn handle_key(&mut self, key: KeyEvent) -> ScreenAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
             return ScreenAction::Leave;
@@ -141,7 +137,6 @@ fn whole(rate: f64) -> u64 {
     rate.max(0.0).round() as u64
 }
 
-/// How many looks are remembered.
 const PAST_MAX: usize = 300;
 const FILTER_MAX: usize = 64;
 

@@ -50,7 +50,6 @@ const ALLOWED: u8 = 37;
 const DELAYED: u8 = 135;
 const DENIED: u8 = 202;
 
-/// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &ScreenState, theme: Theme) {
     let [head, traffic, keys, foot] = Layout::vertical([
         Constraint::Length(2),

@@ -9,7 +9,6 @@ use super::error::{ParseFault, quote};
 use super::field::{self, FIELDS_MAX, FieldRole, RecordLayout};
 use super::step::{RECORD_BYTES_MAX, Step, Took, TraceLine};
 
-/// What a column holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CsvColumn {
     Time,

@@ -1,48 +1,26 @@
 //! Which format a trace has, by its name and its first bytes.
 
+use clap::ValueEnum;
+
 use super::clf;
 use super::error::{Class, TraceError};
 
 /// The format of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TraceFormat {
-    /// One JSON object on each line.
+    /// One JSON object per line
+    #[value(name = "jsonl")]
     JsonLines,
-    /// One JSON array of objects.
+    /// A JSON array of objects
+    #[value(name = "json")]
     JsonArray,
-    /// Comma-separated values with a header row.
+    /// Comma-separated values with a header row
     Csv,
-    /// Common or combined access log.
+    /// Common or combined access log
     Clf,
 }
 
 impl TraceFormat {
-    /// Every format, with the name the command line knows it by.
-    pub const NAMES: [(&'static str, Self); 4] = [
-        ("jsonl", Self::JsonLines),
-        ("json", Self::JsonArray),
-        ("csv", Self::Csv),
-        ("clf", Self::Clf),
-    ];
-
-    /// The format of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, format)| *format)
-    }
-
-    /// The name the command line knows the format by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::JsonLines => "jsonl",
-            Self::JsonArray => "json",
-            Self::Csv => "csv",
-            Self::Clf => "clf",
-        }
-    }
-
     /// Judges by the name's extension and the first bytes.
     ///
     /// JSON is recognised by its bracket whatever the file is called, except `.csv`, where a first field may well
@@ -124,15 +102,6 @@ mod tests {
                 "{extension:?}"
             );
         }
-    }
-
-    #[test]
-    fn names_lead_to_their_formats_and_back() {
-        for (name, format) in TraceFormat::NAMES {
-            assert_eq!(TraceFormat::named(name), Some(format));
-            assert_eq!(format.name(), name);
-        }
-        assert_eq!(TraceFormat::named("xml"), None);
     }
 
     #[test]

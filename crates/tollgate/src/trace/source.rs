@@ -25,7 +25,6 @@ pub(super) struct TraceSource {
 /// How many of the first bytes are kept.
 pub(super) const HEAD: usize = 4;
 
-/// What the window shows.
 pub(super) struct TextWindow<'b> {
     pub(super) text: &'b str,
     /// Whether the trace ends where the text ends.
@@ -73,7 +72,6 @@ impl TraceSource {
         }
     }
 
-    /// Bytes read from the input so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.read
     }

@@ -78,7 +78,6 @@ pub(super) fn read(format: TraceFormat, text: &str) -> Vec<String> {
     drain_all(Some(format), text.as_bytes()).0
 }
 
-/// The faults of a trace as messages.
 #[track_caller]
 pub(super) fn faults(format: TraceFormat, text: &str) -> Vec<String> {
     let (_, faults) = drain_all(Some(format), text.as_bytes());

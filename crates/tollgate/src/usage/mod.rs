@@ -2,7 +2,7 @@
 //!
 //! Reads page by page and writes as it reads, so that memory does not depend on how much there is.
 
-pub mod options;
+pub(crate) mod options;
 
 use std::io::{BufWriter, Write, stdout};
 
@@ -14,15 +14,13 @@ use crate::check::http::{ServerRequest, encoded};
 use crate::failure::Failure;
 use options::{ExportFormat, ExportOptions, UsageCommand};
 
-/// Runs the command.
-pub fn run(command: &UsageCommand) -> Result<(), Failure> {
+pub(crate) fn run(command: &UsageCommand) -> Result<(), Failure> {
     let UsageCommand::Export(options) = command;
     let mut out = BufWriter::new(stdout().lock());
     export(options, &mut out)?;
     out.flush().map_err(Failure::output)
 }
 
-/// A page as the server gives it.
 #[derive(Deserialize)]
 struct Page {
     items: Vec<UsageRow>,
@@ -78,15 +76,8 @@ fn page(options: &ExportOptions, after: Option<&str>) -> Result<Page, Failure> {
         }
     }
     let server = &options.server;
-    let request = ServerRequest {
-        server,
-        method: "GET",
-        path: &path,
-        token: options.token.as_deref(),
-        line: None,
-        body: None,
-    };
-    let reply = request.send().map_err(|error| error.failure(server))?;
+    let reply = ServerRequest::get(server, &path, options.token.as_deref()).send();
+    let reply = reply.map_err(|error| error.failure(server))?;
     if reply.status != 200 {
         let said: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let said = said["error"]["message"]
@@ -103,5 +94,4 @@ fn page(options: &ExportOptions, after: Option<&str>) -> Result<Page, Failure> {
         .map_err(|_| Failure::protocol(format!("error: {server} answered with no usage")))
 }
 
-/// Rows that are asked for at once.
 const ROWS_AT_ONCE: usize = 1_000;

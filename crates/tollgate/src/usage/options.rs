@@ -5,7 +5,7 @@ use tollgate_load::ServerAddress;
 
 /// Commands about what was used.
 #[derive(Debug, Subcommand)]
-pub enum UsageCommand {
+pub(crate) enum UsageCommand {
     /// Write what each identity used on each day, for bills
     Export(ExportOptions),
 }
@@ -13,7 +13,7 @@ pub enum UsageCommand {
 /// Options of `usage export`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct ExportOptions {
+pub(crate) struct ExportOptions {
     /// The first day, in UTC: 2026-11-01; today where absent
     #[arg(long, value_name = "DAY")]
     pub from: Option<String>,
@@ -55,7 +55,7 @@ pub struct ExportOptions {
 
 /// What `usage export` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
+pub(crate) enum ExportFormat {
     /// Comma-separated values, safe to open in a spreadsheet
     Csv,
     /// A JSON array

@@ -5,7 +5,6 @@
 use super::super::words::short;
 use crate::report::{Bar, Column, Row, Spread};
 
-/// One bar.
 pub(super) struct BarCheck {
     pub(super) set: &'static str,
     pub(super) design: &'static str,
@@ -13,7 +12,6 @@ pub(super) struct BarCheck {
     pub(super) test: Test,
 }
 
-/// What is looked at.
 #[derive(Clone, Copy)]
 pub(super) enum BarFigure {
     /// The mean over seeds.
@@ -28,7 +26,6 @@ pub(super) enum BarFigure {
     Wrong,
 }
 
-/// What is asked of it.
 #[derive(Clone, Copy)]
 pub(super) enum Test {
     AtLeast(f64),

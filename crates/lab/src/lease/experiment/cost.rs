@@ -2,11 +2,11 @@
 //!
 //! Not here: how much is used.
 
-use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, CLIENTS, known};
 use super::utilisation::{seconds, steady_name, times};
-use super::{closing, failure, find, parameters};
+use super::{closing, failure, find, of};
 use crate::catalogue::RunRequest;
+use crate::experiment::{BarDirection, parameters, row_bar};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
@@ -14,7 +14,6 @@ use crate::lease::world::{LeaseSetting, Plot, SECOND, skewed};
 use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::{PER_SECOND, Phase};
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = grid();
     cells.extend(worth());

@@ -5,8 +5,9 @@
 use tollgate_sim::Conditions;
 
 use super::utilisation::seconds;
-use super::{commas, failure, find, parameters};
+use super::{failure, find};
 use crate::catalogue::RunRequest;
+use crate::experiment::{commas, parameters};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
@@ -36,7 +37,6 @@ const DESIGNS: [Design; 9] = [
     Design::Cut,
 ];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let moving = DISTANCES
         .into_iter()

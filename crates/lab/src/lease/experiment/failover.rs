@@ -2,22 +2,20 @@
 //!
 //! Not here: random faults.
 
-use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, TERMS};
 use super::utilisation::seconds;
-use super::{closing, failure, parameters};
+use super::{closing, failure, of};
 use crate::catalogue::RunRequest;
+use crate::experiment::{BarDirection, parameters, row_bar};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::{LeaseExpected, LeaseRow};
 use crate::lease::world::{LeaseChange, LeaseSetting, MILLI, Plot, Recovery, SECOND};
 use crate::report::{Bar, Line, PlotFigure, Report};
 
-/// When it happens.
 const AT: u64 = 12 * SECOND;
 const SLOT: u64 = 100 * MILLI;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells = cells();
     let ran = run_cells(&cells, seeds, ask);

@@ -2,9 +2,9 @@
 //!
 //! Not here: the schedules.
 
-use super::bars::{bar, verdict};
-use super::{closing, commas, failure, parameters};
+use super::{closing, failure};
 use crate::catalogue::RunRequest;
+use crate::experiment::{bar, commas, parameters, verdict};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::LeaseRow;
@@ -12,7 +12,6 @@ use crate::lease::schedule::{ScheduleKind, fast, plot};
 use crate::lease::world::{MILLI, Recovery};
 use crate::report::{Bar, Report};
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let bars = judge(&ran.rows);

@@ -2,7 +2,6 @@
 //!
 //! Not here: the world, the designs, and how reports are shown.
 
-mod bars;
 mod cost;
 mod distance;
 mod failover;
@@ -19,18 +18,7 @@ pub(crate) use sync::run as sync;
 pub(crate) use utilisation::run as utilisation;
 
 use super::row::LeaseRow;
-use crate::catalogue::RunRequest;
-
-/// What every experiment was run with.
-fn parameters(seeds: u64, ask: &RunRequest<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut all = vec![
-        ("seeds".to_owned(), seeds.to_string()),
-        ("first seed".to_owned(), ask.first.to_string()),
-    ];
-    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    all.extend(more.iter().map(own));
-    all
-}
+use crate::experiment::commas;
 
 /// What must never be seen in a row that is not there to fail.
 fn failure(rows: &[LeaseRow]) -> Option<String> {
@@ -57,21 +45,12 @@ fn closing(rows: &[LeaseRow]) -> String {
     )
 }
 
-/// The row of a design in a scenario.
 fn find<'a>(rows: &'a [LeaseRow], scenario: &str, design: &str) -> Option<&'a LeaseRow> {
     rows.iter()
         .find(|row| row.scenario == scenario && row.design == design)
 }
 
-/// A count with commas.
-fn commas(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+/// A figure of the row of `lease` in a scenario.
+fn of(rows: &[LeaseRow], scenario: &str, pick: impl Fn(&LeaseRow) -> Option<f64>) -> Option<f64> {
+    find(rows, scenario, "lease").and_then(pick)
 }

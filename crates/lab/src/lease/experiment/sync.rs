@@ -7,10 +7,9 @@
 use tollgate_lease::{Limits, Overdraft, SyncConfig};
 use tollgate_sim::Conditions;
 
-use super::bars::bar;
 use super::told::{self, known};
-use super::{commas, parameters};
 use crate::catalogue::RunRequest;
+use crate::experiment::{bar, commas, parameters};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::Design;
 use crate::lease::row::{LeaseRow, LeaseSync};
@@ -23,7 +22,6 @@ const BURST: u64 = 100;
 const TRIP: u64 = 2 * MILLI;
 const UNTIL: u64 = 30 * SECOND;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells: Vec<LeaseScenario> = told::SYNC
         .into_iter()

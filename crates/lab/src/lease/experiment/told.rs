@@ -11,119 +11,25 @@ pub(super) type ByLoad = [[f64; 3]; 4];
 const NONE: f64 = f64::NAN;
 
 /// Leases of ten clients on fresh seeds: the median share, the largest costs; by limit and burst in milliseconds.
+#[rustfmt::skip]
 pub(super) const FRESH: [((u64, u64), ByLoad); 6] = [
-    (
-        (100, 1_000),
-        [
-            [1.0, 0.67, 0.14],
-            [0.974, NONE, NONE],
-            [0.993, 0.33, 0.12],
-            [0.996, NONE, NONE],
-        ],
-    ),
-    (
-        (100, 100),
-        [
-            [0.952, 1.87, 0.83],
-            [0.968, NONE, NONE],
-            [0.995, 1.74, 0.82],
-            [0.998, NONE, NONE],
-        ],
-    ),
-    (
-        (1_000, 1_000),
-        [
-            [1.0, 0.037, 0.003],
-            [0.991, NONE, NONE],
-            [0.996, 0.031, 0.008],
-            [0.998, NONE, NONE],
-        ],
-    ),
-    (
-        (1_000, 100),
-        [
-            [1.0, 0.46, 0.14],
-            [0.983, NONE, NONE],
-            [0.997, 0.19, 0.09],
-            [0.999, NONE, NONE],
-        ],
-    ),
-    (
-        (10_000, 1_000),
-        [
-            [1.0, 0.003, 0.0],
-            [0.991, NONE, NONE],
-            [0.996, 0.002, 0.003],
-            [0.998, NONE, NONE],
-        ],
-    ),
-    (
-        (10_000, 100),
-        [
-            [1.0, 0.012, 0.002],
-            [0.997, NONE, NONE],
-            [0.998, 0.003, 0.003],
-            [0.999, NONE, NONE],
-        ],
-    ),
+    ((100, 1_000), [[1.0, 0.67, 0.14], [0.974, NONE, NONE], [0.993, 0.33, 0.12], [0.996, NONE, NONE]]),
+    ((100, 100), [[0.952, 1.87, 0.83], [0.968, NONE, NONE], [0.995, 1.74, 0.82], [0.998, NONE, NONE]]),
+    ((1_000, 1_000), [[1.0, 0.037, 0.003], [0.991, NONE, NONE], [0.996, 0.031, 0.008], [0.998, NONE, NONE]]),
+    ((1_000, 100), [[1.0, 0.46, 0.14], [0.983, NONE, NONE], [0.997, 0.19, 0.09], [0.999, NONE, NONE]]),
+    ((10_000, 1_000), [[1.0, 0.003, 0.0], [0.991, NONE, NONE], [0.996, 0.002, 0.003], [0.998, NONE, NONE]]),
+    ((10_000, 100), [[1.0, 0.012, 0.002], [0.997, NONE, NONE], [0.998, 0.003, 0.003], [0.999, NONE, NONE]]),
 ];
 
 /// Other designs at 1,000/s and a burst of a second, one seed.
+#[rustfmt::skip]
 pub(super) const SCHEMES: [(&str, ByLoad); 6] = [
-    (
-        "ask",
-        [
-            [1.0, 2.0, 1.0],
-            [1.0, NONE, NONE],
-            [1.0, 2.0, 1.0],
-            [1.0, NONE, NONE],
-        ],
-    ),
-    (
-        "sync 100 ms, debt kept",
-        [
-            [1.0, 0.223, 0.0],
-            [1.0, NONE, NONE],
-            [1.001, 0.1, 0.0],
-            [1.0, NONE, NONE],
-        ],
-    ),
-    (
-        "sync 100 ms, forgets",
-        [
-            [1.0, 0.223, 0.0],
-            [1.165, NONE, NONE],
-            [1.925, 0.1, 0.0],
-            [4.086, NONE, NONE],
-        ],
-    ),
-    (
-        "fixed 10",
-        [
-            [1.0, 0.22, 0.01],
-            [0.999, NONE, NONE],
-            [1.0, 1.34, 0.853],
-            [1.0, NONE, NONE],
-        ],
-    ),
-    (
-        "token",
-        [
-            [1.0, 0.049, 0.004],
-            [0.985, NONE, NONE],
-            [0.992, 0.037, 0.021],
-            [0.996, NONE, NONE],
-        ],
-    ),
-    (
-        "rate",
-        [
-            [0.973, 0.029, 0.0],
-            [0.975, NONE, NONE],
-            [0.986, 0.012, 0.0],
-            [0.994, NONE, NONE],
-        ],
-    ),
+    ("ask", [[1.0, 2.0, 1.0], [1.0, NONE, NONE], [1.0, 2.0, 1.0], [1.0, NONE, NONE]]),
+    ("sync 100 ms, debt kept", [[1.0, 0.223, 0.0], [1.0, NONE, NONE], [1.001, 0.1, 0.0], [1.0, NONE, NONE]]),
+    ("sync 100 ms, forgets", [[1.0, 0.223, 0.0], [1.165, NONE, NONE], [1.925, 0.1, 0.0], [4.086, NONE, NONE]]),
+    ("fixed 10", [[1.0, 0.22, 0.01], [0.999, NONE, NONE], [1.0, 1.34, 0.853], [1.0, NONE, NONE]]),
+    ("token", [[1.0, 0.049, 0.004], [0.985, NONE, NONE], [0.992, 0.037, 0.021], [0.996, NONE, NONE]]),
+    ("rate", [[0.973, 0.029, 0.0], [0.975, NONE, NONE], [0.986, 0.012, 0.0], [0.994, NONE, NONE]]),
 ];
 
 /// Demand that moves, admitted of central: step, flash, idle, surge.
@@ -317,18 +223,13 @@ pub(super) const WORTH: [(u64, u64, [[f64; 2]; 2]); 23] = [
 pub(super) const TERMS: [u64; 5] = [500, 1_000, 2_000, 5_000, 10_000];
 
 /// What failures cost by term, in seconds of the limit.
+#[rustfmt::skip]
 pub(super) const FAILURES: [(&str, [f64; 5]); 6] = [
     ("busiest client crashes", [0.14, 0.27, 0.52, 1.29, 2.49]),
     ("client restarts in 3 ms", [0.0, 0.0, 0.0, 0.0, 0.0]),
     ("client cut off for 5 s", [0.01, 0.02, 0.03, 0.04, 0.03]),
-    (
-        "grantor gone 0.5 s, quarantine",
-        [0.63, 1.0, 2.04, 4.93, 9.4],
-    ),
-    (
-        "grantor gone 0.5 s, restate",
-        [0.37, 0.16, 0.28, 0.59, 1.28],
-    ),
+    ("grantor gone 0.5 s, quarantine", [0.63, 1.0, 2.04, 4.93, 9.4]),
+    ("grantor gone 0.5 s, restate", [0.37, 0.16, 0.28, 0.59, 1.28]),
     ("grantor gone 0.5 s, ledger", [0.04, 0.03, 0.01, 0.0, 0.0]),
 ];
 
@@ -344,7 +245,6 @@ pub(super) const SYNC: [((u16, u64), [f64; 4]); 8] = [
     ((100, 100), [8_708.0, 6_197.0, 0.92, 96.3]),
 ];
 
-/// A figure, if one is told.
 pub(super) fn known(figure: f64) -> Option<f64> {
     figure.is_finite().then_some(figure)
 }

@@ -5,10 +5,10 @@
 
 use tollgate_sim::Conditions;
 
-use super::bars::{BarDirection, of, row_bar};
 use super::told::{self, LOADS, known};
-use super::{closing, failure, find, parameters};
+use super::{closing, failure, find, of};
 use crate::catalogue::RunRequest;
+use crate::experiment::{BarDirection, parameters, row_bar};
 use crate::lease::cells::{LeaseScenario, run as run_cells};
 use crate::lease::design::{Design, LENDERS};
 use crate::lease::row::LeaseRow;
@@ -17,7 +17,6 @@ use crate::lease::world::{LeaseSetting, MILLI, Plot, skewed};
 use crate::report::{Bar, Line, PlotFigure, Report};
 use crate::supply::stage::Phase;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = limits();
     cells.extend(rivals());
@@ -41,7 +40,6 @@ pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     }
 }
 
-/// The name of a steady row.
 pub(super) fn steady_name(per_second: u64, burst_ms: u64, load: u64) -> String {
     let burst = seconds(burst_ms);
     format!("{per_second}/s, burst {burst}, {}", times(load))
@@ -158,7 +156,6 @@ fn crowds() -> Vec<LeaseScenario> {
     cells
 }
 
-/// Demand that moves.
 fn moves() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     for burst_ms in [1_000, 100] {
@@ -179,7 +176,6 @@ fn moves() -> Vec<LeaseScenario> {
     cells
 }
 
-/// Distance and loss.
 fn weathers() -> Vec<LeaseScenario> {
     let mut cells = Vec::new();
     let with = |weather: Conditions| LeaseSetting {

@@ -6,7 +6,6 @@ use super::outcome::LeaseTally;
 use super::plot::Plot;
 use crate::lease::check::{LabReferenceBucket, Replay};
 
-/// Who judges.
 pub(super) struct Bench {
     pub(super) ghost: LabReferenceBucket,
     pub(super) central: LabReferenceBucket,
@@ -23,14 +22,12 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// Charges tokens to those who judge.
     pub(super) fn charge(&mut self, cost: u64, time: u64) {
         self.tally.charged += cost;
         self.ghost.charge(cost, time);
         self.replay.admit(cost, time);
     }
 
-    /// Counts an admission, ours or the central bucket's.
     pub(super) fn count(&mut self, plot: &Plot, now: u64, is_ours: bool) {
         if is_ours {
             self.tally.admitted += 1;

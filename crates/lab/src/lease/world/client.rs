@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use tollgate_lease::{Booked, Pool, Stamp};
 
-/// A client.
 #[derive(Debug, Default)]
 pub(super) struct LeaseClient {
     pub(super) address: u16,

@@ -4,7 +4,6 @@
 
 use crate::lease::check::{Excess, LeaseViolations};
 
-/// What came of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseOutcome {
     pub(crate) tally: LeaseTally,
@@ -24,11 +23,9 @@ pub(crate) struct LeaseOutcome {
     /// Reserved for clients in the end, in percent of the rate.
     #[cfg(test)]
     pub(crate) reserved: i128,
-    /// A fingerprint of everything.
     pub(crate) hash: u64,
 }
 
-/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseTally {
     pub(crate) arrived: u64,
@@ -41,7 +38,6 @@ pub(crate) struct LeaseTally {
     /// Requests that leases, and that the grantor, let pass after a wait.
     pub(crate) promised: u64,
     pub(crate) granted: u64,
-    /// Tokens.
     pub(crate) charged: u64,
     /// Time that requests waited, all together.
     pub(crate) wait_ns: u64,

@@ -8,7 +8,6 @@ use tollgate_limit::Instant;
 use crate::nodes::Member;
 use crate::nodes::site::{Site, SiteParcel};
 
-/// A member.
 #[derive(Debug)]
 pub(super) enum Party {
     Site(Box<Site>),
@@ -23,7 +22,6 @@ pub(super) enum Party {
     Replica(Option<Replica>, Option<u64>),
 }
 
-/// What members say.
 #[derive(Clone, Debug)]
 pub(super) enum PartyMessage {
     Parcel(SiteParcel),
@@ -34,7 +32,6 @@ pub(super) enum PartyMessage {
 }
 
 impl Party {
-    /// The place, where it is one.
     pub(super) fn site(&self) -> Option<&Site> {
         match self {
             Self::Site(site) => Some(site),
@@ -42,7 +39,6 @@ impl Party {
         }
     }
 
-    /// The same, to change it.
     pub(super) fn site_mut(&mut self) -> Option<&mut Site> {
         match self {
             Self::Site(site) => Some(site),

@@ -7,12 +7,9 @@ use tollgate_sim::Conditions;
 use crate::lease::naive::NaiveShape;
 use crate::supply::stage::{PER_SECOND, Phase, WHOLE, part};
 
-/// A millisecond.
 pub(crate) const MILLI: u64 = 1_000_000;
-/// A second.
 pub(crate) const SECOND: u64 = 1_000 * MILLI;
 
-/// Where it happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseSetting {
     pub(crate) per_second: u64,
@@ -67,7 +64,6 @@ impl LeaseSetting {
     }
 }
 
-/// A window that is lent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WindowOf {
     pub(crate) shape: NaiveShape,
@@ -76,7 +72,6 @@ pub(crate) struct WindowOf {
     pub(crate) day: u64,
 }
 
-/// How a successor learns what is out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
     /// Books are kept.
@@ -89,7 +84,6 @@ pub(crate) enum Recovery {
     Careless,
 }
 
-/// Something that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseChange {
     Crash(u16),
@@ -114,7 +108,6 @@ pub(crate) enum LeaseChange {
     Calm,
 }
 
-/// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plot {
     pub(crate) setting: LeaseSetting,

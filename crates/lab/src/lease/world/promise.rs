@@ -48,7 +48,6 @@ impl Reigns {
     }
 }
 
-/// A request that passes later.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PromiseDue {
     /// At a client, in that boot.
@@ -74,7 +73,6 @@ impl LeaseWorld<'_> {
         self.owe(at, PromiseDue::Client(number, boot, cost));
     }
 
-    /// The grantor lets a request pass after that.
     pub(super) fn promise(&mut self, cost: u64, wait: Span) {
         let time = self.time();
         if wait == Span::ZERO {

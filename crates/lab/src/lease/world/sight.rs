@@ -78,7 +78,6 @@ fn booked(pool: &Pool, promised: (u64, u64)) -> Sight {
     }
 }
 
-/// Adds what a client holds.
 fn add(sight: &mut Sight, pool: &Pool, held: &HeldLease, client: &LeaseClient, now: u64) {
     let booked = client.booked(pool).unwrap_or_default();
     let promised = i128::from(client.promised) << 48;

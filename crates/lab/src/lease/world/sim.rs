@@ -32,7 +32,6 @@ pub(super) const DUES: u64 = 1 << 40;
 /// What is counted.
 pub(super) const KEY: u64 = 1;
 
-/// The address of a client.
 pub(super) const fn address(client: u16) -> u16 {
     client + 1
 }
@@ -220,7 +219,6 @@ impl<'a> LeaseWorld<'a> {
         self.net.nodes.get_mut(usize::from(place))?.site_mut()
     }
 
-    /// The time since the run began.
     pub(super) fn now(&self) -> u64 {
         self.net.sim.now() - self.begun
     }
@@ -254,7 +252,6 @@ impl<'a> LeaseWorld<'a> {
         }
     }
 
-    /// A client begins, with nothing.
     pub(super) fn boot(&mut self, number: u16) {
         let Some(client) = self.clients.get_mut(usize::from(number)) else {
             return;
@@ -297,7 +294,6 @@ impl<'a> LeaseWorld<'a> {
         self.net.follow_up(place);
     }
 
-    /// Carries out what happens next, then.
     fn step(&mut self, at: u64) {
         self.day.store(at - self.begun + self.ahead, Relaxed);
         match self.net.step(at) {
@@ -353,7 +349,6 @@ impl<'a> LeaseWorld<'a> {
         }
     }
 
-    /// What a request costs.
     fn cost(&mut self) -> u64 {
         if self.plot.setting.max_wait_ns == 0 {
             1
@@ -396,7 +391,6 @@ impl<'a> LeaseWorld<'a> {
         }
     }
 
-    /// Takes note of what places have told.
     pub(super) fn hear(&mut self) {
         let now = self.now();
         for event in self.log.take() {

@@ -38,7 +38,6 @@ pub(crate) fn build(setup: &PaperSetup, fixed: bool) -> Box<dyn PaperDesign> {
     Box::new(Counter::new(setup, fixed))
 }
 
-/// A node's part.
 #[derive(Debug)]
 struct Counter {
     rules: CounterRules,

@@ -35,7 +35,6 @@ pub(crate) struct AdmissionEntry {
     pub(crate) count: u64,
 }
 
-/// What a node knows of one key.
 #[derive(Clone, Debug)]
 pub(crate) struct CounterTally {
     pub(crate) allowance: Allowance,
@@ -133,7 +132,6 @@ impl CounterTally {
         full.saturating_sub(self.allowance.limit)
     }
 
-    /// Counts tokens as admitted by `who`.
     pub(crate) fn consume(&mut self, who: u16, cost: u64) {
         match self.entries.binary_search_by_key(&who, |entry| entry.who) {
             Ok(at) => {

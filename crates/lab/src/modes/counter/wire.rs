@@ -31,7 +31,6 @@ pub(crate) struct Parsed {
 
 /// What the reader of a frame knows.
 pub(crate) struct FrameContext<I> {
-    /// No instant is later.
     pub(crate) latest: Instant,
     /// What this node would send of a key; empty if it would have to think.
     pub(crate) image: I,
@@ -101,7 +100,6 @@ impl Parsed {
         Ok(first..self.entries.len())
     }
 
-    /// Forgets what was read.
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
         self.entries.clear();

@@ -32,7 +32,6 @@ pub(crate) struct ElementReport {
     pub(crate) death: Mark,
 }
 
-/// The elements of one key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyQueue {
     pub(crate) elements: Vec<Element>,
@@ -44,7 +43,6 @@ pub(crate) struct KeyQueue {
     pub(crate) wake: Option<Instant>,
 }
 
-/// What waits for each neighbour, counted.
 #[derive(Debug, Default)]
 pub(crate) struct QueueCounts {
     /// Elements by slot.
@@ -149,7 +147,6 @@ impl QueueChange<'_> {
 }
 
 impl KeyQueue {
-    /// How many elements are dead.
     pub(crate) fn dead(&self, now: Mark) -> usize {
         self.elements
             .partition_point(|element| element.death <= now)
@@ -297,7 +294,6 @@ impl KeyQueue {
         }
     }
 
-    /// The elements that wait for a neighbour.
     pub(crate) fn waiting_for(&self, slot: usize) -> impl DoubleEndedIterator<Item = &Element> {
         self.elements
             .iter()

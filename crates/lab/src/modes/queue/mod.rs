@@ -47,7 +47,6 @@ pub(super) fn build(
     Box::new(Queue::new(setup, freq, linf))
 }
 
-/// What does not change.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     bucket: Bucket,
@@ -67,7 +66,6 @@ struct Rules {
     linf: bool,
 }
 
-/// A node's part.
 #[derive(Debug)]
 struct Queue {
     rules: Rules,

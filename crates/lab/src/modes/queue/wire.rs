@@ -21,7 +21,6 @@ use super::line::{ELEMENTS_MAX, ElementReport, Id};
 /// Bytes of the smallest element.
 const ELEMENT_BYTES_MIN: usize = 9;
 
-/// How elements are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
     pub(crate) bucket: Bucket,
@@ -61,7 +60,6 @@ pub(crate) fn encode(
 }
 
 impl Parsed {
-    /// Reads what follows the header.
     pub(crate) fn read(
         &mut self,
         mut decoder: Decoder<'_>,
@@ -107,7 +105,6 @@ impl Parsed {
         Ok(first..self.elements.len())
     }
 
-    /// Forgets what was read.
     pub(crate) fn clear(&mut self) {
         self.keys.clear();
         self.elements.clear();

@@ -2,7 +2,6 @@
 //!
 //! Up to 64 of them need no allocation. Not here: what the numbers stand for.
 
-/// A set of slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits {
     first: u64,
@@ -14,7 +13,6 @@ impl Bits {
         self.word(slot / 64) >> (slot % 64) & 1 == 1
     }
 
-    /// How many slots are in.
     pub(crate) fn count(&self) -> u64 {
         let ones = |word: &u64| u64::from(word.count_ones());
         ones(&self.first) + self.rest.iter().map(ones).sum::<u64>()
@@ -50,7 +48,6 @@ impl Bits {
         was
     }
 
-    /// Adds every slot of another set.
     pub(crate) fn join(&mut self, other: &Self) {
         self.first |= other.first;
         if self.rest.len() < other.rest.len() {

@@ -7,7 +7,6 @@ use tollgate_gossip::{Decoder, Encoder, Malformed, Writer};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::VERSION;
 
-/// The longest frame that is read.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 24;
 /// Frame sequences have 40 bits on the wire.
 pub(crate) const SEQUENCE_MAX: u64 = (1 << 40) - 1;
@@ -25,7 +24,6 @@ pub(crate) fn latest(now: Instant) -> Instant {
 pub(crate) struct Header {
     /// What follows: four bits, which each design gives a meaning.
     pub(crate) kind: u8,
-    /// Who wrote it.
     pub(crate) writer: Writer,
     /// How many frames that was before.
     pub(crate) sequence: u64,

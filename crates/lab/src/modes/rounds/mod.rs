@@ -22,7 +22,6 @@ const LIST_SLACK: usize = 1024;
 /// The slot of a node that was never a member.
 const NO_SLOT: u16 = u16::MAX;
 
-/// A node's neighbours and its rounds.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     me: NodeId,
@@ -39,7 +38,6 @@ pub(crate) struct Rounds {
     dice: Dice,
 }
 
-/// What waits for one node.
 #[derive(Debug)]
 struct List {
     node: NodeId,
@@ -121,12 +119,10 @@ impl Rounds {
         self.slot(from).ok_or(Malformed::Value)
     }
 
-    /// The node in a slot.
     pub(crate) fn node(&self, slot: usize) -> Option<NodeId> {
         self.lists.get(slot).map(|list| list.node)
     }
 
-    /// The slots of all neighbours.
     pub(crate) fn all(&self) -> &Bits {
         &self.all
     }
@@ -179,12 +175,10 @@ impl Rounds {
         self.next = self.next.min(now.saturating_add(self.interval));
     }
 
-    /// When the next round is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         (self.next < Instant::LAST).then_some(self.next)
     }
 
-    /// Any neighbour, each equally likely.
     pub(crate) fn pick(&mut self) -> Option<usize> {
         let at = self.dice.below(self.neighbours.len() as u64);
         self.neighbours.get(usize::try_from(at).ok()?).copied()

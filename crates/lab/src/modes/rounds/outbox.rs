@@ -12,7 +12,6 @@ use super::codec::{self, FRAME_BYTES_MAX, Header, SEQUENCE_MAX};
 /// A frame takes no further key beyond this. What is said of one key must fit into the other half.
 pub(crate) const FRAME_BYTES_FULL: usize = FRAME_BYTES_MAX / 2;
 
-/// Frames to send, oldest first.
 #[derive(Debug)]
 pub(crate) struct RoundOutbox {
     header: Header,
@@ -86,7 +85,6 @@ impl RoundBatch<'_> {
         self.frame.get_or_insert_with(|| self.outbox.open())
     }
 
-    /// Hands over what was written.
     pub(crate) fn flush(&mut self) {
         if let Some(frame) = self.frame.take() {
             self.outbox.send(self.to, frame.finish());

@@ -8,7 +8,6 @@ use tollgate_split::{AdaptorConfig, Borrow, Depths, SplitConfig};
 use super::world::{CampaignEvent, Dice, MS, Plan, SECOND, World, gap_around};
 use crate::dice::seeds;
 
-/// A plan that a seed says.
 fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed ^ 0x51f7);
     let nodes = 1 + dice.below(6) as u16;

@@ -13,7 +13,6 @@ use tollgate_split::{
 use super::ghost::Ghost;
 use super::world::SECOND;
 
-/// A sub-bucket on its own.
 fn alone(limits: TopicLimits, share: Share) -> SplitMachine {
     SplitMachine::new(SplitSetup {
         limits,
@@ -33,7 +32,6 @@ fn alone(limits: TopicLimits, share: Share) -> SplitMachine {
     .unwrap()
 }
 
-/// When messages that come at those times leave.
 fn departures(mut machine: SplitMachine, times: &[u64]) -> Vec<Departure> {
     for at in times {
         let at = Instant::from_nanos(*at);
@@ -43,7 +41,6 @@ fn departures(mut machine: SplitMachine, times: &[u64]) -> Vec<Departure> {
     std::iter::from_fn(|| machine.poll_departure()).collect()
 }
 
-/// How many wait at an instant.
 fn waiting(departures: &[Departure], at: Instant) -> usize {
     let wait = departures
         .iter()

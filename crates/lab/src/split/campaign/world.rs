@@ -26,7 +26,6 @@ pub(super) fn gap_around(dice: &mut Dice, mean: u64) -> u64 {
 
 const GOOD: Conditions = Conditions::between(MS / 5, MS / 5);
 
-/// What the world begins with.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
@@ -73,7 +72,6 @@ fn truth(clock: SimClock, local: Instant) -> u128 {
     scaled * 1_000_000 / (1_000_000 + clock.drift) as u128
 }
 
-/// What is planned.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CampaignEvent {
     Arrive(u16, u32),
@@ -178,7 +176,6 @@ impl World {
         self.planned.push(event);
     }
 
-    /// The machine of a node, if it runs.
     pub(super) fn running(&mut self, id: u16) -> Option<&mut SplitMachine> {
         match &mut self.net.nodes[usize::from(id)] {
             Some(WorldPart::Machine(machine, _)) => Some(machine),
@@ -280,7 +277,6 @@ impl World {
         }
     }
 
-    /// Takes note of messages that have left.
     fn note_departures(&mut self) {
         for id in 0..self.plan.nodes {
             let clock = self.net.sim.clock(id);

@@ -96,7 +96,6 @@ fn policies() -> Vec<Policy> {
 const BACKLOG: &str = "0.5 s, 50 ms, backlog";
 const BOTH: &str = "borrow 0.2 ms and 0.5 s, backlog";
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let policies = policies();
     let tasks: Vec<(&Policy, u32, Option<f64>)> = policies

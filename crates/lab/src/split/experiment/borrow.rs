@@ -35,7 +35,6 @@ struct Cell {
     reference: Option<f64>,
 }
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let seconds = SECONDS;
     let cells_of = all_cells(seconds);

@@ -37,7 +37,6 @@ const RATIO: &str = "equation (1)";
 /// The reference's ratios of the printed equation to the exact one, by ρ, at b = 1, 2 and 5.
 const TOLD: [[f64; 3]; 3] = [[1.00, 1.18, 1.26], [1.00, 1.10, 1.13], [1.00, 1.03, 1.03]];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut tasks: Vec<(f64, u64, u64)> = Vec::new();
     for (rho, rate) in RHOS {

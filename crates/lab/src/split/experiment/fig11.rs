@@ -27,7 +27,6 @@ const TOLD: [[Option<f64>; 4]; 6] = [
     [None, Some(1.0), None, Some(1.0)],
 ];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let found = cells(&SPREADS_MS, seeds, ask, |spread, seed| {
         run_spread(*spread, seed)

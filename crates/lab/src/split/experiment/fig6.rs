@@ -57,7 +57,6 @@ fn sweep(publishers: u32, seeds: u64, ask: &RunRequest<'_>) -> Vec<Vec<Figures>>
         .collect()
 }
 
-/// Runs the first one.
 pub(crate) fn run_a(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut rows = Vec::new();
     for ((count, runs), told) in BROKERS
@@ -122,7 +121,6 @@ pub(crate) fn run_a(seeds: u64, ask: &RunRequest<'_>) -> Report {
     })
 }
 
-/// Runs the second one.
 pub(crate) fn run_b(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut rows = Vec::new();
     for ((count, runs), told) in BROKERS

@@ -24,62 +24,18 @@ struct Panel {
     told: [(f64, f64); 6],
 }
 
+#[rustfmt::skip]
 const PANELS: [Panel; 4] = [
-    Panel {
-        name: "7 Poisson, batch 1",
-        pattern: Pattern::Poisson,
-        batch: 1,
-        told: [
-            (10.3, 0.36),
-            (5.9, 0.38),
-            (2.9, 0.43),
-            (2.2, 0.67),
-            (1.8, 0.59),
-            (1.4, 0.56),
-        ],
-    },
-    Panel {
-        name: "7 Poisson, batch 10",
-        pattern: Pattern::Poisson,
-        batch: 10,
-        told: [
-            (67.0, 0.44),
-            (44.0, 0.45),
-            (31.0, 0.48),
-            (19.0, 0.55),
-            (12.0, 0.61),
-            (11.0, 0.73),
-        ],
-    },
-    Panel {
-        name: "7 periodic, batch 1",
-        pattern: Pattern::Periodic,
-        batch: 1,
-        told: [
-            (5.1, 0.35),
-            (2.8, 0.37),
-            (2.2, 0.42),
-            (1.6, 0.53),
-            (1.4, 0.64),
-            (1.3, 0.57),
-        ],
-    },
-    Panel {
-        name: "7 periodic, batch 10",
-        pattern: Pattern::Periodic,
-        batch: 10,
-        told: [
-            (46.0, 0.41),
-            (24.0, 0.44),
-            (19.0, 0.46),
-            (13.0, 0.50),
-            (11.0, 0.58),
-            (9.4, 0.68),
-        ],
-    },
+    Panel { name: "7 Poisson, batch 1", pattern: Pattern::Poisson, batch: 1,
+        told: [(10.3, 0.36), (5.9, 0.38), (2.9, 0.43), (2.2, 0.67), (1.8, 0.59), (1.4, 0.56)] },
+    Panel { name: "7 Poisson, batch 10", pattern: Pattern::Poisson, batch: 10,
+        told: [(67.0, 0.44), (44.0, 0.45), (31.0, 0.48), (19.0, 0.55), (12.0, 0.61), (11.0, 0.73)] },
+    Panel { name: "7 periodic, batch 1", pattern: Pattern::Periodic, batch: 1,
+        told: [(5.1, 0.35), (2.8, 0.37), (2.2, 0.42), (1.6, 0.53), (1.4, 0.64), (1.3, 0.57)] },
+    Panel { name: "7 periodic, batch 10", pattern: Pattern::Periodic, batch: 10,
+        told: [(46.0, 0.41), (24.0, 0.44), (19.0, 0.46), (13.0, 0.50), (11.0, 0.58), (9.4, 0.68)] },
 ];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let tasks: Vec<(&Panel, u32)> = PANELS
         .iter()

@@ -31,34 +31,14 @@ struct Panel {
     told: [(f64, f64); 2],
 }
 
+#[rustfmt::skip]
 const PANELS: [Panel; 4] = [
-    Panel {
-        name: "8 Poisson, batch 1",
-        pattern: Pattern::Poisson,
-        batch: 1,
-        told: [(1.54, 0.99), (2.03, 1.86)],
-    },
-    Panel {
-        name: "8 periodic, batch 1",
-        pattern: Pattern::Periodic,
-        batch: 1,
-        told: [(1.13, 0.55), (2.37, 1.91)],
-    },
-    Panel {
-        name: "8 Poisson, batch 10",
-        pattern: Pattern::Poisson,
-        batch: 10,
-        told: [(15.2, 4.1), (20.8, 20.2)],
-    },
-    Panel {
-        name: "8 periodic, batch 10",
-        pattern: Pattern::Periodic,
-        batch: 10,
-        told: [(8.0, 2.1), (20.2, 15.7)],
-    },
+    Panel { name: "8 Poisson, batch 1", pattern: Pattern::Poisson, batch: 1, told: [(1.54, 0.99), (2.03, 1.86)] },
+    Panel { name: "8 periodic, batch 1", pattern: Pattern::Periodic, batch: 1, told: [(1.13, 0.55), (2.37, 1.91)] },
+    Panel { name: "8 Poisson, batch 10", pattern: Pattern::Poisson, batch: 10, told: [(15.2, 4.1), (20.8, 20.2)] },
+    Panel { name: "8 periodic, batch 10", pattern: Pattern::Periodic, batch: 10, told: [(8.0, 2.1), (20.2, 15.7)] },
 ];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut tasks: Vec<Task<'_>> = PANELS
         .iter()

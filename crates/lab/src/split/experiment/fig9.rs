@@ -19,7 +19,6 @@ const SECONDS: u64 = 60;
 const FIGURE: &str = "9";
 const FRESH: &str = "fresh";
 const BY_K: &str = "9 by brokers";
-/// Brokers that are shown.
 const SHOWN_MAX: usize = 6;
 pub(super) const GROUPS: [u32; 6] = [5, 10, 15, 20, 25, 30];
 /// Table 1 of the paper.
@@ -52,7 +51,6 @@ struct Found {
     by_brokers: Vec<Figures>,
 }
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let found = cells(&GROUPS, seeds, ask, |group, seed| run_group(*group, seed));
     let mut rows = Vec::new();

@@ -26,36 +26,17 @@ pub(crate) use profiling::run as profiling;
 pub(crate) use prop1::run as prop1;
 pub(crate) use table1::run as table1;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::row::{Measure, SplitRow};
 use super::topic::TopicBucket;
 use super::traffic::{Burst, arrivals};
 use crate::catalogue::RunRequest;
-use crate::report::{Bar, Line, PlotFigure, Report};
-use crate::run::each;
+use crate::experiment::{all, bar, parameters};
+use crate::report::{Line, PlotFigure, Report};
 use tollgate_split::plan::profile::{BucketTarget, profile};
 
 /// The paper, as it is cited.
 const PAPER: &str = "C. Li, J. Liu, C. Lu, R. Guerin, C. D. Gill, Impact of Distributed Rate Limiting on Load Distribution in a \
                      Latency-sensitive Messaging Service";
-
-/// Does every task on some threads, and tells how far it is; results in order.
-fn all<T: Sync, R: Send>(
-    tasks: &[T],
-    ask: &RunRequest<'_>,
-    run: impl Fn(&T) -> R + Sync,
-) -> Vec<R> {
-    let (done, count) = (AtomicU64::new(0), tasks.len() as u64);
-    (ask.progress)(0, count);
-    let results = each(tasks, ask.threads, |task| {
-        let result = run(task);
-        let before = done.fetch_add(1, Ordering::Relaxed);
-        (ask.progress)(before + 1, count);
-        result
-    });
-    results.into_iter().flatten().collect()
-}
 
 /// Every cell with every seed; the runs of each cell together.
 fn cells<T: Sync, R: Send>(
@@ -64,21 +45,7 @@ fn cells<T: Sync, R: Send>(
     ask: &RunRequest<'_>,
     run: impl Fn(&T, u64) -> R + Sync,
 ) -> Vec<Vec<R>> {
-    let seeds = seeds.max(1);
-    let tasks: Vec<(&T, u64)> = cells
-        .iter()
-        .flat_map(|cell| (0..seeds).map(move |number| (cell, number)))
-        .collect();
-    let first = ask.first;
-    let found = all(&tasks, ask, |(cell, number)| {
-        run(cell, first.wrapping_add(*number))
-    });
-    let mut found = found.into_iter();
-    let count = usize::try_from(seeds).unwrap_or(usize::MAX);
-    cells
-        .iter()
-        .map(|_| found.by_ref().take(count).collect())
-        .collect()
+    crate::experiment::cells(cells, |_| seeds, ask, run)
 }
 
 /// The bucket that a trace needs, with slack in percent of its burst.
@@ -88,26 +55,6 @@ fn profiled(bursts: &[Burst], slack_percent: u32) -> TopicBucket {
         rate_milli: found.rate_milli,
         burst: found.with_slack(slack_percent * 10),
     })
-}
-
-/// What every experiment was run with.
-fn parameters(seeds: u64, ask: &RunRequest<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut all = vec![
-        ("seeds".to_owned(), seeds.to_string()),
-        ("first seed".to_owned(), ask.first.to_string()),
-    ];
-    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    all.extend(more.iter().map(own));
-    all
-}
-
-fn bar(name: &str, bar: &str, measured: String, met: Option<bool>) -> Bar {
-    Bar {
-        name: name.to_owned(),
-        bar: bar.to_owned(),
-        measured,
-        met,
-    }
 }
 
 /// What nothing may break: every departure stream conforms to the undivided bucket.
@@ -128,13 +75,11 @@ fn finish(mut report: Report) -> Report {
     report
 }
 
-/// The row of a line at a point.
 fn find<'a>(rows: &'a [SplitRow], figure: &str, series: &str, x: f64) -> Option<&'a SplitRow> {
     rows.iter()
         .find(|row| row.figure == figure && row.series == series && row.x.total_cmp(&x).is_eq())
 }
 
-/// How a figure of rows is drawn.
 struct Drawn<'a> {
     figure: &'a str,
     title: &'a str,

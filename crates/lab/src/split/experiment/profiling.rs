@@ -15,7 +15,6 @@ use crate::split::traffic::{Pattern, PublisherTraffic, arrivals};
 const BURST: &str = "burst";
 const WAITS: &str = "fresh waits";
 
-/// Traffic that is profiled.
 struct Kind {
     name: &'static str,
     traffic: PublisherTraffic,
@@ -62,7 +61,6 @@ fn kinds() -> Vec<Kind> {
 
 const LONG: &str = "groups of 5, 600 s";
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let kinds = kinds();
     let count = |kind: &Kind| (seeds * kind.part.0).div_ceil(kind.part.1).max(1);

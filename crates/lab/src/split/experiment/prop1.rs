@@ -34,7 +34,6 @@ struct Found {
     violations: u64,
 }
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let numbers: Vec<u64> = (0..seeds.max(1) * SYSTEMS).collect();
     let found = all(&numbers, ask, |number| random(ask.first, *number));

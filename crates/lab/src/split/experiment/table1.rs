@@ -25,7 +25,6 @@ const WRONG: [(&str, f64); 3] = [
     ("model, costs 20 % too high", 1.2),
 ];
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let found = cells(&GROUPS, seeds, ask, |group, seed| run_group(*group, seed));
     let rows = rows_of(&found);

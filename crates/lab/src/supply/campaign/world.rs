@@ -64,12 +64,10 @@ pub(super) struct World {
     stream: u64,
 }
 
-/// What was seen.
 #[derive(Default)]
 pub(super) struct Seen {
     /// When requests passed, and their costs.
     pub(super) passes: Vec<(u64, u64)>,
-    /// How much was asked for.
     pub(super) asked: usize,
     pub(super) checks: u64,
     /// The most that all could use, since that was last set to zero.
@@ -131,7 +129,6 @@ impl World {
         self.net.sim.now()
     }
 
-    /// What a node's clock shows.
     pub(super) fn local(&self, node: u16) -> Instant {
         Instant::from_nanos(self.net.sim.local(node))
     }
@@ -166,7 +163,6 @@ impl World {
         self.boot(node, false);
     }
 
-    /// Starts a node again with another disk.
     pub(super) fn restart_with(&mut self, node: u16, disk: Disk) {
         self.loans.disks.borrow_mut().insert(node, disk);
         self.boot(node, false);
@@ -197,7 +193,6 @@ impl World {
         self.net.nodes[usize::from(node)].is_some()
     }
 
-    /// Does something to a node that runs.
     pub(super) fn with<T>(
         &mut self,
         node: u16,
@@ -212,7 +207,6 @@ impl World {
         Some(done)
     }
 
-    /// Does something to the authority.
     pub(super) fn with_authority<T>(
         &mut self,
         act: impl FnOnce(&mut Authority, Instant) -> T,
@@ -307,7 +301,6 @@ impl World {
         self.net.sim.links.heal();
     }
 
-    /// Runs until then.
     pub(super) fn run_until(&mut self, end: u64) {
         while let Some(happened) = self.net.step(end) {
             match happened {
@@ -342,7 +335,6 @@ impl World {
         Some(verdict)
     }
 
-    /// The invariants, now.
     fn check(&mut self) {
         self.seen.checks += 1;
         match self.audit() {
@@ -375,7 +367,6 @@ impl World {
         bucket.violations(passes).count()
     }
 
-    /// Frames that nodes could not read.
     pub(super) fn malformed(&self) -> u64 {
         let malformed = |machine: &Machine, _, _| machine.figures().ignored.malformed;
         let nodes = 0..self.plan.nodes;

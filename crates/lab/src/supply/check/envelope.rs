@@ -12,7 +12,6 @@ pub(crate) struct Envelope {
     found: Excess,
 }
 
-/// What was admitted beyond a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Excess {
     /// Requests admitted while the bucket had no token for them.

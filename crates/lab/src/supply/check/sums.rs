@@ -2,16 +2,13 @@
 //!
 //! Shares no code with what it judges. Not here: what was admitted.
 
-/// What the sums of a run were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// How often they were looked at.
     pub(crate) checks: u64,
     /// How often the nodes could use more than there is.
     pub(crate) above: u64,
     /// How often supply was made or destroyed, by the design's own books.
     pub(crate) unbalanced: u64,
-    /// The largest sum.
     pub(crate) most: i128,
     /// The sum over all looks, for the mean.
     total: i128,

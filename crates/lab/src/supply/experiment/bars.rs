@@ -6,8 +6,9 @@
 use super::convergence;
 use super::faults::{self, TUNING, leased};
 use super::scenarios::LEASED;
-use super::{cell, commas, failure, parameters};
+use super::{cell, failure};
 use crate::catalogue::RunRequest;
+use crate::experiment::{bar, commas, parameters, verdict};
 use crate::report::{Bar, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -28,7 +29,6 @@ const ROUND_SEEDS: u64 = 11;
 const SCHEDULES_MIN: u64 = 500;
 const CHECKS_MIN: u64 = 5_000_000;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let ran = run_cells(&cells(seeds), seeds, ask);
     let mut rows = ran.rows;
@@ -120,16 +120,6 @@ fn judge(rows: &[SupplyRow]) -> Vec<Bar> {
     bars
 }
 
-fn bar(name: &str, bar: &str, measured: String, met: Option<bool>) -> Bar {
-    Bar {
-        name: name.to_owned(),
-        bar: bar.to_owned(),
-        measured,
-        met,
-    }
-}
-
-/// The row of a design in a scenario.
 fn find<'a>(
     rows: &'a [SupplyRow],
     scenario: &str,
@@ -167,12 +157,7 @@ fn safety(rows: &[SupplyRow]) -> Vec<Bar> {
     let is_enough = schedules >= SCHEDULES_MIN && checks >= CHECKS_MIN;
     let looked = format!("{} schedules, {} checks", commas(schedules), commas(checks));
     let mutants = faults::mutants(rows);
-    // Too few runs prove nothing, though one that fails would.
-    let verdict = |bad: u64| match (bad, is_enough) {
-        (0, true) => Some(true),
-        (0, false) => None,
-        _ => Some(false),
-    };
+    let verdict = |bad: u64| verdict(bad == 0, is_enough);
     vec![
         bar(
             "G1 over-admission against one bucket, any fault schedule",

@@ -4,9 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::parameters;
 use super::told::{SIZES, rounds as told};
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::{Line, PlotFigure, Report};
 use crate::run::each;
 use crate::supply::rounds::{DemandSpread, ExchangeRule, RoundsCost};
@@ -15,7 +15,6 @@ use crate::supply::row::SupplyRow;
 /// Rules on a ring of 300 take tens of thousands of rounds; one run of each is enough to see it.
 const SLOW_SEEDS: u64 = 3;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let rows = rules(seeds, ask, &ExchangeRule::ALL);
     let figures = [DemandSpread::Spread, DemandSpread::Hot].map(|load| figure(load, &rows));
@@ -159,7 +158,6 @@ fn figure(load: DemandSpread, rows: &[SupplyRow]) -> PlotFigure {
     }
 }
 
-/// The rounds of a row.
 pub(super) fn rounds_at(
     rows: &[SupplyRow],
     rule: ExchangeRule,

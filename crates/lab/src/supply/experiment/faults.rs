@@ -2,8 +2,9 @@
 //!
 //! Not here: the schedules.
 
-use super::{commas, failure, parameters};
+use super::failure;
 use crate::catalogue::RunRequest;
+use crate::experiment::{commas, parameters};
 use crate::report::{PlotFigure, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -14,7 +15,6 @@ use crate::supply::row::SupplyRow;
 use crate::supply::schedule;
 use crate::supply::stage::SECOND;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells: Vec<SupplyScenario> = designs().into_iter().map(|own| cell(own, seeds)).collect();
     let ran = run_cells(&cells, seeds, ask);

@@ -2,8 +2,9 @@
 //!
 //! Not here: how often they fail.
 
-use super::{cell_in, parameters};
+use super::cell_in;
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::{Line, PlotFigure, Report};
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -11,7 +12,6 @@ use crate::supply::picture;
 use crate::supply::scenario::Scenario;
 use crate::supply::stage::SupplySetting;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = Vec::new();
     for scenario in [

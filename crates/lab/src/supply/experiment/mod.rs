@@ -22,14 +22,11 @@ use super::design::SupplyDesign;
 use super::row::SupplyRow;
 use super::scenario::Scenario;
 use super::stage::{MILLI, SupplySetting};
-use crate::catalogue::RunRequest;
 
-/// A design in a scenario in a rack.
 fn cell(scenario: Scenario, design: SupplyDesign, nodes: u16) -> SupplyScenario {
     cell_in(scenario, design, &SupplySetting::rack(nodes))
 }
 
-/// A design in a scenario in a setting.
 fn cell_in(scenario: Scenario, design: SupplyDesign, setting: &SupplySetting) -> SupplyScenario {
     let nodes = setting.nodes;
     // A look takes as long as there are nodes, and comparing books as long as there are loans; of many it is done less
@@ -53,17 +50,6 @@ fn cell_in(scenario: Scenario, design: SupplyDesign, setting: &SupplySetting) ->
     }
 }
 
-/// What every experiment was run with.
-fn parameters(seeds: u64, ask: &RunRequest<'_>, more: &[(&str, &str)]) -> Vec<(String, String)> {
-    let mut all = vec![
-        ("seeds".to_owned(), seeds.to_string()),
-        ("first seed".to_owned(), ask.first.to_string()),
-    ];
-    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    all.extend(more.iter().map(own));
-    all
-}
-
 /// What must never be seen in a row that is not there to fail.
 fn failure(rows: &[SupplyRow]) -> Option<String> {
     let bad: Vec<String> = rows
@@ -73,17 +59,4 @@ fn failure(rows: &[SupplyRow]) -> Option<String> {
         .map(|row| format!("{} in {}", row.design, row.scenario))
         .collect();
     (!bad.is_empty()).then(|| format!("more than the limit: {}", bad.join(", ")))
-}
-
-/// A count with commas.
-fn commas(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

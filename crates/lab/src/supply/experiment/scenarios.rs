@@ -3,8 +3,9 @@
 //! Not here: random faults.
 
 use super::told;
-use super::{cell, cell_in, failure, parameters};
+use super::{cell, cell_in, failure};
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::Report;
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -14,7 +15,6 @@ use crate::supply::row::SupplyRow;
 use crate::supply::scenario::Scenario;
 use crate::supply::stage::{SECOND, SupplySetting};
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let mut cells = scenarios();
     cells.extend(deep());
@@ -52,7 +52,6 @@ fn title(row: &SupplyRow) -> String {
     )
 }
 
-/// Every design in every scenario.
 fn scenarios() -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for (nodes, seeds_max) in [(10, u64::MAX), (30, 3), (100, 1)] {
@@ -97,7 +96,6 @@ pub(super) const LEASED: Tuning = Tuning {
     ..Tuning::USUAL
 };
 
-/// One failure under several leases.
 fn failures() -> Vec<SupplyScenario> {
     let mut cells = Vec::new();
     for scenario in [Scenario::Crash, Scenario::Netsplit] {

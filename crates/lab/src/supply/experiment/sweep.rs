@@ -5,8 +5,9 @@
 use tollgate_sim::Conditions;
 
 use super::scenarios::LEASED;
-use super::{cell_in, failure, parameters, told};
+use super::{cell_in, failure, told};
 use crate::catalogue::RunRequest;
+use crate::experiment::parameters;
 use crate::report::Report;
 use crate::supply::cells::{SupplyScenario, run as run_cells};
 use crate::supply::design::SupplyDesign;
@@ -16,7 +17,6 @@ use crate::supply::stage::{MILLI, RACK, SupplySetting};
 
 const NODES: u16 = 30;
 
-/// Runs it.
 pub(crate) fn run(seeds: u64, ask: &RunRequest<'_>) -> Report {
     let cells = cells();
     let ran = run_cells(&cells, seeds, ask);

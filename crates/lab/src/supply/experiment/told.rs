@@ -46,10 +46,8 @@ pub(super) fn deep(scenario: Scenario) -> Option<f64> {
     row.get(at).copied()
 }
 
-/// Sizes of the convergence table.
 pub(super) const SIZES: [u16; 5] = [3, 10, 30, 100, 300];
 
-/// Median rounds of a rule.
 pub(super) fn rounds(rule: ExchangeRule, load: DemandSpread, nodes: u16) -> Option<f64> {
     let at = SIZES.iter().position(|own| *own == nodes)?;
     let row: [u32; 5] = match (load, rule) {

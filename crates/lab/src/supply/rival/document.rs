@@ -12,7 +12,6 @@ use crate::dice::{LabDice, Purpose};
 use crate::nodes::Member;
 use crate::supply::stage::{Fleet, MemberStart, PER_SECOND, Sharer, SupplySetting};
 
-/// The document's design.
 #[derive(Clone, Debug)]
 pub(crate) struct DocumentDesign {
     pub(crate) setting: SupplySetting,
@@ -22,7 +21,6 @@ pub(crate) struct DocumentDesign {
     pub(crate) inherits: bool,
 }
 
-/// What neighbours say.
 #[derive(Clone, Debug)]
 pub(crate) enum DocumentMessage {
     Query,
@@ -30,7 +28,6 @@ pub(crate) enum DocumentMessage {
     Subtract(i64),
 }
 
-/// One node.
 #[derive(Debug)]
 pub(crate) struct DocumentNode {
     design: DocumentDesign,

@@ -10,7 +10,6 @@ use crate::supply::stage::{Fleet, MemberStart, Sharer, SupplySetting};
 #[derive(Clone, Debug)]
 pub(crate) struct Static(pub(crate) SupplySetting);
 
-/// One node of it.
 #[derive(Debug)]
 pub(crate) struct StaticNode {
     supply: i64,

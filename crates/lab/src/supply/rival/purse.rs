@@ -9,7 +9,6 @@ pub(crate) fn fine(supply: i64) -> i128 {
     1_000 * i128::from(supply)
 }
 
-/// Tokens of a node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purse {
     tokens: u64,
@@ -20,7 +19,6 @@ pub(crate) struct Purse {
 }
 
 impl Purse {
-    /// A full bucket.
     pub(crate) fn full(supply: i64, now: u64, depth_us: u64, drift: u64) -> Self {
         let mut purse = Self {
             tokens: 0,

@@ -31,14 +31,12 @@ impl Tide {
         self.seen += 1;
     }
 
-    /// Closes an interval.
     pub(crate) fn turn(&mut self, now: u64) {
         self.mean = self.rate_with(now);
         self.seen = 0;
         self.since = now;
     }
 
-    /// The rate as it is known now.
     pub(crate) fn rate(&self, now: u64) -> u64 {
         if self.seen >= EARLY {
             self.rate_with(now).max(self.mean)

@@ -61,7 +61,6 @@ impl Graph {
     }
 }
 
-/// All nodes in random order.
 pub(super) fn shuffled(nodes: usize, dice: &mut LabDice) -> Vec<usize> {
     let mut order: Vec<usize> = (0..nodes).collect();
     for at in (1..nodes).rev() {
@@ -70,7 +69,6 @@ pub(super) fn shuffled(nodes: usize, dice: &mut LabDice) -> Vec<usize> {
     order
 }
 
-/// Some others, each once.
 pub(super) fn others(me: usize, nodes: usize, count: usize, dice: &mut LabDice) -> Vec<usize> {
     let count = count.min(nodes.saturating_sub(1));
     if 2 * count >= nodes {

@@ -20,7 +20,6 @@ use pair::Choice;
 pub(crate) use state::DemandSpread;
 use state::RoundState;
 
-/// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeRule {
     Ring,
@@ -39,7 +38,6 @@ pub(crate) enum ExchangeRule {
     FullView,
 }
 
-/// How long it took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RoundsCost {
     /// `None`: not within the rounds given.
@@ -106,7 +104,6 @@ impl ExchangeRule {
         }
     }
 
-    /// Runs it on the demand of a seed.
     pub(crate) fn run(self, nodes: u16, load: DemandSpread, seed: u64) -> RoundsCost {
         let mut dice = LabDice::new(seed, Purpose::Worlds);
         let nodes = usize::from(nodes);

@@ -7,7 +7,6 @@ use super::graph::{below, others, shuffled};
 use super::state::RoundState;
 use crate::dice::LabDice;
 
-/// Whom a node exchanges with.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice {
     /// One of the two beside it.

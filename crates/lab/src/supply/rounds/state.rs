@@ -5,7 +5,6 @@
 
 use crate::dice::LabDice;
 
-/// How demand is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DemandSpread {
     /// Over two decades, each size equally likely.
@@ -14,7 +13,6 @@ pub(crate) enum DemandSpread {
     Hot,
 }
 
-/// What the nodes have and need.
 #[derive(Clone, Debug)]
 pub(super) struct RoundState {
     pub(super) supply: Vec<f64>,
@@ -63,7 +61,6 @@ impl RoundState {
             .fold(0.0, f64::max)
     }
 
-    /// A node's supply and weight.
     pub(super) fn at(&self, node: usize) -> (f64, f64) {
         let pick = |from: &[f64]| from.get(node).copied().unwrap_or(1.0);
         (pick(&self.supply), pick(&self.weight))
@@ -80,7 +77,6 @@ impl RoundState {
         (s * v - t * w) / (w + v)
     }
 
-    /// Moves supply.
     pub(super) fn pass(&mut self, from: usize, to: usize, amount: f64) {
         if let Some(supply) = self.supply.get_mut(from) {
             *supply -= amount;

@@ -40,7 +40,6 @@ struct World<'a, F: Fleet> {
     out: SupplyOutcome,
 }
 
-/// Runs a design.
 pub(crate) fn simulate<F: Fleet>(fleet: &F, plot: &Plot) -> SupplyOutcome {
     let mut world = World::new(fleet, plot);
     world.start();
@@ -117,7 +116,6 @@ impl<'a, F: Fleet> World<'a, F> {
         self.net.sim.pass(to);
     }
 
-    /// Nodes that run.
     fn up(&self) -> impl Iterator<Item = u16> + '_ {
         let nodes = (0..self.plot.setting.nodes).zip(&self.net.nodes);
         nodes
@@ -209,7 +207,6 @@ impl<'a, F: Fleet> World<'a, F> {
         }
     }
 
-    /// A node is asked to go.
     fn leave(&mut self, node: u16) {
         self.set_member(node, false);
         let after = self.fleet.goes_after();
@@ -258,7 +255,6 @@ impl<'a, F: Fleet> World<'a, F> {
         self.net.follow_up(place);
     }
 
-    /// Tells everybody who is in the cluster.
     fn tell(&mut self) {
         let members = self.members();
         for place in 0..self.net.nodes.len() {

@@ -6,7 +6,6 @@ use crate::nodes::{Member, Net};
 
 /// One node of a design, or a service it leans on. Times are those of its own clock, in microseconds.
 pub(crate) trait Sharer: Member {
-    /// Whether a request is admitted.
     fn handle_request(&mut self, now: u64) -> bool;
     /// Who is in the cluster, as an operator has it: crashes and cuts are not told.
     fn handle_members(&mut self, _members: &[u16], _now: u64) {}
@@ -22,14 +21,12 @@ pub(crate) type Passed<F> = Net<Option<<F as Fleet>::Member>>;
 
 /// A design: starts its members, and knows what its books must say.
 pub(crate) trait Fleet: Sized {
-    /// Its members.
     type Member: Sharer;
 
     /// Services it leans on.
     fn services(&self) -> u16 {
         0
     }
-    /// Starts a member.
     fn boot(&self, seat: &MemberStart) -> Self::Member;
     /// For how many microseconds a node that is asked to go still runs.
     fn goes_after(&self) -> u64 {
@@ -48,7 +45,6 @@ pub(crate) trait Fleet: Sized {
     }
 }
 
-/// What the books of all members say together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Audited {
     /// How many entries are wrong.
@@ -57,10 +53,8 @@ pub(crate) struct Audited {
     pub(crate) usable: Option<Vec<i128>>,
 }
 
-/// Where and when a member starts.
 #[derive(Clone, Debug)]
 pub(crate) struct MemberStart {
-    /// Its address.
     pub(crate) node: u16,
     /// How often it has been started before.
     pub(crate) boot: u32,
@@ -68,6 +62,5 @@ pub(crate) struct MemberStart {
     pub(crate) members: Vec<u16>,
     /// Decides its own choices.
     pub(crate) seed: u64,
-    /// What its clock shows.
     pub(crate) now: u64,
 }

@@ -4,12 +4,9 @@
 
 use crate::supply::check::{Excess, Sums};
 
-/// What came of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SupplyOutcome {
-    /// A fingerprint of all that happened.
     pub(crate) hash: u64,
-    /// Requests.
     pub(crate) offered: u64,
     /// Of these, admitted.
     pub(crate) admitted: u64,
@@ -23,7 +20,6 @@ pub(crate) struct SupplyOutcome {
     pub(crate) recovered: i128,
     /// Messages between nodes.
     pub(crate) messages: u64,
-    /// Messages from and to services.
     pub(crate) service_messages: u64,
     /// Microseconds that nodes were up, all together.
     pub(crate) up_us: u64,
@@ -31,10 +27,8 @@ pub(crate) struct SupplyOutcome {
     pub(crate) samples: Vec<HoldingSample>,
 }
 
-/// What the nodes held at some time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HoldingSample {
-    /// When.
     pub(crate) at: u64,
     /// What each node could use; `None` for one that is not there.
     pub(crate) usable: Vec<Option<i128>>,

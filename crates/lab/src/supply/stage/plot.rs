@@ -10,7 +10,6 @@ use super::units::{MILLI, PER_SECOND};
 /// A rack: a quarter to half a millisecond, nothing lost.
 pub(crate) const RACK: Conditions = Conditions::between(250, 500);
 
-/// The cluster and the limit it shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SupplySetting {
     /// Addresses of nodes; some may join later.
@@ -21,13 +20,10 @@ pub(crate) struct SupplySetting {
     pub(crate) rate: u64,
     /// The bucket is what the limit brings in so many microseconds.
     pub(crate) depth_us: u64,
-    /// Time between rounds.
     pub(crate) round_us: u64,
-    /// What is between the nodes.
     pub(crate) weather: Conditions,
     /// Clocks drift by up to so many millionths.
     pub(crate) drift: u64,
-    /// When the run ends.
     pub(crate) until: u64,
     /// Sums are looked at after every so many events.
     pub(crate) look_every: u64,
@@ -59,7 +55,6 @@ impl SupplySetting {
     }
 }
 
-/// Something that happens to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ClusterChange {
     /// A node is gone, with its memory.
@@ -78,15 +73,10 @@ pub(crate) enum ClusterChange {
     Weather(Conditions),
 }
 
-/// One run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
-    /// Where.
     pub(crate) setting: SupplySetting,
-    /// Requests.
     pub(crate) phases: Vec<Phase>,
-    /// What happens, in order of time.
     pub(crate) changes: Vec<(u64, ClusterChange)>,
-    /// Decides everything else.
     pub(crate) seed: u64,
 }

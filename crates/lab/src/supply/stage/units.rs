@@ -7,9 +7,7 @@
 pub(crate) const PER_SECOND: u64 = 1_000_000;
 /// One request, in tokens.
 pub(crate) const REQUEST: u64 = 1_000_000_000_000;
-/// A millisecond.
 pub(crate) const MILLI: u64 = 1_000;
-/// A second.
 pub(crate) const SECOND: u64 = 1_000_000;
 /// Everything, in millionths.
 pub(crate) const WHOLE: u64 = 1_000_000;

@@ -1,6 +1,4 @@
-//! Requests of a trace decided by whole nodes elsewhere, or from leases of them: each key has a home.
-//!
-//! A store is a node that is none of the cluster's, and decides for all. Not here: what the answers are compared with.
+//! Requests of a trace decided from leases of whole nodes elsewhere: each key has a home. Not here: what the answers are compared with.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +7,7 @@ use tollgate_gossip::{ModeKey, NodeId};
 use tollgate_lease::{Setup, node_client};
 use tollgate_limit::Instant;
 
-use super::{AFTER_NS, Course, LendingMode};
+use super::{AFTER_NS, Course};
 use crate::dice::scramble;
 use crate::nodes::site::{Fate, LenderBegin, Site, SiteEvent, SiteLog, Wish, lender};
 use crate::nodes::{Net, START};
@@ -22,11 +20,10 @@ use crate::world::{Cluster, Request};
 /// Runs a trace; which requests passed. `None` for a bucket that cannot be lent.
 pub(super) fn run(
     cluster: &Cluster,
-    lent: LendingMode,
     trace: &[Request],
     seed: u64,
 ) -> Option<(RunOutcome, Vec<bool>)> {
-    let mut run = Run::new(cluster, lent, trace, seed)?;
+    let mut run = Run::new(cluster, trace, seed)?;
     let mut router = Router::new(cluster, seed);
     for (number, request) in trace.iter().enumerate() {
         run.course.pass(&mut run.net, request.at.as_nanos());
@@ -50,7 +47,6 @@ pub(super) fn run(
 /// A run under way.
 struct Run<'a> {
     cluster: &'a Cluster,
-    lent: LendingMode,
     net: Net<Site>,
     course: Course,
     log: SiteLog,
@@ -67,15 +63,11 @@ struct Asked {
 }
 
 impl<'a> Run<'a> {
-    fn new(cluster: &'a Cluster, lent: LendingMode, trace: &[Request], seed: u64) -> Option<Self> {
+    fn new(cluster: &'a Cluster, trace: &[Request], seed: u64) -> Option<Self> {
         let (bucket, log) = (cluster.bucket, SiteLog::default());
         let timeout = timeout_ns(cluster);
-        let how = match lent {
-            LendingMode::Lease => format!("coordination: lease, timeout: {timeout}ns"),
-            _ => "coordination: owner".to_owned(),
-        };
         let text = format!(
-            "contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, {}, {how} }}] }}]",
+            "contracts: [{{ id: lab, key: [user], policies: [{{ name: limit, {}, coordination: lease, timeout: {timeout}ns }}] }}]",
             numbers(bucket)
         );
         let contracts = Contracts::parse(&text).ok()?;
@@ -87,13 +79,13 @@ impl<'a> Run<'a> {
         for (node, clock) in (0..).zip(crate::world::sim::clocks(cluster, seed)) {
             net.sim.set_clock(node, clock);
         }
-        for place in 0..=cluster.nodes {
+        for place in 0..cluster.nodes {
             let as_new = LenderBegin {
                 generation: 1,
                 since: Instant::from_nanos(net.sim.local(place)),
                 rules: None,
                 day: None,
-                holder: (lent == LendingMode::Lease).then(|| node_client(NodeId(place), seed)),
+                holder: Some(node_client(NodeId(place), seed)),
             };
             let mut site = Site::new(place, &log);
             site.node = Some(lender(contracts.clone(), as_new, &log));
@@ -102,7 +94,6 @@ impl<'a> Run<'a> {
         net.sim.pass(begun);
         Some(Self {
             cluster,
-            lent,
             net,
             course: Course::new(cluster, trace, begun),
             log,
@@ -111,13 +102,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Where a key is lent or decided.
+    /// Where a key is lent.
     fn home(&self, key: ModeKey) -> u16 {
         let nodes = u64::from(self.cluster.nodes.max(1));
-        match self.lent {
-            LendingMode::Store => self.cluster.nodes,
-            _ => u16::try_from(scramble(hashed(key)) % nodes).unwrap_or(0),
-        }
+        u16::try_from(scramble(hashed(key)) % nodes).unwrap_or(0)
     }
 
     /// Puts a request to a node.
@@ -140,8 +128,7 @@ impl<'a> Run<'a> {
                 Some(answer) if answer.is_allowed() => Fate::Passes(answer.verdict.wait()),
                 _ => Fate::Refused,
             },
-            Some(site) if self.lent == LendingMode::Lease => site.check(&wish, now),
-            Some(site) => Fate::Later(site.ask(key, cost, home)),
+            Some(site) => site.check(&wish, now),
             None => Fate::Refused,
         };
         self.net.follow_up(usize::from(place));

@@ -51,7 +51,7 @@ impl Node {
             company,
             parts,
             spot: *spot,
-            name: mix(parts.first()?.seat.tag) ^ spot.print.0,
+            name: mix(parts.first()?.tag) ^ spot.print.0,
             cost: cost.tokens(),
             now,
         })
@@ -203,7 +203,7 @@ impl HeldAsk<'_> {
         let cost = if is_allowed { 0 } else { self.cost };
         let (tag, tokens) = held.holding.tightest(cost, at).unwrap_or_default();
         let mut parts = self.parts.iter();
-        let part = parts.find(|part| part.seat.tag == tag);
+        let part = parts.find(|part| part.tag == tag);
         (part.or(self.parts.first()), tokens)
     }
 
@@ -216,7 +216,7 @@ impl HeldAsk<'_> {
         let (key, at) = (key(self.spot.print), self.company.steady(self.now));
         for part in self.parts {
             journal(&DividedAdmission {
-                tag: part.seat.tag,
+                tag: part.tag,
                 key,
                 cost: self.cost,
                 at,

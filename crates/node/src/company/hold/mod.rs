@@ -14,16 +14,16 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::{Mutex, MutexGuard};
 use tollgate_kit::mix;
 use tollgate_lease::{
-    BundleReply, DecidedBy, HeldLease, Holder, LesseeFigures, ModeKey, OnFailure, Setup, Sightings,
-    decode_reply, encode_inquiry, terms,
+    BundleReply, DecidedBy, HeldLease, Holder, LeaseMessage, LesseeFigures, OnFailure, Setup,
+    Sightings, decode, decode_reply, encode_inquiry, terms,
 };
 use tollgate_limit::{Cost, Instant};
 use tollgate_table::Print;
 
 use self::ask::HeldAsk;
-use super::Company;
 use super::outbox::Waker;
 use super::tag::{key, print};
+use super::{Company, Lend};
 use crate::answer::Answer;
 use crate::apart::Spot;
 use crate::node::Node;
@@ -93,17 +93,17 @@ struct HeldSpot {
 }
 
 impl Hold {
-    /// A node that leases nothing yet, under a name; its leases may take so many bytes.
-    pub(super) fn new(client: u64, boot: u64, bytes_max: u64) -> Self {
-        let keys_max = usize::try_from(bytes_max / KEY_BYTES).unwrap_or(KEYS_MAX);
-        Self {
-            client,
-            boot,
+    /// A node that leases nothing yet, where it does at all: in a quarter of so many bytes.
+    pub(super) fn of(lend: &Lend, bytes_max: u64) -> Option<Self> {
+        let keys_max = usize::try_from(bytes_max / 4 / KEY_BYTES).unwrap_or(KEYS_MAX);
+        Some(Self {
+            client: lend.holder?,
+            boot: lend.generation,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             keys: AtomicUsize::new(0),
             keys_max: keys_max.min(KEYS_MAX),
             waker: OnceLock::new(),
-        }
+        })
     }
 
     fn shard(&self, name: u64) -> Option<MutexGuard<'_, HoldShard>> {
@@ -142,7 +142,7 @@ impl Hold {
         };
         shard.holder.insert(name, spot, setup, now);
         // The terms are those of the contract, which is known here.
-        let each = ask.parts.iter().map(|part| (part.seat.tag, None));
+        let each = ask.parts.iter().map(|part| (part.tag, None));
         let reply = BundleReply::Lent {
             terms: terms(ask.contract),
             each: each.collect(),
@@ -334,17 +334,22 @@ impl Node {
 }
 
 impl Company {
-    /// Hears that the node in charge of a key wishes to hear of it.
-    pub(super) fn hear_nudge(&self, tag: u64, of: ModeKey, now: Instant) {
-        let Some(hold) = self.hold() else {
-            return;
+    pub(super) const fn hold(&self) -> Option<&Hold> {
+        self.hold.as_ref()
+    }
+
+    /// Hears what the node in charge of keys sent; whether it is a hint to speak of one.
+    pub(super) fn hear_hint(&self, tag: u64, frame: &[u8], now: Instant) -> bool {
+        let (Some(hold), Ok(LeaseMessage::Nudge(nudge))) = (self.hold(), decode(frame)) else {
+            return false;
         };
-        let name = mix(tag) ^ print(of).0;
+        let name = mix(tag) ^ print(nudge.key).0;
         if let Some(mut shard) = hold.shard(name) {
             let now = shard.at(self.steady(now));
             shard.holder.handle_nudge(name, now);
         }
         hold.wake();
+        true
     }
 
     /// Gives back all that is held, as this node is about to go.

@@ -14,8 +14,7 @@ use tollgate_node::{Key, Node, Receipt, Spot, Spots, Stranger};
 
 use super::super::op::Op;
 use super::super::{EngineRequest, Turn};
-use super::unknown::{Unknown, UnknownPart};
-use super::{Question, Verb};
+use super::{Question, Unknown, UnknownPart, Verb};
 
 /// Done once all is learnt that could be.
 pub type Learning<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

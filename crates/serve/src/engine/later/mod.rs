@@ -8,9 +8,7 @@
 
 mod begin;
 mod learn;
-mod question;
 mod ticket;
-mod unknown;
 mod waiting;
 
 use std::future::Future;
@@ -18,7 +16,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use tollgate_contract::{Contracts, Coordination, OnFailure};
+use tollgate_contract::{Contracts, Coordination};
 use tollgate_limit::{Cost, Instant};
 use tollgate_node::{Node, Receipt, Spot};
 
@@ -26,20 +24,12 @@ use super::Engine;
 
 pub(super) use begin::Begun;
 pub use learn::{Learning, Registrar};
-pub use question::{Question, QuotaAsk, RemoteAnswer, Verb};
 pub use ticket::Ticket;
 pub(super) use ticket::TicketState;
-pub use unknown::{Unknown, UnknownPart};
+pub use tollgate_owner::{
+    Question, QuestionReply, QuotaAsk, RemoteAnswer, Unknown, UnknownPart, Verb,
+};
 pub use waiting::{Started, Steps, WaitingOps, WaitingSteps};
-
-/// The answer to a question.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QuestionReply {
-    /// What was said; `None` where nobody was there to say it, and no policy says what to do then.
-    pub said: Option<RemoteAnswer>,
-    /// What policies told this node to do, where nobody else was there.
-    pub fell_back: Option<OnFailure>,
-}
 
 /// Answers, in the order of their questions, once they are there.
 pub type Hearing<'a> = Pin<Box<dyn Future<Output = Vec<QuestionReply>> + Send + 'a>>;

@@ -20,7 +20,7 @@ use tollgate_node::NodeConfig;
 use tollgate_serve::cluster::RequestError;
 use tollgate_serve::engine::{Engine, Registrar, Secrets};
 use tollgate_serve::owner::{
-    Crew, Mover, NodePeers, Owner, OwnerCounts, OwnerSettings, PendingReply, Responder,
+    Arrival, Crew, Mover, NodePeers, Owner, OwnerCounts, OwnerSettings, PendingReply, Responder,
 };
 use tollgate_serve::settings::Settings;
 use tollgate_serve::shared::{Peer, Shared, Stop};
@@ -86,6 +86,7 @@ pub(crate) struct OwnerServer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) owner: Arc<Owner>,
     pub(crate) responder: Arc<Responder>,
+    pub(crate) arrival: Arc<Arrival>,
     pub(crate) http: SocketAddr,
     pub(crate) resp: SocketAddr,
     mover: Option<Mover>,
@@ -144,8 +145,29 @@ impl OwnerCluster {
         cluster
     }
 
+    /// Three of which each begins by learning from the others.
+    pub(crate) async fn arriving(contracts: &str) -> Self {
+        let mut cluster = Self::of(contracts).await;
+        for id in [3, 7, 11] {
+            cluster.bury(NodeId(id));
+        }
+        cluster.servers.clear();
+        for id in [23, 27, 31] {
+            cluster.start_arriving(NodeId(id)).await;
+        }
+        cluster
+    }
+
     /// Starts one more.
     pub(crate) async fn start(&mut self, id: NodeId) {
+        self.start_arriving(id).await;
+        self.servers.last().unwrap().arrival.end();
+    }
+
+    /// Starts one more, which not all others know.
+    pub(crate) async fn start_arriving(&mut self, id: NodeId) {
+        let arrival = Arc::new(Arrival::default());
+        arrival.begin();
         let mut contracts = Contracts::parse_any(&self.contracts).unwrap();
         contracts.coordinate_imported(Coordination::Owner);
         let secrets = Secrets {
@@ -165,7 +187,8 @@ impl OwnerCluster {
             net: Arc::clone(&self.net),
             me: id,
         });
-        let owner = Arc::new(Owner::new(OwnerKey([9; 16]), self.settings, desk));
+        let owner = Owner::new(OwnerKey([9; 16]), self.settings, desk);
+        let owner = Arc::new(owner.arriving(&arrival));
         shared.engine.set_elsewhere(Arc::clone(&owner) as _);
         let responder = Arc::new(Responder::new(&owner, &shared));
         let mover = Mover::start(Arc::clone(&owner), &shared, self.net.version.subscribe());
@@ -176,6 +199,7 @@ impl OwnerCluster {
             shared,
             owner,
             responder,
+            arrival,
             http,
             resp,
             mover: Some(mover.unwrap()),
@@ -227,6 +251,16 @@ impl OwnerCluster {
 }
 
 impl OwnerServer {
+    /// The next pass over the keys here, which begins at once.
+    pub(crate) fn next_pass(&self) -> u64 {
+        self.owner.next_pass()
+    }
+
+    /// Whether that pass sent a node all that is its own.
+    pub(crate) fn has_passed(&self, pass: u64, to: NodeId) -> bool {
+        self.owner.has_passed(pass, to)
+    }
+
     /// Whether this server decides about a bare key alone.
     pub(crate) fn owns(&self, key: &str) -> bool {
         use tollgate_serve::engine::{Elsewhere, Scope};

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a broken set-up must stop the test")]
 
+mod arrival;
 mod doors;
 mod faults;
 mod garbage;

@@ -3,11 +3,10 @@
 use tollgate_load::{Latency, MessageCounts, MqttPace, MqttPlan, MqttReport};
 
 use crate::bench::plot;
-use crate::report::table::{Align, ReportTable, cell};
+use crate::report::table::{cell, write_table};
 use crate::report::text::put;
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// The whole text.
 pub(super) fn text(plan: &MqttPlan, report: &MqttReport, look: TerminalStyle) -> String {
     let mut out = headline(plan, report, look);
     if plan.publishers > 0 {
@@ -107,13 +106,8 @@ fn latencies(plan: &MqttPlan, report: &MqttReport, look: TerminalStyle, out: &mu
         .into_iter()
         .enumerate()
         .filter(|(at, (_, latency))| latency.count > 0 && !(is_closed && matches!(at, 0 | 3)))
-        .map(|(_, (name, latency))| row(name, latency))
-        .collect();
-    ReportTable {
-        header: &header(""),
-        rows,
-    }
-    .write(look, out);
+        .map(|(_, (name, latency))| row(name, latency));
+    write_table(&header(""), rows, look, out);
 }
 
 fn targets(report: &MqttReport, look: TerminalStyle, out: &mut String) {
@@ -128,16 +122,11 @@ fn targets(report: &MqttReport, look: TerminalStyle, out: &mut String) {
         );
         row(&name, &target.latency)
     });
-    ReportTable {
-        header: &header("latency by target"),
-        rows: rows.collect(),
-    }
-    .write(look, out);
+    write_table(&header("latency by target"), rows, look, out);
 }
 
-fn header(name: &'static str) -> Vec<(&'static str, Align)> {
-    let columns = COLUMNS.map(|name| (name, Align::Right));
-    [(name, Align::Left)].into_iter().chain(columns).collect()
+fn header(name: &str) -> [&str; 7] {
+    [name, ">p50", ">p90", ">p95", ">p99", ">p99.9", ">max"]
 }
 
 fn row(name: &str, latency: &Latency) -> Vec<crate::report::table::TableCell> {
@@ -179,5 +168,4 @@ fn hints(plan: &MqttPlan, report: &MqttReport) -> Vec<String> {
     hints
 }
 
-const COLUMNS: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", "max"];
 const LATE_NS: u64 = 1_000_000;

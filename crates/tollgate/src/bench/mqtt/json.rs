@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use tollgate_load::{Arrivals, Assign, MqttPace, MqttPlan, MqttReport, Qos, Version};
 
-/// One object on its own line.
 pub(super) fn text(plan: &MqttPlan, report: &MqttReport) -> String {
     let mut object = serde_json::to_value(report).unwrap_or(Value::Null);
     if let Value::Object(members) = &mut object {

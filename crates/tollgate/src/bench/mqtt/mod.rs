@@ -4,7 +4,7 @@
 
 mod human;
 mod json;
-pub mod options;
+pub(crate) mod options;
 
 use std::io::{IsTerminal, Write};
 
@@ -18,7 +18,7 @@ use crate::report::{TerminalStyle, units};
 use options::MqttOptions;
 
 /// Runs the load, and prints what came of it.
-pub fn run(options: &MqttOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &MqttOptions) -> Result<(), Failure> {
     let plan = options.plan();
     allow_files();
     let shown = options.format == Format::Human && std::io::stderr().is_terminal();

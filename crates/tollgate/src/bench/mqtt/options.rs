@@ -14,21 +14,17 @@ use crate::cli::Format;
 
 /// Options of `bench mqtt`.
 #[derive(Args, Debug)]
-pub struct MqttOptions {
+pub(crate) struct MqttOptions {
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub place: PlaceOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub pace: PaceOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub messages: MessageOptions,
 
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub login: LoginOptions,
 
     /// Seconds to measure
@@ -58,7 +54,7 @@ pub struct MqttOptions {
 
 /// Who connects where.
 #[derive(Args, Debug)]
-pub struct PlaceOptions {
+pub(crate) struct PlaceOptions {
     /// Where publishers connect, `host:port`; given again, they are spread over all
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1883")]
     pub target: Vec<ServerAddress>,
@@ -95,7 +91,7 @@ pub struct PlaceOptions {
 
 /// When messages are published.
 #[derive(Args, Debug)]
-pub struct PaceOptions {
+pub(crate) struct PaceOptions {
     /// Messages a second of EACH publisher, at times fixed beforehand; or `max`: as fast as they are acknowledged
     #[arg(long, value_name = "PER SECOND", default_value = "1", value_parser = pace)]
     pub rate: Rate,
@@ -123,7 +119,7 @@ pub struct PaceOptions {
 
 /// What is published.
 #[derive(Args, Debug)]
-pub struct MessageOptions {
+pub(crate) struct MessageOptions {
     /// How surely messages are published
     #[arg(long, short = 'q', value_enum, default_value_t = QosOption::Zero)]
     pub qos: QosOption,
@@ -143,7 +139,7 @@ pub struct MessageOptions {
 
 /// Who connects.
 #[derive(Args, Debug)]
-pub struct LoginOptions {
+pub(crate) struct LoginOptions {
     /// The protocol's version
     #[arg(long, value_enum, default_value_t = VersionOption::Five)]
     pub version: VersionOption,
@@ -171,9 +167,8 @@ pub struct LoginOptions {
     pub keep_alive: u16,
 }
 
-/// How fast a publisher publishes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rate {
+pub(crate) enum Rate {
     /// As fast as messages are acknowledged.
     Max,
     /// So many a second.
@@ -182,7 +177,7 @@ pub enum Rate {
 
 /// Which publisher connects where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AssignWay {
+pub(crate) enum AssignWay {
     /// Publishers in turn: those of a group at different targets
     Spread,
     /// Wherever their numbers fall by the seed, whatever their group
@@ -193,7 +188,7 @@ pub enum AssignWay {
 
 /// Gaps between events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ArrivalsOption {
+pub(crate) enum ArrivalsOption {
     /// As if they came independently
     Poisson,
     /// All the same, from a phase of its own for each group
@@ -202,7 +197,7 @@ pub enum ArrivalsOption {
 
 /// How surely messages are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum QosOption {
+pub(crate) enum QosOption {
     /// At most once
     #[value(name = "0")]
     Zero,
@@ -216,7 +211,7 @@ pub enum QosOption {
 
 /// Versions of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum VersionOption {
+pub(crate) enum VersionOption {
     /// MQTT 3.1.1
     #[value(name = "3.1.1")]
     Old,
@@ -236,8 +231,7 @@ impl QosOption {
 }
 
 impl MqttOptions {
-    /// The plan that the flags make.
-    pub fn plan(&self) -> MqttPlan {
+    pub(crate) fn plan(&self) -> MqttPlan {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let (place, when) = (&self.place, &self.pace);
         MqttPlan {

@@ -19,10 +19,8 @@ use super::KEY;
 use crate::cluster::options::LesseeOptions;
 use crate::failure::Failure;
 
-/// What a client has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LesseeCounts {
-    /// Requests.
     pub(super) decided: u64,
     /// Messages both ways.
     pub(super) messages: u64,

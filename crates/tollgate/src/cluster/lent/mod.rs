@@ -54,7 +54,6 @@ const PHASES: [Phase; 7] = [
     ("calm again", (8, 3), Event::Nothing),
 ];
 
-/// The processes.
 struct Stage {
     fleet: Fleet,
     clients: Vec<Option<Child>>,
@@ -146,7 +145,6 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets all phases happen, and judges.
     fn play(&mut self, is_quick: bool) -> Result<LentReport, Failure> {
         for number in 0..CLIENTS {
             self.start_client(number)?;
@@ -253,7 +251,6 @@ impl Stage {
         }
     }
 
-    /// What clients that run have counted.
     fn counts(&self) -> LesseeCounts {
         let mut sum = LesseeCounts::default();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {

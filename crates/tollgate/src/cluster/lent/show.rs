@@ -10,7 +10,6 @@ use super::lessee::LesseeCounts;
 use super::{CLIENTS, NODES};
 use crate::report::{TerminalStyle, units};
 
-/// What came of it.
 pub(super) struct LentReport {
     pub(super) rate: u64,
     pub(super) rows: Vec<PhaseRow>,

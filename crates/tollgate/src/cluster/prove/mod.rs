@@ -38,7 +38,6 @@ use show::ProveReport;
 use stage::Stage;
 use story::{BURST, LONG, NODES, ProvePhase, QUICK, RATE, share};
 
-/// Hurts a cluster, and says what it admitted.
 pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
     let (nets, obstacle) = match network(options)? {
         Network::Own(nets) => (Some(nets), None),
@@ -57,7 +56,6 @@ pub(super) fn run(options: &ProveOptions) -> Result<(), Failure> {
     report.conclude(options.format)
 }
 
-/// What the nodes are cut off by.
 enum Network {
     /// Links of a network that is this process' own.
     Own(Nets),
@@ -99,7 +97,6 @@ fn fresh(folder: &Path) -> Result<&Path, Failure> {
     Ok(folder)
 }
 
-/// Lets all phases happen under load, and judges.
 fn play(
     mut stage: Stage,
     phases: &'static [ProvePhase],

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::judge::JudgeSummary;
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, cell};
+use crate::report::table::{cell, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
 /// One phase, and what was used of the limit in it, in percent.
@@ -49,9 +49,14 @@ pub(in crate::cluster) trait Proof {
 pub(in crate::cluster) fn table(rows: &[&PhaseRow], look: TerminalStyle, text: &mut String) {
     let has_seeds = rows.iter().any(|row| row.simulated.len() > 1);
     let shown = if has_seeds { 6 } else { 4 };
-    let mut header = vec![("phase", Align::Left)];
-    let figures = ["seconds", "used live", "simulated", "from", "to"];
-    header.extend(figures.map(|name| (name, Align::Right)));
+    let header = [
+        "phase",
+        ">seconds",
+        ">used live",
+        ">simulated",
+        ">from",
+        ">to",
+    ];
     let rows = rows.iter().map(|row| {
         let figures = [row.live, row.mean(), row.least(), row.most()];
         let mut cells = vec![cell(row.name), cell(format!("{:.1}", row.seconds()))];
@@ -59,11 +64,7 @@ pub(in crate::cluster) fn table(rows: &[&PhaseRow], look: TerminalStyle, text: &
         cells.truncate(shown);
         cells
     });
-    let table = ReportTable {
-        header: &header[..shown],
-        rows: rows.collect(),
-    };
-    table.write(look, text);
+    write_table(&header[..shown], rows, look, text);
 }
 
 /// How many admissions were beyond one bucket.
@@ -76,7 +77,6 @@ pub(in crate::cluster) fn verdict(found: &JudgeSummary, look: TerminalStyle) -> 
     look.paint(Ink::Meaning(meaning), &verdict)
 }
 
-/// The mean of some figures.
 pub(in crate::cluster) fn mean(figures: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = figures.fold((0.0, 0_u32), |(sum, count), figure| {
         (sum + figure, count + 1)

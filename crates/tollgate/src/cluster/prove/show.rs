@@ -10,7 +10,6 @@ use super::phases::{PhaseRow, Proof, table, verdict};
 use super::story::{BURST, NODES, RATE};
 use crate::report::{TerminalStyle, units};
 
-/// What came of it.
 pub(super) struct ProveReport {
     pub(super) rows: Vec<PhaseRow>,
     pub(super) found: JudgeSummary,
@@ -80,7 +79,6 @@ impl Proof for ProveReport {
 }
 
 impl ProveReport {
-    /// All phases together.
     #[allow(clippy::cast_precision_loss, reason = "shown, not decided by")]
     fn whole(&self) -> PhaseRow {
         let nanos: u64 = self.rows.iter().map(|row| row.nanos).sum();

@@ -2,7 +2,6 @@
 //!
 //! Not here: how it is done to processes (`stage`) and to simulated nodes (`simulated`).
 
-/// Nodes.
 pub(super) const NODES: u16 = 5;
 /// Requests per second that all of them together may admit.
 pub(super) const RATE: u64 = 10_000;
@@ -11,7 +10,6 @@ pub(super) const BURST: u64 = 1_000;
 /// Who is on one side of the cut; the others are on the other.
 pub(super) const ISLAND: [u16; 2] = [0, 1];
 
-/// Something that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProveEvent {
     Nothing,

@@ -19,13 +19,11 @@ use crate::cluster::told::fetch;
 use crate::failure::Failure;
 use crate::report::write_whole;
 
-/// The gateways of a list, in its order.
 pub(super) struct Gateways<'a> {
     servers: Vec<(String, &'a ServerAddress)>,
     token: Option<&'a str>,
 }
 
-/// What was measured at one gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) place: usize,
@@ -154,7 +152,6 @@ impl<'a> Gateways<'a> {
         }
     }
 
-    /// What passes within a while.
     pub(super) fn measure(
         &self,
         round: Duration,
@@ -215,7 +212,6 @@ impl<'a> TrialTimer<'a> {
         })
     }
 
-    /// Lets time pass.
     pub(super) fn pause(&self, how_long: Duration) -> Result<(), Failure> {
         let end = Instant::now() + how_long;
         loop {

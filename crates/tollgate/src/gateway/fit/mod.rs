@@ -28,7 +28,7 @@ use show::{Round, Screen};
 /// Options of `gateway fit`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
-pub struct FitOptions {
+pub(crate) struct FitOptions {
     /// The list of who belongs where that all gateways read; its weights are changed
     #[arg(long, value_name = "FILE")]
     placement: PathBuf,
@@ -80,13 +80,11 @@ enum How {
     Binary,
 }
 
-/// How a fitting ended.
 struct Ended {
     rounds: Vec<Round>,
     kept: Option<Trial>,
 }
 
-/// Fits, or says what it would do.
 pub(super) fn run(options: &FitOptions) -> Result<(), Failure> {
     let file = &options.placement;
     let old = std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error))?;
@@ -138,7 +136,6 @@ struct Begun {
     first: SearchStep,
 }
 
-/// Rounds, until the search has an end.
 fn fit(
     options: &FitOptions,
     begun: Begun,

@@ -15,13 +15,11 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// How many gateways take part.
     pub(super) fn count(&self) -> usize {
         self.parts.iter().filter(|part| **part > 0).count()
     }
 }
 
-/// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SearchStep {
     /// Run it like this, and say the percentile of every gateway that takes part.
@@ -32,7 +30,6 @@ pub(super) enum SearchStep {
     NotKept,
 }
 
-/// A search.
 pub(super) enum TrialSearch {
     Model(Box<ModelSearch>),
     Binary(Binary),
@@ -206,7 +203,6 @@ fn trial(task: &Task, places: &[BrokerShare], worst_s: f64) -> Trial {
     }
 }
 
-/// The slowest of those that take part.
 pub(super) fn worst(trial: &Trial, measured: &[(usize, u64)]) -> u64 {
     let part = (0..).zip(&trial.parts).filter(|(_, part)| **part > 0);
     let found = part.map(|(place, _)| {

@@ -15,10 +15,9 @@ use super::search::{Trial, worst};
 use super::{Ended, FitOptions};
 use crate::cli::Format;
 use crate::failure::Failure;
-use crate::report::table::{Align, ReportTable, TableCell, cell, tame};
+use crate::report::table::{TableCell, cell, tame, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 
-/// One round.
 pub(super) struct Round {
     pub(super) trial: Trial,
     settled: Settled,
@@ -41,7 +40,6 @@ impl Round {
         }
     }
 
-    /// The percentile of every gateway that something passed.
     pub(super) fn percentiles(&self) -> Vec<(usize, u64)> {
         let some = self.measured.iter().filter(|one| one.access.count > 0);
         some.map(|one| (one.place, one.total_ns(1.0 - self.slo.late)))
@@ -87,7 +85,6 @@ impl Round {
         })
     }
 
-    /// In one line.
     fn line(&self) -> String {
         let strays = match self.settled.strays {
             0 => String::new(),
@@ -129,17 +126,14 @@ impl Screen {
         }
     }
 
-    /// Clients go where they belong.
     pub(super) fn moving(&self, number: usize, trial: &Trial) {
         self.set(number, trial, "clients move", None);
     }
 
-    /// A round is measured.
     pub(super) fn measuring(&self, number: usize, trial: &Trial) {
         self.set(number, trial, "measuring", Some(Instant::now()));
     }
 
-    /// A round was measured.
     pub(super) fn measured(&self, number: usize, round: &Round) {
         let line = format!("round {number}, {}", round.line());
         if !self.is_terminal {
@@ -222,7 +216,6 @@ pub(super) fn dry(format: Format, trial: &Trial, text: &str) -> Result<(), Failu
     print(&said)
 }
 
-/// How it ended.
 pub(super) fn end(options: &FitOptions, ended: &Ended) -> Result<(), Failure> {
     let text = match options.format {
         Format::Json => format!("{}\n", machine(options, ended)),
@@ -247,26 +240,20 @@ fn human(options: &FitOptions, ended: &Ended, look: TerminalStyle) -> String {
     let mut text = String::new();
     let objective = objective_text(options.traffic.slo);
     let percentile = objective.split(' ').next().unwrap_or_default();
-    let (left, right) = (Align::Left, Align::Right);
-    let titles = ["access", "service"].map(|of| format!("{of} {percentile}"));
+    let [access, service] = ["access", "service"].map(|of| format!(">{of} {percentile}"));
     let header = [
-        ("round", right),
-        ("gateways", right),
-        ("messages", right),
-        (&*titles[0], right),
-        (&*titles[1], right),
-        ("slowest gateway", right),
-        ("model", right),
-        ("", left),
+        ">round",
+        ">gateways",
+        ">messages",
+        &access,
+        &service,
+        ">slowest gateway",
+        ">model",
+        "",
     ];
-    let table = ReportTable {
-        header: &header,
-        rows: (1..)
-            .zip(&ended.rounds)
-            .map(|(number, round)| row(number, round))
-            .collect(),
-    };
-    table.write(look, &mut text);
+    let rows = (1..).zip(&ended.rounds);
+    let rows = rows.map(|(number, round)| row(number, round));
+    write_table(&header, rows, look, &mut text);
     let (meaning, _) = verdict(ended.kept.is_some());
     let said = conclusion(options, ended, &objective);
     let _ = writeln!(text, "\n{}", look.paint(Ink::Meaning(meaning), &said));

@@ -10,13 +10,12 @@ use tollgate_lab::Report;
 
 pub(super) use colour::colour;
 
-use super::{lease, split, supply};
+use super::designs;
 use crate::report::html::HtmlDocument;
 use crate::report::text::{html as safe, put};
 
 const STYLE: &str = include_str!("lab.css");
 
-/// One line of the index.
 pub(super) struct IndexEntry {
     experiment: String,
     title: String,
@@ -38,7 +37,6 @@ pub(super) fn file_name(experiment: &str) -> String {
     format!("{experiment}.html")
 }
 
-/// The report as a page.
 pub(super) fn page(report: &Report) -> String {
     let mut body = format!(
         "<p class=\"lead\">{}</p>\n<p class=\"soft\">{}</p>\n",
@@ -55,9 +53,9 @@ pub(super) fn page(report: &Report) -> String {
         );
     }
     body.push_str(&tables::rows(report));
-    body.push_str(&supply::section(&report.supply));
-    body.push_str(&split::section(&report.split));
-    body.push_str(&lease::section(&report.lease));
+    body.push_str(&designs::section(&report.supply));
+    body.push_str(&designs::section(&report.split));
+    body.push_str(&designs::section(&report.lease));
     body.push_str(&tables::reported(report));
     body.push_str(&tables::runs(report));
     put(
@@ -112,7 +110,6 @@ fn contents(report: &Report) -> String {
     links + "</nav>\n"
 }
 
-/// The index of what was run.
 pub(super) fn index(entries: &[IndexEntry]) -> String {
     let mut body = String::from(
         "<section><div class=\"wide\"><table class=\"index\"><thead><tr><th>experiment</th><th>what was found</th></tr>\

@@ -3,9 +3,8 @@
 //! Ours are solid, what others report and the central bucket are dashed. A design has one colour everywhere, and where
 //! there are few points each line has a mark of its own, so that no meaning hangs on colour alone.
 
-use tollgate_lab::{Line, PlotFigure};
+use tollgate_lab::{Line, PlotFigure, digits};
 
-use super::super::human::digits;
 use super::colour::colour;
 use crate::report::html::frame::{DrawingFrame, round_up};
 use crate::report::text::{html as safe, put};
@@ -20,7 +19,6 @@ const FRAME: DrawingFrame = DrawingFrame {
 };
 /// Lines with at most that many points get marks.
 const MARKED_MAX: usize = 16;
-/// Rows of a table behind a plot.
 const TABLE_ROWS_MAX: usize = 60;
 
 /// The plot, its legend and its table.
@@ -46,7 +44,6 @@ pub(super) fn section(figure: &PlotFigure) -> String {
     )
 }
 
-/// One entry of the legend.
 fn key(figure: &PlotFigure, at: usize, line: &Line) -> String {
     let mark = if line.points.len() <= MARKED_MAX {
         mark(shape(figure, at), 13.0, 7.0, line.is_reference)

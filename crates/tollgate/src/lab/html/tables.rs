@@ -2,13 +2,12 @@
 //!
 //! Not here: plots.
 
-use tollgate_lab::{Bar, Column, FigureSource, Report, Reported, Row, Spread};
+use tollgate_lab::{Bar, Column, Report, Reported, Row, Spread, digits};
 
-use super::super::human::{bytes, count, digits, ratio, word};
+use super::super::human::{bytes, count, ratio, share, word};
 use super::colour::colour;
 use crate::report::text::{html as safe, put};
 
-/// What each design did.
 pub(super) fn rows(report: &Report) -> String {
     if report.rows.is_empty() {
         return String::new();
@@ -59,7 +58,7 @@ fn figures(report: &Report, row: &Row, with_counter: bool) -> String {
         let spread = row.column(column);
         let shown = spread.map_or_else(
             || "–".to_owned(),
-            |spread| format!("{} %", percent(spread.mean)),
+            |spread| format!("{} %", share(spread.mean)),
         );
         cells.push_str(&number(&shown, spread));
     }
@@ -85,15 +84,6 @@ fn figures(report: &Report, row: &Row, with_counter: bool) -> String {
     );
     cells.push_str(&number(&quiet, row.quiet_s));
     cells
-}
-
-/// Two digits behind the point; what is not all is never shown as all.
-fn percent(value: f64) -> String {
-    if value < 100.0 {
-        format!("{:.2}", value.min(99.99))
-    } else {
-        format!("{value:.2}")
-    }
 }
 
 fn number(shown: &str, spread: Option<Spread>) -> String {
@@ -152,7 +142,7 @@ pub(super) fn reported(report: &Report) -> String {
                 shown(told, *ours),
                 shown(told, told.value),
                 beam(colour(&row.design), *ours, told.value),
-                source(told.source)
+                told.source.name()
             ),
         );
     }
@@ -207,14 +197,6 @@ fn shown(told: &Reported, value: f64) -> String {
     }
 }
 
-fn source(source: FigureSource) -> &'static str {
-    match source {
-        FigureSource::Thesis => "thesis",
-        FigureSource::Reference => "reference",
-    }
-}
-
-/// What must hold.
 pub(super) fn bars(bars: &[Bar]) -> String {
     if bars.is_empty() {
         return String::new();

@@ -15,7 +15,6 @@ use crate::cluster::asker::Asker;
 use crate::cluster::fleet::Fleet;
 use crate::failure::Failure;
 
-/// What came of a lane.
 #[derive(Debug, Default)]
 pub(super) struct Driven {
     /// By the place in the trace.
@@ -26,7 +25,6 @@ pub(super) struct Driven {
     pub(super) late: Duration,
 }
 
-/// One request to send.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     after: Duration,
@@ -34,7 +32,6 @@ struct Due {
     index: usize,
 }
 
-/// How it was answered.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     due: Due,

@@ -13,7 +13,6 @@ use super::lanes::LiveLane;
 use crate::cluster::fleet::Fleet;
 use crate::failure::Failure;
 
-/// Sums over all nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiveFigures {
     /// By contract.
@@ -28,12 +27,10 @@ pub(super) struct LiveFigures {
     pub(super) is_measured: bool,
 }
 
-/// What was sent about one contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ContractTraffic {
     /// Frames of the design, each with 28 bytes for IP and UDP, as the lab counts.
     pub(super) bytes: u64,
-    /// How many of them.
     pub(super) messages: u64,
     /// Bytes on the wire meanwhile, of everything: sealed, with headers, probes included.
     pub(super) wire_bytes: u64,
@@ -44,7 +41,6 @@ const QUIET_MAX: Duration = Duration::from_secs(90);
 const TICK: Duration = Duration::from_millis(100);
 
 impl LiveFigures {
-    /// Asks every node.
     pub(super) fn read(fleet: &Fleet) -> Result<Self, Failure> {
         let mut figures = Self::default();
         let (mut delays, mut knowing) = (Vec::new(), 0);

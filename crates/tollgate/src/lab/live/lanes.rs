@@ -5,20 +5,17 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use tollgate_contract::nearest;
 use tollgate_gossip::{Bucket, Knobs};
 use tollgate_lab::{Cluster, ExperimentCell, Request, experiments, places, set, sets};
 
 use super::super::options::LiveOptions;
-use super::super::values::nearest;
 use crate::cluster::read_script;
 use crate::cluster::script::to_faults;
 use crate::failure::Failure;
 
-/// Some traffic.
 pub(super) struct LiveLane {
-    /// The contract's id.
     pub(super) id: String,
-    /// The name of the traffic.
     pub(super) set: String,
     pub(super) cluster: Cluster,
     pub(super) trace: Arc<[Request]>,
@@ -64,7 +61,7 @@ fn traffic(name: &str, options: &LiveOptions) -> Result<Vec<Traffic>, Failure> {
         let trace = set.trace(cluster.bucket, options.nodes, options.seed);
         return Ok(vec![(name.to_owned(), cluster, trace.into())]);
     }
-    let experiment = experiments().iter().find(|own| own.name == name);
+    let experiment = experiments().find(|own| own.name == name);
     let Some(experiment) = experiment else {
         return Err(unknown(name));
     };
@@ -98,9 +95,9 @@ fn unknown(name: &str) -> Failure {
     let names: Vec<&str> = sets()
         .iter()
         .map(|set| set.name)
-        .chain(experiments().iter().map(|experiment| experiment.name))
+        .chain(experiments().map(|experiment| experiment.name))
         .collect();
-    let hint = match nearest(name, &names) {
+    let hint = match nearest(name, names.iter().copied()) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("sets are {}", names.join(", ")),
     };
@@ -109,7 +106,6 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-/// The contract file of all lanes.
 pub(super) fn contracts(lanes: &[LiveLane]) -> String {
     let mut text = "contracts:\n".to_owned();
     for lane in lanes {

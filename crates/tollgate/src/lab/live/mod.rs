@@ -15,7 +15,8 @@ use std::time::Duration;
 use tollgate_lab::{BadWorld, Contender, Request, WorldFault, judge, simulate};
 use tollgate_limit::Span;
 
-use super::options::{LabFormat, LiveOptions};
+use super::options::LiveOptions;
+use crate::cli::OutputFormat;
 use crate::cluster::fleet::{ClusterPlan, Fleet, Spot};
 use crate::cluster::nets::{self, Nets};
 use crate::cluster::script;
@@ -40,9 +41,9 @@ pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
         rows.extend(run_group(group, options, &spots)?);
     }
     let text = match options.format {
-        LabFormat::Human => show::human(&rows, options, TerminalStyle::of_stdout()),
-        LabFormat::Json => show::json(&rows, options),
-        LabFormat::Jsonl => show::lines(&rows),
+        OutputFormat::Human => show::human(&rows, options, TerminalStyle::of_stdout()),
+        OutputFormat::Json => show::json(&rows, options),
+        OutputFormat::Jsonl => show::lines(&rows),
     };
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }

@@ -11,10 +11,9 @@ use tollgate_limit::Span;
 
 use super::super::options::LiveOptions;
 use super::figures::ContractTraffic;
-use crate::report::table::{Align, ReportTable, TableCell, cell};
+use crate::report::table::{TableCell, cell, write_table};
 use crate::report::{Ink, Meaning, TerminalStyle};
 
-/// One lane.
 pub(super) struct LaneRow {
     pub(super) set: String,
     pub(super) requests: u64,
@@ -75,26 +74,18 @@ fn percent(this: u64, that: u64) -> Option<f64> {
 }
 
 pub(super) fn human(rows: &[LaneRow], options: &LiveOptions, look: TerminalStyle) -> String {
-    let (left, right) = (Align::Left, Align::Right);
     let header = [
-        ("set", left),
-        ("", left),
-        ("admitted", right),
-        ("over", right),
-        ("under", right),
-        ("total %", right),
-        ("KB", right),
-        ("messages", right),
-        ("wire KB", right),
-        ("delay", right),
+        "set",
+        "",
+        ">admitted",
+        ">over",
+        ">under",
+        ">total %",
+        ">KB",
+        ">messages",
+        ">wire KB",
+        ">delay",
     ];
-    let mut table = ReportTable {
-        header: &header,
-        rows: Vec::new(),
-    };
-    for row in rows {
-        table.rows.extend(lines_of(row));
-    }
     let mut text = format!(
         "{}\n\n",
         look.paint(
@@ -105,7 +96,7 @@ pub(super) fn human(rows: &[LaneRow], options: &LiveOptions, look: TerminalStyle
             )
         )
     );
-    table.write(look, &mut text);
+    write_table(&header, rows.iter().flat_map(lines_of), look, &mut text);
     // Writing to a text never fails.
     let _ = write!(
         text,

@@ -85,7 +85,6 @@ fn share(view: &View) -> String {
     format!("<figure>{svg}</svg></figure>\n")
 }
 
-/// Where a column begins.
 fn x(view: &View, column: usize) -> f64 {
     FRAME.x(column as f64 / view.stacks.len().max(1) as f64)
 }
@@ -115,7 +114,6 @@ fn heading(summary: &Summary, view: &View, peak: &str) -> String {
     }
 }
 
-/// One entry of the legend.
 fn key(meaning: Meaning) -> String {
     let word = meaning.word();
     let pattern = match pattern(meaning) {

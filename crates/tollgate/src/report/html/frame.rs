@@ -4,7 +4,6 @@
 
 use super::super::text::{html as safe, put};
 
-/// A drawing's size, and its margins.
 pub(crate) struct DrawingFrame {
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -25,7 +24,6 @@ impl DrawingFrame {
         self.floor() - (self.floor() - self.top) * part
     }
 
-    /// The right edge of what is drawn.
     pub(crate) fn end(&self) -> f64 {
         self.width - self.right
     }
@@ -60,7 +58,6 @@ impl DrawingFrame {
         );
     }
 
-    /// The floor.
     pub(crate) fn base(&self, svg: &mut String) {
         let (left, end, floor) = (self.left, self.end(), self.floor());
         put(

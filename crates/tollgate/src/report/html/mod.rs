@@ -8,8 +8,7 @@ use super::text::{html as safe, put};
 use super::{Caption, Meaning, Summary, story, units};
 use crate::civil::Civil;
 
-/// The report as a page.
-pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
+pub(crate) fn page(summary: &Summary, caption: Caption<'_>) -> String {
     let title = story::title(summary);
     let mut body = String::with_capacity(128 * 1024);
     if summary.total().requests > 0 {
@@ -30,10 +29,8 @@ pub fn page(summary: &Summary, caption: Caption<'_>) -> String {
     document.page()
 }
 
-/// A whole page.
 pub(crate) struct HtmlDocument<'a> {
     pub(crate) title: &'a str,
-    /// The command that made it.
     pub(crate) command: &'a str,
     /// More style than all pages have.
     pub(crate) style: &'a str,
@@ -44,7 +41,6 @@ pub(crate) struct HtmlDocument<'a> {
 }
 
 impl HtmlDocument<'_> {
-    /// The page as text.
     pub(crate) fn page(&self) -> String {
         let Self {
             command,

@@ -7,7 +7,6 @@ use crate::civil::Civil;
 const SPARK_COLUMNS: usize = 96;
 const TOP_ROWS: usize = 10;
 
-/// When each policy bit.
 pub(super) fn policies(summary: &Summary) -> String {
     let mut rows: Vec<_> = summary.policies().enumerate().collect();
     rows.sort_by_key(|(_, (_, count))| {
@@ -225,7 +224,6 @@ fn spark(counts: &[u64], meaning: Meaning) -> String {
     )
 }
 
-/// A key short enough for a page.
 fn short(key: &str) -> String {
     const SHOWN_MAX: usize = 200;
     super::super::table::tame(key, SHOWN_MAX)

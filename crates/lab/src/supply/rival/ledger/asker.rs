@@ -10,7 +10,6 @@ const COUNT_MAX: usize = 32;
 const GAP_US_MIN: u64 = 10_000;
 const GAP_US_MAX: u64 = 320_000;
 
-/// Who is asked next, and what was answered.
 #[derive(Debug)]
 pub(crate) struct Asker {
     dice: LabDice,
@@ -19,7 +18,6 @@ pub(crate) struct Asker {
     next_at: u64,
     was_refused: bool,
     number: u64,
-    /// How long answers are waited for.
     patience_us: u64,
     open: Option<Open>,
 }
@@ -76,7 +74,6 @@ impl Asker {
         (self.number, chosen)
     }
 
-    /// Takes an answer.
     pub(crate) fn answer(&mut self, number: u64, offer: Offer) {
         if let Some(open) = self.open.as_mut().filter(|_| number == self.number)
             && open.offers.iter().all(|own| own.id != offer.id)

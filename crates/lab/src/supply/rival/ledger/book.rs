@@ -25,7 +25,6 @@ impl Flow {
     }
 }
 
-/// The book of an incarnation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Book {
     pub(crate) held: u64,
@@ -35,7 +34,6 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    /// Gives some away.
     pub(crate) fn give(&mut self, to: Id, amount: u64, tokens: u64) {
         let sent = self.sent.entry(to).or_default();
         sent.supply = sent.supply.saturating_add(amount);
@@ -84,7 +82,6 @@ pub(crate) enum Word {
     Registered { id: Id, nonce: u64, at: u64 },
 }
 
-/// How somebody stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) id: Id,

@@ -19,7 +19,6 @@ use node::LedgerNode;
 pub(crate) use plant::Plant;
 use service::{Account, Service};
 
-/// The design.
 #[derive(Clone, Debug)]
 pub(crate) struct LedgerDesign {
     pub(crate) setting: SupplySetting,
@@ -44,7 +43,6 @@ impl LedgerDesign {
     }
 }
 
-/// A node or the service.
 #[derive(Debug)]
 pub(crate) enum LedgerMember {
     Node(Box<LedgerNode>),

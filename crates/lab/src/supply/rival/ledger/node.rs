@@ -18,7 +18,6 @@ use crate::supply::stage::MemberStart;
 /// Nothing is given when the service was not heard for so many rounds.
 const GIVE_ROUNDS: u64 = 3;
 
-/// One node.
 #[derive(Debug)]
 pub(crate) struct LedgerNode {
     rules: Rc<LedgerDesign>,
@@ -57,7 +56,6 @@ struct Debt {
     since: u64,
 }
 
-/// Supply that one node passes to another.
 struct Transfer {
     sender: u16,
     source: Id,

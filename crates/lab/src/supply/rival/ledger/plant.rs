@@ -2,7 +2,6 @@
 //!
 //! Not here: the rules they break.
 
-/// A known bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plant {
     /// What a silent node had is passed on before its lease has ended.

@@ -12,7 +12,6 @@ use super::plant::Plant;
 use crate::supply::rival::fixed::share;
 use crate::supply::stage::MemberStart;
 
-/// The service.
 #[derive(Debug)]
 pub(crate) struct Service {
     rules: Rc<LedgerDesign>,
@@ -69,7 +68,6 @@ impl Service {
         }
     }
 
-    /// The books of all incarnations there ever were.
     pub(super) fn accounts(&self) -> &BTreeMap<Id, Account> {
         &self.accounts
     }
