@@ -54,6 +54,8 @@ pub enum FrameKind {
     Missing = 22,
     /// The name of a missing node that is to be forgotten; by stream.
     Forget = 23,
+    /// Asks whether the other has lent what the sender lends now; by stream.
+    Prove = 24,
 }
 
 impl FrameKind {
@@ -77,6 +79,7 @@ impl FrameKind {
             21 => Self::Introduce,
             22 => Self::Missing,
             23 => Self::Forget,
+            24 => Self::Prove,
             _ => return None,
         })
     }

@@ -37,6 +37,14 @@ fn no_schedule_of_faults_breaks_anything() {
 }
 
 #[test]
+fn no_schedule_of_faults_breaks_anything_where_nodes_hold_leases() {
+    let sum = all(|_| LeaseTrial::BucketToNodes, 200);
+    assert!(sum.checks > 300_000, "{} checks", sum.checks);
+    assert!(sum.admitted > 50_000, "{} admitted", sum.admitted);
+    assert!(sum.promised > 2_000, "{} promised", sum.promised);
+}
+
+#[test]
 fn no_schedule_of_faults_admits_more_than_one_window_would() {
     for window in LeaseTrial::WINDOWS {
         let sum = all(|_| window, 100);

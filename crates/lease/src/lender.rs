@@ -12,17 +12,19 @@ mod window;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use tollgate_gossip::{Footprint, Malformed, ModeKey, ModeProbe, NodeId, Send, Standing};
+use tollgate_gossip::{Footprint, ModeKey, ModeProbe, NodeId, Send, Standing};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::planted;
 use tollgate_mode::{Keyed, Weigh};
 
 use crate::amount::{Limits, after};
+use crate::bundle::encode_nudge;
+use crate::holder::client_node;
 use crate::message::{Grant, Nudge, Question};
 use crate::pool::{Pool, PoolFigures, PoolTerms, Rules};
 use crate::quota::QuotaRules;
 use crate::window::{LeaseWindow, WindowClock};
-use begin::Beginning;
+use begin::{Beginning, Past};
 use quota::Planes;
 
 pub use quota::{QuotaStand, QuotaTold};
@@ -55,6 +57,8 @@ pub struct Lender {
     terms: Arc<PoolTerms>,
     pools: Keyed<Pool>,
     nudges: VecDeque<Nudge>,
+    /// The same for nodes that lease keys.
+    node_nudges: VecDeque<(NodeId, Nudge)>,
     /// The last time it was called.
     latest: Instant,
     /// Whether somebody calls it when it says so.
@@ -66,6 +70,7 @@ pub struct Lender {
     clock: WindowClock,
     /// No pool that was dropped had more sessions.
     opened: u64,
+    past: Past,
 }
 
 /// What a grantor counted over all keys.
@@ -89,6 +94,7 @@ impl Lender {
             setup,
             pools: Keyed::default(),
             nudges: VecDeque::new(),
+            node_nudges: VecDeque::new(),
             acted: BTreeMap::new(),
             counts: LenderCounts {
                 past: PoolFigures::NOTHING,
@@ -101,6 +107,7 @@ impl Lender {
                 asked: None,
             },
             opened: 0,
+            past: Past::new(),
         }
     }
 
@@ -194,21 +201,17 @@ impl Lender {
         self.latest = self.latest.max(now);
     }
 
-    /// Forgets the keys that another grants from here on; keys that are new may have been granted by another until now.
-    pub fn retain(&mut self, mut is_mine: impl FnMut(ModeKey) -> bool, now: Instant) {
+    /// Forgets the keys that another grants from here on. Keys that are new may have been granted by another until now,
+    /// unless nodes only came: then none is new.
+    pub fn retain(&mut self, is_mine: impl FnMut(ModeKey) -> bool, grew: bool, now: Instant) {
         planted!("lease-41", self.look(now), ());
-        self.setup.since = planted!("lease-42", self.setup.since.max(now), self.setup.since);
+        if !grew {
+            self.setup.since = planted!("lease-42", self.setup.since.max(now), self.setup.since);
+            self.past.doubt();
+        }
         self.begin_anew(now);
         self.acted.clear();
-        self.planes.retain(&mut is_mine);
-        let counts = &mut self.counts.past;
-        self.pools.retain(|key, pool| {
-            let keeps = is_mine(key);
-            if !keeps {
-                add(counts, &pool.figures());
-            }
-            keeps
-        });
+        self.give_up(is_mine, now);
     }
 
     /// The pool of a key, where there is one.
@@ -321,18 +324,12 @@ impl Lender {
         is_awake.then(|| after(self.latest, SWEEP_NS))
     }
 
-    /// Nothing that grantors say to each other.
-    pub const fn poll_send(&mut self) -> Option<Send> {
-        None
+    /// The next hint for a node that leases a key.
+    pub fn poll_send(&mut self) -> Option<Send> {
+        let (to, nudge) = self.node_nudges.pop_front()?;
+        let frame = encode_nudge(nudge);
+        Some(Send { to, frame })
     }
-
-    /// Grantors say nothing to each other.
-    pub const fn handle_frame(&mut self, _: NodeId, _: &[u8], _: Instant) -> Result<(), Malformed> {
-        Err(Malformed::Value)
-    }
-
-    /// How long requests wait is among the rules.
-    pub const fn set_wait_max(&mut self, _: Span) {}
 
     /// Whether there is nothing to look after.
     pub fn is_quiet(&self) -> bool {
@@ -411,6 +408,7 @@ impl Lender {
         }
         self.counts.pauses += 1;
         self.setup.since = self.setup.since.max(now);
+        self.past.doubt();
         self.begin_anew(now);
         self.planes.retain(|_| false);
         let (generation, learnt) = (self.setup.generation, self.setup.learnt());
@@ -427,6 +425,7 @@ impl Lender {
             setup: &self.setup,
             terms: &self.terms,
             clock,
+            is_proven: self.past.is_proven,
         };
         let opened = self.opened;
         // A client may still name a session of the pool that was dropped.
@@ -443,8 +442,12 @@ impl Lender {
     fn drain(&mut self, key: ModeKey) {
         if let Some(pool) = self.pools.get_mut(key) {
             while let Some(nudge) = pool.poll_nudge(key) {
-                if self.nudges.len() < NUDGES_MAX {
-                    self.nudges.push_back(nudge);
+                match client_node(nudge.client) {
+                    Some(to) if self.node_nudges.len() < NUDGES_MAX => {
+                        self.node_nudges.push_back((to, nudge));
+                    }
+                    None if self.nudges.len() < NUDGES_MAX => self.nudges.push_back(nudge),
+                    _ => {}
                 }
             }
         }

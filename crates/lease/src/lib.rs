@@ -31,6 +31,7 @@ mod amount;
 mod bundle;
 mod config;
 mod demand;
+mod holder;
 mod holding;
 mod lender;
 mod lessee;
@@ -53,6 +54,7 @@ pub use bundle::{
     encode_nudge, encode_reply,
 };
 pub use config::{bucket_limits, rules, terms};
+pub use holder::{HeldKey, Holder, Sightings, client_node, node_client};
 pub use holding::{Holding, JoinAnswer, JoinReceipt, Joined};
 pub use lender::{Lender, LenderCounts, LenderSetup, LenderStand, QuotaStand, QuotaTold};
 pub use lessee::{

@@ -1,9 +1,11 @@
 //! A grantor's part in one policy, at the boundary.
 //!
-//! Grantors say nothing to each other; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not here: what
-//! is lent.
+//! Grantors send hints to nodes that lease keys; what clients say reaches the [`Lender`] by [`Mode::extension`]. Not
+//! here: what is lent.
 
 use core::any::Any;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
 
 use tollgate_contract::{Contract, Coordination, NamedPolicy};
 use tollgate_limit::Instant;
@@ -28,6 +30,8 @@ pub struct Lease {
     pub quota: Option<QuotaRules>,
     /// How it lends, where not as policies say: other ways are here to be compared with.
     pub rules: Option<Rules>,
+    /// Whether a node begins that never ran before: what is built then has lent nothing.
+    pub is_first: Arc<AtomicBool>,
 }
 
 impl ModeKind for Lease {
@@ -54,7 +58,7 @@ impl ModeKind for Lease {
     fn build(&self, build: &Build<'_>) -> Result<Box<dyn Mode>, String> {
         let limits = limits(&build.policy.policy);
         let (limits, window) = limits.map_err(|error| error.to_string())?;
-        let machine = Lender::new(LenderSetup {
+        let mut machine = Lender::new(LenderSetup {
             limits,
             window,
             rules: self.rules.unwrap_or_else(|| rules(build.policy)),
@@ -63,6 +67,9 @@ impl ModeKind for Lease {
             has_successors: self.has_successors,
             quota: self.quota,
         });
+        if self.is_first.load(Relaxed) {
+            machine.begin_first();
+        }
         Ok(Box::new(Part {
             machine,
             rules: self.rules,
@@ -118,6 +125,7 @@ impl Mode for Part {
         }
     }
 
+    /// A hint is for those who hold leases: the node hears it before.
     fn handle_frame(&mut self, _: NodeId, _: &[u8], _: Instant) -> Result<(), Malformed> {
         Err(Malformed::Value)
     }
@@ -146,7 +154,7 @@ impl Mode for Part {
     }
 
     fn poll_send(&mut self) -> Option<Send> {
-        None
+        self.machine.poll_send()
     }
 
     fn status(&mut self, of: Option<ModeKey>, now: Instant) -> Vec<Figure> {

@@ -33,9 +33,9 @@ pub use answer::{Answer, Booking, KeyTerms, OwnTerms, Receipt, RefusedBy, Violat
 pub use apart::{Due, Lifted, Remembered, Spot, Spots};
 pub use company::{
     BadRoster, Closed, CompanyGossip, DividedAdmission, DivisionJournal, FrameCounts,
-    GossipRefused, KeyLedger, Lend, LendAnswer, Membership, ModeRecord, Outgoing, PolicyGossip,
-    PolicyStatus, RateDivision, Roster, RosterPeer, Steady, Uncountable, Waker, countable,
-    shared_key,
+    GossipRefused, HeldAnswer, HeldDecision, HeldInquiry, HeldName, KeyLedger, Lend, LendAnswer,
+    Membership, ModeRecord, Outgoing, PolicyGossip, PolicyStatus, RateDivision, Roster, RosterPeer,
+    Steady, Uncountable, Waker, countable, shared_key,
 };
 pub use durable::{DurableRow, RestoreError, WrittenBy, WrittenCell};
 pub use gubernator::{
@@ -53,7 +53,7 @@ pub use tollgate_supply::{BadLimits, SupplyConfig, limits as supply_limits};
 /// What is said of leases, and of quotas.
 pub use tollgate_lease::{
     Action as QuotaAction, LEDGER_BYTES_MAX, Nudge, PlaneId, QuotaBucket, QuotaFigures,
-    QuotaReport, QuotaRules, QuotaStand, QuotaTold, client_of, encode_nudge,
+    QuotaReport, QuotaRules, QuotaStand, QuotaTold, client_of, encode_nudge, node_client,
 };
 
 pub use scope::{PolicyReadings, Scope, UnknownContract, Within};

@@ -112,6 +112,9 @@ impl Node {
     ) -> Self {
         let lasting = Arc::new(Lasting::new(config, membership, seed.clone()));
         let cells = lasting.cells_for(&contracts, now);
+        if let Some(company) = &lasting.company {
+            company.has_begun();
+        }
         Self::of(contracts, cells, lasting, seed)
     }
 

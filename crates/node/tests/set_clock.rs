@@ -67,6 +67,8 @@ fn one_of_two(rest: &str) -> Node {
             day: None,
             journal: None,
             quota: None,
+            holder: None,
+            is_first: Arc::default(),
         }),
         ..Membership::alone(NodeId(1), Writer(1), NOW)
     };

@@ -66,6 +66,8 @@ pub struct Owners {
     is_leaving: AtomicBool,
     /// Whether keys may lie here that are another's.
     has_strays: AtomicBool,
+    /// Nodes that were here before and have gone, by their ids.
+    pub(crate) lost: Mutex<BTreeSet<u128>>,
 }
 
 /// Passes over all keys, by number, so that whoever waits for one knows when it is over.
@@ -115,6 +117,7 @@ impl Owners {
             is_unsettled: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             has_strays: AtomicBool::new(false),
+            lost: Mutex::default(),
         }
     }
 
@@ -325,7 +328,7 @@ impl Owners {
             self.owner_of(&known, &map, node, &spot).is_none()
         };
         // Before anybody asks for keys that are new here: another may have lent them.
-        node.retain_lent(&is_mine, now);
+        node.retain_lent(&is_mine, self.is_growth(&known.crew), now);
         self.adopt(known);
         true
     }

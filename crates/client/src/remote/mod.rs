@@ -10,7 +10,6 @@ mod link;
 mod nodes;
 mod pump;
 mod replies;
-mod room;
 mod slot;
 mod slots;
 mod ticket;
@@ -307,7 +306,7 @@ impl Client {
                     until: now.saturating_add(retry_after),
                     answer: node.clone(),
                 };
-                slot.refusal = answer.node.as_deref().map(kept).map(Box::new);
+                slot.of.refusal = answer.node.as_deref().map(kept).map(Box::new);
             });
         }
         answer
@@ -348,7 +347,7 @@ impl Client {
     pub fn inspect<'k>(&self, key: impl Into<Key<'k>>) -> Option<Inspected> {
         let print = self.slots.print(key.into());
         self.slots
-            .known(print, |slot, now| slot.inspect(now))
+            .known(print, |slot, now| slot::inspect(slot, now))
             .flatten()
     }
 

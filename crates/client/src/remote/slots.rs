@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tollgate_lease::{
-    BundleReply, DecidedBy, Holding, Inquiry, JoinAnswer, Joined, LesseeFigures, ModeKey,
+    BundleReply, DecidedBy, Holder, Holding, Inquiry, JoinAnswer, Joined, LesseeFigures, ModeKey,
     OnFailure, Setup,
 };
 use tollgate_limit::Instant;
@@ -19,8 +19,7 @@ use tollgate_table::Seed;
 
 use super::config::{Admission, AdmissionJournal, ClientConfig, ClientError, WhenAway};
 use super::replies::{CommandWords, words};
-use super::room::ShardRoom;
-use super::slot::KeySlot;
+use super::slot::{Kept, KeySlot};
 use super::{ClientCounts, Outcome, SteadyClock};
 
 /// All keys of a client.
@@ -32,8 +31,6 @@ pub(super) struct Slots {
     /// Who the client is, and which start of it.
     who: (u64, u64),
     count: AtomicUsize,
-    /// What keys counted that are forgotten.
-    past: Mutex<LesseeFigures>,
 }
 
 #[repr(align(128))]
@@ -43,15 +40,12 @@ struct Shard {
 }
 
 #[derive(Default)]
-pub(super) struct SlotTable {
-    pub(super) by_print: BTreeMap<u64, KeySlot>,
-    /// Keys that have something to say.
-    talkative: Vec<u64>,
+struct SlotTable {
+    holder: Holder<Kept>,
     joined: BTreeMap<(u64, u64), (Joined, Instant)>,
     /// Tasks that wait for one of these.
     wakers: BTreeMap<(u64, u64), Waker>,
     latest: Instant,
-    pub(super) room: ShardRoom,
 }
 
 impl SlotTable {
@@ -62,25 +56,10 @@ impl SlotTable {
         self.latest
     }
 
-    fn act<T>(
-        &mut self,
-        print: u64,
-        now: Instant,
-        act: impl FnOnce(&mut KeySlot, Instant) -> T,
-    ) -> Option<T> {
-        let slot = self.by_print.get_mut(&print)?;
-        slot.used = now;
-        slot.uses = (slot.uses + 1).min(2);
-        Some(act(slot, now))
-    }
-
-    /// Takes what was decided for those who wait, and notes a key that has something to say.
-    fn collect(&mut self, print: u64, now: Instant, journal: Option<&AdmissionJournal>) -> bool {
-        let Some(slot) = self.by_print.get_mut(&print) else {
-            return false;
-        };
+    /// Takes what was decided for those who wait; whether there was anything.
+    fn collect(&mut self, now: Instant, journal: Option<&AdmissionJournal>) -> bool {
         let mut is_decided = false;
-        while let Some(joined) = slot.holding.poll_joined() {
+        while let Some((print, joined)) = self.holder.poll_joined() {
             is_decided = true;
             let is_ours = joined.is_allowed && joined.by == Some(DecidedBy::Lease);
             if let Some(journal) = journal.filter(|_| is_ours) {
@@ -93,9 +72,6 @@ impl SlotTable {
             if let Some(waker) = self.wakers.remove(&name) {
                 waker.wake();
             }
-        }
-        if slot.speaks_up() {
-            self.talkative.push(print);
         }
         is_decided
     }
@@ -125,7 +101,6 @@ impl Slots {
             config,
             who: (client, boot),
             count: AtomicUsize::new(0),
-            past: Mutex::default(),
         })
     }
 
@@ -158,16 +133,10 @@ impl Slots {
     pub(super) fn check(&self, print: u64, cost: u64) -> (Option<JoinAnswer>, bool) {
         let mut inner = self.shard(print).inner.lock();
         let now = inner.at(self.clock.now());
-        let Some(slot) = inner.by_print.get_mut(&print) else {
+        let Some((said, is_quiet)) = inner.holder.check(print, cost, now) else {
             return (None, false);
         };
-        slot.uses = 2;
-        let said = slot.holding.check(cost, now);
-        let is_quiet = !slot.holding.has_something_to_say();
         self.note(&said, cost, now);
-        if !is_quiet && slot.speaks_up() {
-            inner.talkative.push(print);
-        }
         (Some(said), is_quiet)
     }
 
@@ -224,16 +193,19 @@ impl Slots {
         let shard = self.shard(print);
         let mut inner = shard.inner.lock();
         let now = inner.at(self.clock.now());
-        if !inner.by_print.contains_key(&print) {
+        if !inner.holder.knows(print) {
             if self.count.fetch_add(1, Relaxed) >= self.config.keys_max {
                 self.count.fetch_sub(1, Relaxed);
-                self.past.lock().add(&inner.make_room(now)?);
+                inner.holder.make_room(now).then_some(())?;
             }
-            let slot = self.made(key, print, inner.room.seq, now);
-            inner.by_print.insert(print, slot);
+            let kept = Kept {
+                words: words(key),
+                refusal: None,
+            };
+            inner.holder.insert(print, kept, self.setup(print), now);
         }
-        let done = inner.act(print, now, act);
-        self.tell(shard, inner, print, now);
+        let done = inner.holder.act(print, now, |slot| act(slot, now));
+        self.tell(shard, inner, now);
         done
     }
 
@@ -246,38 +218,29 @@ impl Slots {
         let shard = self.shard(print);
         let mut inner = shard.inner.lock();
         let now = inner.at(self.clock.now());
-        let done = inner.act(print, now, act);
-        self.tell(shard, inner, print, now);
+        let done = inner.holder.act(print, now, |slot| act(slot, now));
+        self.tell(shard, inner, now);
         done
     }
 
     /// Lets a shard go, and wakes those whose requests are decided.
-    fn tell(&self, shard: &Shard, mut inner: MutexGuard<'_, SlotTable>, print: u64, now: Instant) {
-        let is_decided = inner.collect(print, now, self.config.journal.as_ref());
+    fn tell(&self, shard: &Shard, mut inner: MutexGuard<'_, SlotTable>, now: Instant) {
+        let is_decided = inner.collect(now, self.config.journal.as_ref());
         drop(inner);
         if is_decided {
             shard.decided.notify_all();
         }
     }
 
-    fn made(&self, key: Key<'_>, print: u64, seq: u64, now: Instant) -> KeySlot {
+    fn setup(&self, print: u64) -> Setup {
         let nanos = u64::try_from(self.config.timeout.as_nanos()).unwrap_or(u64::MAX);
-        let setup = Setup {
+        Setup {
             timeout_ns: nanos,
             on_failure: match self.config.when_away {
                 WhenAway::Deny => OnFailure::Deny,
                 WhenAway::Allow => OnFailure::Allow,
             },
-            seq,
             ..Setup::new(self.who.0, self.who.1, ModeKey(u128::from(print)))
-        };
-        KeySlot {
-            holding: Holding::new(setup, now),
-            words: words(key),
-            refusal: None,
-            used: now,
-            uses: 0,
-            is_noted: false,
         }
     }
 
@@ -317,7 +280,7 @@ impl Slots {
     /// key is lent.
     pub(super) fn refusal(&self, print: u64) -> Option<(u64, Outcome)> {
         let refusal = |slot: &mut KeySlot, now: Instant| {
-            let kept = slot.refusal.as_ref();
+            let kept = slot.of.refusal.as_ref();
             let kept = kept.filter(|_| slot.holding.peek(now).is_none())?;
             Some((kept.cost, kept.outcome(now)))
         };
@@ -326,7 +289,7 @@ impl Slots {
 
     /// The key of a print as commands say it.
     pub(super) fn words(&self, print: u64) -> Option<CommandWords> {
-        self.known(print, |slot, _| slot.words.clone())
+        self.known(print, |slot, _| slot.of.words.clone())
     }
 
     /// The answer where nobody answers.
@@ -336,68 +299,39 @@ impl Slots {
 
     /// Does something with every key.
     pub(super) fn each(&self, mut act: impl FnMut(&mut KeySlot, Instant)) {
+        self.each_shard(|inner, now| inner.holder.each(|_, slot| act(slot, now)));
+    }
+
+    /// Does something with every shard, and wakes those whose requests are decided.
+    fn each_shard(&self, mut act: impl FnMut(&mut SlotTable, Instant)) {
         for shard in &self.shards {
             let mut inner = shard.inner.lock();
             let now = inner.at(self.clock.now());
-            let prints: Vec<u64> = inner.by_print.keys().copied().collect();
-            let mut is_decided = false;
-            for print in prints {
-                if let Some(slot) = inner.by_print.get_mut(&print) {
-                    act(slot, now);
-                }
-                is_decided |= inner.collect(print, now, self.config.journal.as_ref());
-            }
-            drop(inner);
-            if is_decided {
-                shard.decided.notify_all();
-            }
+            act(&mut inner, now);
+            self.tell(shard, inner, now);
         }
     }
 
-    /// Looks after all keys, and forgets those that nobody uses.
+    /// Looks after keys for which it is time, and forgets those that nobody uses.
     pub(super) fn look_after(&self) {
-        self.each(|slot, now| {
-            if slot.holding.poll_timeout().is_some_and(|due| due <= now) {
-                slot.holding.handle_timeout(now);
-            }
+        self.each_shard(|inner, now| {
+            let before = inner.holder.len();
+            inner.holder.handle_timeout(now);
+            self.count.fetch_sub(before - inner.holder.len(), Relaxed);
+            inner
+                .joined
+                .retain(|_, (_, at)| now.nanos_since(*at) <= FORGET_NS);
         });
-        for shard in &self.shards {
-            let mut inner = shard.inner.lock();
-            let now = inner.at(self.clock.now());
-            let is_old = |at: Instant| now.nanos_since(at) > FORGET_NS;
-            inner.joined.retain(|_, (_, at)| !is_old(*at));
-            let before = inner.by_print.len();
-            let SlotTable { by_print, room, .. } = &mut *inner;
-            by_print.retain(|_, slot| {
-                let stays = !is_old(slot.used) || slot.holding.is_busy(now);
-                if !stays {
-                    room.forget(slot);
-                    self.past.lock().add(&slot.holding.figures());
-                }
-                stays
-            });
-            self.count.fetch_sub(before - inner.by_print.len(), Relaxed);
-        }
     }
 
     /// Hands over what keys have to say.
     pub(super) fn drain(&self, mut say: impl FnMut(u64, &CommandWords, Inquiry)) {
         for shard in &self.shards {
             let mut inner = shard.inner.lock();
-            for (print, words, inquiry) in std::mem::take(&mut inner.room.leaving) {
-                say(print, &words, inquiry);
-            }
-            if inner.talkative.is_empty() {
-                continue;
-            }
-            let now = inner.at(self.clock.now());
-            for print in std::mem::take(&mut inner.talkative) {
-                if let Some(slot) = inner.by_print.get_mut(&print) {
-                    slot.is_noted = false;
-                    while let Some(inquiry) = slot.holding.poll_inquiry(now) {
-                        say(print, &slot.words, inquiry);
-                    }
-                }
+            if inner.holder.has_something_to_say() {
+                let now = inner.at(self.clock.now());
+                let say = |print, kept: &Kept, inquiry| say(print, &kept.words, inquiry);
+                inner.holder.drain(now, say);
             }
         }
     }
@@ -421,13 +355,12 @@ impl Slots {
 
     /// What keys counted.
     pub(super) fn counts(&self) -> ClientCounts {
-        let mut sum = *self.past.lock();
-        let rooms = self
-            .shards
-            .iter()
-            .map(|shard| shard.inner.lock().room.returned);
-        let returned = rooms.sum();
-        self.each(|slot, _| sum.add(&slot.holding.figures()));
+        let (mut sum, mut returned) = (LesseeFigures::default(), 0);
+        for shard in &self.shards {
+            let inner = shard.inner.lock();
+            sum.add(&inner.holder.figures());
+            returned += inner.holder.returned();
+        }
         ClientCounts {
             local: sum.local,
             promised: sum.promised,
@@ -458,5 +391,43 @@ impl std::fmt::Debug for Slots {
 }
 
 const SHARDS: usize = 64;
-/// Keys that were not asked for in so long are forgotten.
+/// Decisions that were not taken in so long are forgotten.
 const FORGET_NS: u64 = 10_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tollgate_lease::Holding;
+
+    use super::super::ClientConfig;
+    use super::Slots;
+
+    #[test]
+    fn a_million_keys_are_asked_for_and_a_thousand_kept() {
+        let config = ClientConfig {
+            keys_max: 1_000,
+            ..ClientConfig::new(["127.0.0.1:1"])
+        };
+        let slots = Slots::new(Arc::new(config)).unwrap();
+        let ask = |key: u64| {
+            let print = slots.print(key.into());
+            slots.decide(print, key.into(), 1, Holding::try_check)
+        };
+        (0..1_000).for_each(|key| drop(ask(key)));
+        let kept = |key: u64| slots.known(slots.print(key.into()), |_, _| ()).is_some();
+        for key in 1_000..1_000_000 {
+            assert!(ask(key).is_some(), "there is room for {key}");
+            // One that is asked for all the time stays.
+            if key % 10 == 0 {
+                assert!(kept(7), "{key}");
+            }
+        }
+        assert_eq!(slots.count(), 1_000);
+        let lately = (999_900..1_000_000).filter(|key| kept(*key)).count();
+        assert!(lately > 75, "{lately}");
+        let mut said = 0;
+        slots.drain(|_, _, _| said += 1);
+        assert!(said <= 1_000, "{said}");
+    }
+}

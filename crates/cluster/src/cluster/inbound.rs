@@ -132,7 +132,8 @@ impl Cluster {
             | FrameKind::Ask
             | FrameKind::Introduce
             | FrameKind::Missing
-            | FrameKind::Forget => Err(Refused::Malformed),
+            | FrameKind::Forget
+            | FrameKind::Prove => Err(Refused::Malformed),
         }
     }
 
@@ -251,7 +252,8 @@ impl Cluster {
                     | FrameKind::Snapshot
                     | FrameKind::HandOver
                     | FrameKind::Ask
-                    | FrameKind::Introduce),
+                    | FrameKind::Introduce
+                    | FrameKind::Prove),
                 ) => {
                     let body = body.to_vec();
                     self.tell(Event::Message { from, kind, body });

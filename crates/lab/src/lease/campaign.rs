@@ -219,6 +219,8 @@ pub enum LeaseTrial {
     Bucket,
     /// A bucket, to clients whose clocks step back.
     BucketAndSteps,
+    /// A bucket, to whole nodes that decide for those who ask them.
+    BucketToNodes,
     /// A fixed window.
     FixedWindow,
     /// A log.
@@ -256,14 +258,18 @@ impl LeaseTrial {
     /// Runs the schedule of a seed.
     pub fn run(self, seed: u64) -> LeaseTried {
         let plot = match self {
-            Self::Bucket => bucket(seed, false),
+            Self::Bucket | Self::BucketToNodes => bucket(seed, false),
             Self::BucketAndSteps => bucket(seed, true),
             Self::FixedWindow => window(NaiveShape::Fixed(0), seed),
             Self::SlidingLog => window(NaiveShape::Log, seed),
             Self::SlidingCounters => window(NaiveShape::Counters(10), seed),
             Self::SlidingWeighted => window(NaiveShape::Weighted, seed),
         };
-        let run = Design::Lease.run(&plot);
+        let design = match self {
+            Self::BucketToNodes => Design::Nodes,
+            _ => Design::Lease,
+        };
+        let run = design.run(&plot);
         LeaseTried {
             checks: run.checks,
             broken: run.broken.sum()

@@ -2,7 +2,8 @@
 //!
 //! Not here: how they work.
 
-use tollgate_lease::{Lend, Limits, ModeKey, Overdraft, Rules, Setup, SyncConfig};
+use tollgate_gossip::NodeId;
+use tollgate_lease::{Lend, Limits, ModeKey, Overdraft, Rules, Setup, SyncConfig, node_client};
 
 use super::others;
 use super::world::{LeaseOutcome, LeaseSetting, MILLI, Plot, simulate};
@@ -15,6 +16,8 @@ use crate::world::LendingMode;
 pub(crate) enum Design {
     /// A rate that is surely used and tokens for the rest.
     Lease,
+    /// The same, held by whole nodes.
+    Nodes,
     /// Tokens alone, by demand.
     Token,
     /// A rate alone.
@@ -69,6 +72,7 @@ impl Design {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Lease => "lease".to_owned(),
+            Self::Nodes => "lease, nodes".to_owned(),
             Self::Token => "token".to_owned(),
             Self::Rate => "rate".to_owned(),
             Self::Fixed(count) => format!("fixed {count}"),
@@ -98,8 +102,21 @@ impl Design {
 
     /// Whether tokens lie idle at clients, for the others to miss.
     pub(crate) fn has_idle(self) -> bool {
-        use Design::{Ask, Cut, Fixed, Lease, Rate, Token};
-        matches!(self, Lease | Token | Rate | Fixed(_) | Ask | Cut)
+        use Design::{Ask, Cut, Fixed, Lease, Nodes, Rate, Token};
+        matches!(self, Lease | Nodes | Token | Rate | Fixed(_) | Ask | Cut)
+    }
+
+    /// Whether clients are whole nodes that hold leases.
+    pub(super) fn is_of_nodes(self) -> bool {
+        self == Self::Nodes
+    }
+
+    /// As whom a client asks that is at an address.
+    pub(super) fn name_of(self, address: u16) -> u64 {
+        if self.is_of_nodes() {
+            return node_client(NodeId(address), 0);
+        }
+        address.into()
     }
 
     /// Whether it is here to be seen to admit too much.

@@ -3,21 +3,24 @@
 //!
 //! Not here: who asks what, where a key is lent, and frames between nodes.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod held;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tollgate_contract::Contracts;
 use tollgate_gossip::{NodeId, Writer};
 use tollgate_lease::{
-    BundleReply, DecidedBy, HeldLease, Holding, JoinAnswer, Joined, Lease, LeaseMessage, Pool,
-    Rules, Setup, decode, decode_reply, encode_inquiry, encode_nudge,
+    BundleReply, DecidedBy, HeldKey, HeldLease, Holder, JoinAnswer, Joined, Lease, LeaseMessage,
+    Pool, Rules, Setup, decode, decode_reply, encode_inquiry, encode_nudge,
 };
 use tollgate_limit::{Cost, Instant, Span, Verdict};
 use tollgate_node::{
-    Answer, Key, Lend, Membership, Node, NodeConfig, Scope, Spot, Steady, shared_key,
+    Answer, HeldName, Key, Lend, Membership, Node, NodeConfig, Scope, Spot, Steady, shared_key,
 };
 use tollgate_table::Seed;
 
+use self::held::{HeldHome, HeldWait};
 use super::net::Member;
 
 /// What places say to each other of a key.
@@ -37,6 +40,8 @@ enum Kind {
     /// A request to be decided.
     Check,
     Checked,
+    /// From node to node, about the policy with that tag.
+    Frame(u64),
 }
 
 /// What places tell the world.
@@ -113,6 +118,8 @@ pub(crate) struct LenderBegin {
     pub(crate) rules: Option<Rules>,
     /// The time of day, by which windows are counted; the times of calls where there is none.
     pub(crate) day: Option<Steady>,
+    /// Under which name it leases keys of other nodes, where it does.
+    pub(crate) holder: Option<u64>,
 }
 
 /// A node that is alone, lends what contracts say, and tells what it admits.
@@ -125,6 +132,7 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
             has_successors: false,
             quota: None,
             rules: begin.rules,
+            is_first: Arc::default(),
         }));
     }
     membership.lend = Some(Lend {
@@ -139,6 +147,8 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
             });
         })),
         quota: None,
+        holder: begin.holder,
+        is_first: Arc::default(),
     });
     let config = NodeConfig {
         bytes_max: BYTES_MAX,
@@ -152,15 +162,7 @@ pub(crate) fn lender(contracts: Contracts, begin: LenderBegin, log: &SiteLog) ->
     ))
 }
 
-/// What a place has of a key.
-#[derive(Debug)]
-struct Leased {
-    holding: Holding,
-    lender: u16,
-    /// When it is looked after.
-    due: Option<u64>,
-}
-
+/// A place.
 #[derive(Debug, Default)]
 pub(crate) struct Site {
     me: u16,
@@ -170,8 +172,10 @@ pub(crate) struct Site {
     pub(crate) is_up: bool,
     /// Until then it hears nothing.
     pub(crate) deaf_until: u64,
-    leases: BTreeMap<u64, Leased>,
-    due: BTreeSet<(u64, u64)>,
+    /// What it holds where it is no node, each with where it is lent.
+    holder: Holder<u16>,
+    waits: BTreeMap<HeldName, HeldWait>,
+    homes: BTreeMap<u64, HeldHome>,
     asked: u64,
     out: VecDeque<(u16, SiteParcel)>,
     log: SiteLog,
@@ -191,8 +195,9 @@ impl Site {
     /// It is gone, with all that it held; the books of a node stay for those who judge.
     pub(crate) fn crash(&mut self) {
         self.is_up = false;
-        self.leases.clear();
-        self.due.clear();
+        self.holder = Holder::default();
+        self.waits.clear();
+        self.homes.clear();
         self.out.clear();
     }
 
@@ -205,7 +210,12 @@ impl Site {
 
     /// Decides a request from what it holds, or asks.
     pub(crate) fn check(&mut self, wish: &Wish, now: Instant) -> Fate {
-        let said = self.leased(wish, now).holding.check(wish.cost, now);
+        if self.is_holder() {
+            return self.check_held(wish, now);
+        }
+        self.begin(wish, now);
+        let said = self.holder.check(wish.key, wish.cost, now);
+        let said = said.map_or(JoinAnswer::Ask, |(said, _)| said);
         let fate = match said {
             JoinAnswer::Allow(_) => Fate::Passes(Span::ZERO),
             JoinAnswer::Delay { wait, .. } => Fate::Passes(wait),
@@ -214,8 +224,13 @@ impl Site {
             JoinAnswer::Wait(ticket) => Fate::Later(ticket),
             JoinAnswer::Ask => Fate::Later(self.ask(wish.key, wish.cost, wish.lender)),
         };
-        self.follow(wish.key, now);
+        self.follow(now);
         fate
+    }
+
+    /// Whether it is a node that leases keys of others.
+    pub(crate) fn is_holder(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| node.is_holder())
     }
 
     /// Has a node elsewhere decide a request; its number.
@@ -229,34 +244,37 @@ impl Site {
     /// Is told what a node says of a key of which nothing is held.
     pub(crate) fn learn(&mut self, wish: &Wish, reply: &[u8], now: Instant) {
         if let Ok(reply) = decode_reply(reply) {
-            self.leased(wish, now).holding.handle_reply(&reply, now);
-            self.follow(wish.key, now);
+            self.begin(wish, now);
+            self.holder.handle_reply(wish.key, &reply, now);
+            self.follow(now);
         }
     }
 
     /// What it holds of a key.
     pub(crate) fn held(&self, key: u64, now: Instant) -> HeldLease {
-        let leased = self.leases.get(&key);
-        let held = leased.and_then(|leased| leased.holding.held(now).pop());
-        held.map(|(_, held)| held).unwrap_or_default()
+        let mut held = match self.spot(key).filter(|(node, _)| node.is_holder()) {
+            Some((node, spot)) => node.held_leases(&spot, now),
+            None => {
+                let held = self.holder.get(key);
+                held.map_or_else(Vec::new, |key| key.holding.held(now))
+            }
+        };
+        held.pop().map(|(_, held)| held).unwrap_or_default()
     }
 
     /// Looks at its clock, whatever it showed when it was to be woken.
     pub(crate) fn look(&mut self, now: Instant) {
-        for key in self.leases.keys().copied().collect::<Vec<_>>() {
-            self.tick(key, now);
+        self.holder.each(|_, key| key.holding.handle_timeout(now));
+        if let Some(node) = &self.node {
+            node.handle_held_timeout(now);
         }
-    }
-
-    fn tick(&mut self, key: u64, now: Instant) {
-        if let Some(leased) = self.leases.get_mut(&key) {
-            leased.holding.handle_timeout(now);
-        }
-        self.follow(key, now);
+        self.follow(now);
     }
 
     pub(crate) fn keys(&self) -> usize {
-        self.leases.len()
+        let held = self.node.as_ref().and_then(|node| node.held_figures());
+        let held = held.map_or(0, |(keys, _)| usize::try_from(keys).unwrap_or(usize::MAX));
+        self.holder.len() + held
     }
 
     /// What the node here says to a client of a key: `None` where it is none.
@@ -283,39 +301,27 @@ impl Site {
         Some((node, spot))
     }
 
-    fn leased(&mut self, wish: &Wish, now: Instant) -> &mut Leased {
-        self.leases.entry(wish.key).or_insert_with(|| Leased {
-            holding: Holding::new(wish.setup, now),
-            lender: wish.lender,
-            due: None,
-        })
+    fn begin(&mut self, wish: &Wish, now: Instant) {
+        if !self.holder.knows(wish.key) {
+            self.holder.insert(wish.key, wish.lender, wish.setup, now);
+        }
     }
 
-    /// Carries out what a key's leases want, and comes back when they say.
-    fn follow(&mut self, key: u64, now: Instant) {
-        let Some(leased) = self.leases.get_mut(&key) else {
-            return;
-        };
-        let (lender, mut out, mut joined) = (leased.lender, Vec::new(), Vec::new());
-        while let Some(inquiry) = leased.holding.poll_inquiry(now) {
-            out.push(inquiry);
+    /// Says what leases want said, and takes what they decided.
+    fn follow(&mut self, now: Instant) {
+        let mut said = Vec::new();
+        self.holder.drain(now, |key, lender, inquiry| {
+            said.push((*lender, key, encode_inquiry(&inquiry)));
+        });
+        for (lender, key, bytes) in said {
+            self.say(lender, Kind::Inquiry, key, bytes);
         }
-        while let Some(one) = leased.holding.poll_joined() {
-            joined.push(one);
+        while let Some((key, joined)) = self.holder.poll_joined() {
+            let lender = self.holder.get(key).map_or(self.me, |key| key.of);
+            self.joined(key, lender, &joined);
         }
-        let due = leased.holding.poll_timeout().map(Instant::as_nanos);
-        let before = std::mem::replace(&mut leased.due, due);
-        if let Some(at) = before {
-            self.due.remove(&(at, key));
-        }
-        if let Some(at) = due {
-            self.due.insert((at, key));
-        }
-        for inquiry in out {
-            self.say(lender, Kind::Inquiry, key, encode_inquiry(&inquiry));
-        }
-        for one in joined {
-            self.joined(key, lender, &one);
+        if let Some(node) = self.node.clone().filter(|node| node.is_holder()) {
+            self.follow_node(&node, now);
         }
     }
 
@@ -346,10 +352,14 @@ impl Site {
         let Ok(lent) = node.lend(&spot, &parcel.bytes, now) else {
             return;
         };
+        let frames: Vec<_> = std::iter::from_fn(|| node.poll_send()).collect();
         self.say(from, Kind::Reply, parcel.key, lent.reply.into());
         for nudge in lent.nudges {
             let to = u16::try_from(nudge.client).unwrap_or(u16::MAX);
             self.say(to, Kind::Nudge, parcel.key, encode_nudge(nudge));
+        }
+        for frame in frames {
+            self.say(frame.to.0, Kind::Frame(frame.tag), parcel.key, frame.frame);
         }
     }
 
@@ -381,9 +391,10 @@ impl Site {
     /// A request that was decided elsewhere.
     fn served(&mut self, parcel: &SiteParcel, now: Instant) {
         let (ticket, refused) = words(&parcel.bytes);
-        if let Some(leased) = self.leases.get_mut(&parcel.key).filter(|_| refused > 0) {
+        if refused > 0 {
             let span = Span::from_nanos(u128::from(refused));
-            leased.holding.handle_refusal(span, now);
+            let refuse = |key: &mut HeldKey<u16>| key.holding.handle_refusal(span, now);
+            self.holder.act(parcel.key, now, refuse);
         }
         self.log.tell(SiteEvent::Decided {
             site: self.me,
@@ -397,18 +408,25 @@ impl Site {
 
     /// A lease of a key hears of its lender.
     fn hear(&mut self, parcel: &SiteParcel, now: Instant) {
-        let Some(leased) = self.leases.get_mut(&parcel.key) else {
-            return;
-        };
         let reply: Option<BundleReply> = decode_reply(&parcel.bytes).ok();
-        match (parcel.kind, reply) {
-            (Kind::Reply, Some(reply)) => leased.holding.handle_reply(&reply, now),
-            (Kind::Nudge, _) if matches!(decode(&parcel.bytes), Ok(LeaseMessage::Nudge(_))) => {
-                leased.holding.handle_nudge(now);
+        let held = self.homes.iter().find(|(_, home)| home.key == parcel.key);
+        match (parcel.kind, &self.node, held, reply) {
+            (Kind::Frame(tag), Some(node), ..) => {
+                // A hint for what is no longer held is for no one.
+                let _ = node.handle_gossip(tag, NodeId(self.me), &parcel.bytes, now);
+            }
+            (Kind::Reply, Some(node), Some((name, _)), _) => {
+                node.handle_lent(*name, &parcel.bytes, now);
+            }
+            (Kind::Reply, None, _, Some(reply)) => {
+                self.holder.handle_reply(parcel.key, &reply, now);
+            }
+            (Kind::Nudge, ..) if matches!(decode(&parcel.bytes), Ok(LeaseMessage::Nudge(_))) => {
+                self.holder.handle_nudge(parcel.key, now);
             }
             _ => return,
         }
-        self.follow(parcel.key, now);
+        self.follow(now);
     }
 }
 
@@ -428,7 +446,7 @@ impl Member for Site {
             Kind::Inquiry => self.lend(from, parcel, now),
             Kind::Check => self.serve(from, parcel, now),
             Kind::Checked => self.served(parcel, now),
-            Kind::Reply | Kind::Nudge => self.hear(parcel, now),
+            Kind::Reply | Kind::Nudge | Kind::Frame(_) => self.hear(parcel, now),
         }
     }
 
@@ -436,18 +454,21 @@ impl Member for Site {
         let at = Instant::from_nanos(now);
         if let Some(node) = &self.node {
             node.handle_timeout(at);
+            node.handle_held_timeout(at);
         }
-        let due = self.due.range(..=(now, u64::MAX));
-        let keys: Vec<u64> = due.map(|(_, key)| *key).collect();
-        for key in keys {
-            self.tick(key, at);
-        }
+        self.holder.handle_timeout(at);
+        self.follow(at);
     }
 
     fn poll_timeout(&self) -> Option<u64> {
-        let node = self.node.as_ref().and_then(|node| node.poll_timeout());
-        let leases = self.due.first().map(|(at, _)| *at);
-        node.map(Instant::as_nanos).into_iter().chain(leases).min()
+        let node = self.node.as_ref();
+        let due = node.and_then(|node| node.poll_timeout());
+        let held = node.and_then(|node| node.poll_held_timeout());
+        let all = due
+            .into_iter()
+            .chain(held)
+            .chain(self.holder.poll_timeout());
+        all.min().map(Instant::as_nanos)
     }
 
     fn poll_send(&mut self) -> Option<(u16, SiteParcel)> {

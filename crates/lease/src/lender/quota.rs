@@ -64,6 +64,10 @@ impl Planes {
         self.quotas.is_empty()
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.quotas.len()
+    }
+
     /// Forgets those of all other keys.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(ModeKey) -> bool) {
         let past = &mut self.past;
@@ -180,6 +184,7 @@ impl Lender {
             setup: &self.setup,
             terms: &self.terms,
             clock: self.clock,
+            is_proven: self.past.is_proven,
         };
         let pool = self.pools.get_or_insert_with(key, || beginning.fresh(now));
         let action = act(quota, pool);
@@ -270,7 +275,7 @@ mod tests {
             ..lender().setup
         };
         let takes_over: [fn(&mut Lender, Instant); 3] = [
-            |lender, now| lender.retain(|_| false, now),
+            |lender, now| lender.retain(|_| false, false, now),
             |lender, now| lender.act(ModeKey(1), now),
             // A pause, which the next call notices.
             |_, _| {},

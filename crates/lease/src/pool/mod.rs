@@ -215,7 +215,7 @@ impl Pool {
     }
 
     /// The same by terms that others have too.
-    fn by(terms: Arc<PoolTerms>, generation: u64, now: Instant) -> Self {
+    pub(crate) fn by(terms: Arc<PoolTerms>, generation: u64, now: Instant) -> Self {
         let level = Level {
             tokens: terms.limits.depth(),
             part: 0,

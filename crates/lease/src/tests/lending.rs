@@ -1,7 +1,7 @@
 //! A grantor of many keys: how keys begin and end, and what liars get.
 
 use proptest::prelude::*;
-use tollgate_gossip::{ModeKey, ModeVerdict, NodeId};
+use tollgate_gossip::{ModeKey, ModeVerdict};
 use tollgate_limit::Instant;
 
 use crate::{Lender, LenderSetup, Limits, Need, Question, Rules, Stamp, TOKEN};
@@ -159,7 +159,7 @@ fn keys_of_others_are_forgotten() {
     for key in 0..10 {
         assert!(passes(&mut lender, key, 1, at(4 * SECOND)));
     }
-    lender.retain(|key| key.0 < 4, at(4_100 * MILLI));
+    lender.retain(|key| key.0 < 4, false, at(4_100 * MILLI));
     assert_eq!(lender.keys_count(), 4);
     assert!(
         passes(&mut lender, 0, 1, at(4_200 * MILLI)),
@@ -169,6 +169,41 @@ fn keys_of_others_are_forgotten() {
         !passes(&mut lender, 9, 1, at(4_200 * MILLI)),
         "this may be out"
     );
+}
+
+#[test]
+fn keys_begin_full_where_nobody_has_lent_before() {
+    let begun = || {
+        let mut lender = lender(full(), true);
+        lender.begin_first();
+        lender
+    };
+    let mut first = begun();
+    assert!(first.wants_proof() && !passes(&mut first, 1, 1, at(0)));
+    first.prove();
+    assert!(!first.wants_proof() && passes(&mut first, 1, 10, at(0)));
+    // Nodes only came: all keys were its own before.
+    first.retain(|key| key.0 < 4, true, at(MILLI));
+    assert!(passes(&mut first, 2, 10, at(MILLI)));
+    // One has gone, that may have lent this.
+    first.retain(|_| true, false, at(2 * MILLI));
+    assert!(!passes(&mut first, 3, 1, at(3 * MILLI)));
+    let mut other = lender(full(), true);
+    other.prove();
+    assert!(!passes(&mut other, 1, 1, at(0)), "it may have run before");
+}
+
+#[test]
+fn a_grantor_answers_for_keys_of_others_once_what_it_lent_is_over() {
+    let mut lender = lender(full(), true);
+    assert!(!lender.is_settled(at(0)), "a predecessor may have lent");
+    assert!(lender.is_settled(at(5 * SECOND)));
+    assert!(passes(&mut lender, 1, 1, at(5 * SECOND)));
+    lender.retain(|key| key.0 == 1, true, at(5 * SECOND));
+    assert!(lender.is_settled(at(5 * SECOND)), "it is still its own");
+    lender.retain(|key| key.0 != 1, true, at(5 * SECOND));
+    assert!(!lender.is_settled(at(7 * SECOND)));
+    assert!(lender.is_settled(at(9 * SECOND)));
 }
 
 #[test]
@@ -202,13 +237,6 @@ fn a_new_limit_counts_from_the_next_answer_on() {
     lender.change(smaller, full(), at(4 * SECOND));
     assert!(passes(&mut lender, 1, 20, at(4 * SECOND)));
     assert!(!passes(&mut lender, 1, 1, at(4 * SECOND)));
-}
-
-#[test]
-fn grantors_hear_nothing_from_each_other() {
-    let mut lender = lender(full(), false);
-    assert!(lender.handle_frame(NodeId(1), b"anything", at(0)).is_err());
-    assert_eq!(lender.poll_send(), None);
 }
 
 #[test]

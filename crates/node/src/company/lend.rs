@@ -4,6 +4,8 @@
 //! same pools. Not here: the protocol (`tollgate-lease`), clients, and who carries their bytes.
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_contract::{Contract, NamedPolicy};
@@ -36,6 +38,10 @@ pub struct Lend {
     pub journal: Option<DivisionJournal>,
     /// How data planes are assigned quotas, where they are.
     pub quota: Option<QuotaRules>,
+    /// Under which name it leases keys of other nodes, where it does.
+    pub holder: Option<u64>,
+    /// Whether it never ran before, so that it has lent nothing: until its node is made.
+    pub is_first: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Lend {
@@ -93,6 +99,13 @@ impl Company {
     pub(super) fn day(&self, now: Instant) -> Instant {
         let day = self.lend.as_ref().and_then(|lend| lend.day.as_ref());
         day.map_or(now, |day| day())
+    }
+
+    /// What is lent from here on may have been lent before by this node, whether or not it ran before.
+    pub(crate) fn has_begun(&self) {
+        if let Some(lend) = &self.lend {
+            lend.is_first.store(false, Relaxed);
+        }
     }
 }
 
@@ -192,15 +205,40 @@ impl Node {
     }
 
     /// From here on this node grants only the keys that are its own, by the place of the contract and the print of the
-    /// key.
-    pub fn retain_lent(&self, is_mine: &dyn Fn(usize, Print) -> bool, now: Instant) {
+    /// key; where nodes only came, it granted all of them before.
+    pub fn retain_lent(&self, is_mine: &dyn Fn(usize, Print) -> bool, grew: bool, now: Instant) {
+        self.each_lent(Some(now), |place, lender, now| {
+            lender.retain(|key| is_mine(place, print(key)), grew, now);
+        });
+    }
+
+    /// Whether it would know that nobody has lent what it lends: until then its keys begin as those of a successor.
+    pub fn wants_proof(&self) -> bool {
+        let mut wants = false;
+        self.each_lent(None, |_, lender, _| wants |= lender.wants_proof());
+        wants
+    }
+
+    /// All who may have lent before say that they did not.
+    pub fn prove_lent(&self) {
+        self.each_lent(None, |_, lender, _| lender.prove());
+    }
+
+    /// Whether all is over that it lent of keys which others lend by now.
+    pub fn has_settled(&self, now: Instant) -> bool {
+        let mut has = true;
+        self.each_lent(Some(now), |_, lender, now| has &= lender.is_settled(now));
+        has
+    }
+
+    fn each_lent(&self, now: Option<Instant>, mut act: impl FnMut(usize, &mut Lender, Instant)) {
         let node = self.newest();
         let Some(company) = node.company() else {
             return;
         };
         for (place, _, parts) in node.placed_parts() {
-            each_lender(company, parts.each(), Some(now), |lender, now| {
-                lender.retain(|key| is_mine(place, print(key)), now);
+            each_lender(company, parts.each(), now, |lender, now| {
+                act(place, lender, now)
             });
         }
     }

@@ -9,8 +9,10 @@
 
 mod build;
 mod divide;
+mod hold;
 mod ledger;
 mod lend;
+mod membership;
 mod modes;
 mod outbox;
 mod parts;
@@ -32,19 +34,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use tollgate_contract::{Contract, NamedPolicy};
-use tollgate_gossip::Knobs;
 use tollgate_limit::{Instant, Span};
-use tollgate_mode::{ClockKind, ModeEvent, ModeKind, NodeId, NodeNumbers, Writer};
+use tollgate_mode::{ClockKind, ModeEvent, ModeKind, NodeId, NodeNumbers};
 use tollgate_table::{Budget, WhenFull};
 
 use self::build::ToBuild;
+use self::hold::Hold;
 use self::outbox::{Outbox, nanos};
 use self::roster::NodePlaces;
 use self::union::Union;
 use crate::node::{Node, NodeConfig};
 
+pub use self::hold::{HeldAnswer, HeldDecision, HeldInquiry, HeldName};
 pub use self::ledger::{Closed, KeyLedger};
 pub use self::lend::{Lend, LendAnswer};
+pub use self::membership::Membership;
 pub use self::outbox::{Outgoing, Waker};
 pub(crate) use self::parts::{Charged, CoordinatedPolicies, Foreseen, enter_company};
 pub use self::refused::GossipRefused;
@@ -55,50 +59,15 @@ pub use self::tag::key as shared_key;
 pub use self::uncounted::{Uncountable, countable};
 pub use self::union::{DividedAdmission, DivisionJournal, ModeRecord, RateDivision, Steady};
 
-/// Who a node is among others, and who they are.
-#[derive(Clone, Debug)]
-pub struct Membership {
-    /// This node.
-    pub me: NodeId,
-    /// This boot; never used before in the cluster.
-    pub writer: Writer,
-    /// The writer of the boot before, where there was one.
-    pub was: Option<Writer>,
-    /// Who is believed alive, this node included, in ascending order.
-    pub members: Vec<NodeId>,
-    /// The time of the start.
-    pub start: Instant,
-    /// Decides every random choice of this boot.
-    pub seed: u64,
-    /// What may be tuned.
-    pub knobs: Knobs,
-    /// Modes besides those of this build; they are asked first whether they count a policy.
-    pub modes: Vec<Arc<dyn ModeKind>>,
-    /// Its part in dividing rates; without one it counts those alone.
-    pub share: Option<RateDivision>,
-    /// Its part in lending; without one it decides what would be lent.
-    pub lend: Option<Lend>,
-}
-
-impl Membership {
-    /// A node that knows of no other yet.
-    pub fn alone(me: NodeId, writer: Writer, start: Instant) -> Self {
-        Self {
-            me,
-            writer,
-            was: None,
-            members: vec![me],
-            start,
-            seed: u64::from(me.0) << 16 | u64::from(writer.0),
-            knobs: Knobs {
-                delay: DELAY,
-                ..Knobs::default()
-            },
-            modes: Vec::new(),
-            share: None,
-            lend: None,
-        }
-    }
+/// How far a node has come in learning what a newcomer should know.
+#[derive(Debug)]
+struct Joining {
+    /// When all others are asked; never is the greatest.
+    at: AtomicU64,
+    /// Whether that has happened, or there was no other yet.
+    has_met: AtomicBool,
+    /// Whether the others were caught up with once: contracts that come later are no reason to wait again.
+    has_caught_up: AtomicBool,
 }
 
 /// What all machines of a node and of those that follow on it share.
@@ -108,12 +77,8 @@ pub(crate) struct Company {
     kinds: Vec<Arc<dyn ModeKind>>,
     membership: Mutex<Membership>,
     outbox: Outbox,
-    /// When everybody is asked for what a newcomer should know; never is the greatest.
-    join_at: AtomicU64,
-    /// Whether that has happened, or there was nobody yet.
-    has_met: AtomicBool,
-    /// Whether the others were caught up with once: contracts that come later are no reason to wait again.
-    has_caught_up: AtomicBool,
+    /// How far it has come in learning what a newcomer should know.
+    joining: Joining,
     /// Frames for policies that are not here.
     unknown: AtomicU64,
     /// Bytes of all machines, and how many they may have.
@@ -129,6 +94,8 @@ pub(crate) struct Company {
     union: Option<Union>,
     /// How it lends, where it does.
     lend: Option<Lend>,
+    /// What it leases of other nodes, where it does.
+    hold: Option<Hold>,
 }
 
 /// Machines by tag: those of a policy's shards one by one.
@@ -144,13 +111,16 @@ impl Company {
         let union = membership.share.take().map(Union::new);
         let lend = membership.lend.take();
         let (bytes_max, waiting_max) = room::parts(config.bytes_max);
+        let hold = lend.as_ref().and_then(|lend| Hold::of(lend, bytes_max));
         let company = Self {
             kinds,
-            join_at: AtomicU64::new(u64::MAX),
-            has_met: AtomicBool::new(membership.members.len() > 1),
+            joining: Joining {
+                at: AtomicU64::new(u64::MAX),
+                has_met: AtomicBool::new(membership.members.len() > 1),
+                has_caught_up: AtomicBool::new(false),
+            },
             membership: Mutex::new(membership),
             outbox: Outbox::new(waiting_max),
-            has_caught_up: AtomicBool::new(false),
             unknown: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
@@ -160,6 +130,7 @@ impl Company {
             when_full: config.when_full,
             union,
             lend,
+            hold,
         };
         company.outbox.arm(ClockKind::Wall, None);
         company.outbox.arm(ClockKind::Steady, None);
@@ -239,10 +210,10 @@ impl Node {
             }
         });
         let grew = alive.iter().any(|node| before.binary_search(node).is_err());
-        if alive.len() > 1 && grew && !company.has_met.load(Relaxed) {
+        if alive.len() > 1 && grew && !company.joining.has_met.load(Relaxed) {
             // Others are heard of one by one; whom to ask is clear once all are.
             let at = now.saturating_add(SETTLE);
-            company.join_at.store(at.as_nanos(), Relaxed);
+            company.joining.at.store(at.as_nanos(), Relaxed);
             company.outbox.wake();
         }
     }
@@ -258,7 +229,7 @@ impl Node {
             *current = membership;
             current.was = Some(was);
         }
-        company.has_caught_up.store(false, Relaxed);
+        company.joining.has_caught_up.store(false, Relaxed);
         self.tell_modes(&ModeEvent::Renumber(&company.numbers()), now);
     }
 
@@ -298,6 +269,9 @@ impl Node {
             company.unknown.fetch_add(1, Relaxed);
             return Ok(());
         };
+        if seat.is_lent && company.hear_hint(tag, frame, now) {
+            return Ok(());
+        }
         let mut held = seat.hold(company);
         let taken = held.handle_frame(from, frame, now);
         if held.release() {
@@ -312,10 +286,10 @@ impl Node {
         let Some(company) = node.company() else {
             return;
         };
-        let joins = company.join_at.load(Relaxed) <= now.as_nanos();
+        let joins = company.joining.at.load(Relaxed) <= now.as_nanos();
         if joins {
-            company.join_at.store(u64::MAX, Relaxed);
-            company.has_met.store(true, Relaxed);
+            company.joining.at.store(u64::MAX, Relaxed);
+            company.joining.has_met.store(true, Relaxed);
         }
         let (steady, is_full) = (company.steady(now), company.is_full());
         let due = |seat: &&Arc<LockedMachine>| {
@@ -346,7 +320,7 @@ impl Node {
         let seats = node.seats().values();
         let seats = seats.filter(|seat| seat.clock == ClockKind::Wall || !has_clock);
         let seats = seats.map(|seat| seat.next());
-        let next = seats.chain([company.join_at.load(Relaxed)]).min();
+        let next = seats.chain([company.joining.at.load(Relaxed)]).min();
         let next = next
             .filter(|next| *next < u64::MAX)
             .map(Instant::from_nanos);
@@ -373,13 +347,13 @@ impl Node {
         let Some(company) = node.company() else {
             return true;
         };
-        if company.has_caught_up.load(Relaxed) {
+        if company.joining.has_caught_up.load(Relaxed) {
             return true;
         }
-        let is_waiting = company.join_at.load(Relaxed) < u64::MAX;
+        let is_waiting = company.joining.at.load(Relaxed) < u64::MAX;
         let is_there = !is_waiting && !node.seats().values().any(|seat| seat.is_joining());
-        if is_there && company.has_met.load(Relaxed) {
-            company.has_caught_up.store(true, Relaxed);
+        if is_there && company.joining.has_met.load(Relaxed) {
+            company.joining.has_caught_up.store(true, Relaxed);
         }
         is_there
     }
@@ -387,6 +361,9 @@ impl Node {
     /// Tells the others what only this node knows, as it is about to go. Send what there is afterwards.
     pub fn handle_leave(&self, now: Instant) {
         self.tell_modes(&ModeEvent::Leave, now);
+        if let Some(company) = self.company() {
+            company.release_held(now);
+        }
         self.newest().mark_all();
     }
 
@@ -410,7 +387,5 @@ impl Node {
     }
 }
 
-/// How long a message is expected to take where nobody knows better.
-const DELAY: Span = Span::from_nanos(1_000_000);
 /// How long nobody must have come before everybody is asked.
 const SETTLE: Span = Span::from_nanos(250_000_000);

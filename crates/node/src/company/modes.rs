@@ -37,6 +37,7 @@ pub(super) fn of(membership: &mut Membership) -> Vec<Arc<dyn ModeKind>> {
             has_successors: lend.has_successors,
             quota: lend.quota,
             rules: None,
+            is_first: Arc::clone(&lend.is_first),
         }));
     }
     kinds
@@ -49,6 +50,7 @@ pub(super) fn usual(is_alone: bool) -> Vec<Box<dyn ModeKind>> {
         has_successors: false,
         quota: None,
         rules: None,
+        is_first: Arc::default(),
     });
     if is_alone {
         return vec![lease];

@@ -301,6 +301,11 @@ impl CoordinatedPolicies {
 }
 
 impl PolicyPart {
+    /// Its limit.
+    pub(crate) const fn limit(&self) -> u64 {
+        self.policy.config().limit
+    }
+
     /// The machine that has a key.
     pub(super) fn shard(&self, key: ModeKey) -> &LockedMachine {
         let shard = self.shards.get(shard(key, self.shards.len()));

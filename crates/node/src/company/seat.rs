@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
-use tollgate_contract::NamedPolicy;
+use tollgate_contract::{Coordination, NamedPolicy};
 use tollgate_limit::{Instant, Span};
 use tollgate_mode::{
     ClockKind, Malformed, Mode, ModeEvent, ModeKey, ModeKind, NodeId, NodeNumbers, Send,
@@ -31,6 +31,8 @@ pub(crate) struct LockedMachine {
     pub(super) clock: ClockKind,
     /// Whether nodes have numbers of their own, by a roster.
     pub(super) is_by_roster: bool,
+    /// Whether nodes and clients hold leases of its keys.
+    pub(crate) is_lent: bool,
     /// Whether its keys can be written one by one.
     pub(super) saves_keys: bool,
     inner: Mutex<MachineState>,
@@ -117,6 +119,7 @@ impl LockedMachine {
             policy,
             clock: kind.clock(),
             is_by_roster: kind.is_by_roster(),
+            is_lent: kind.coordination() == Coordination::Lease,
             saves_keys: kind.saves_keys(),
             inner: Mutex::new(inner),
             next,

@@ -24,7 +24,7 @@ impl Node {
         let is_back = to < from;
         if is_back {
             let soon = to.saturating_add(SETTLE);
-            company.join_at.fetch_min(nanos(Some(soon)), Relaxed);
+            company.joining.at.fetch_min(nanos(Some(soon)), Relaxed);
             company.outbox.clear();
         }
         let numbers = company.numbers();

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
 use arc_swap::ArcSwap;
@@ -14,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tollgate_cluster::{Cluster, ClusterConfig};
 use tollgate_gossip::Writer;
 use tollgate_limit::Instant;
-use tollgate_node::{Lend, Membership, RateDivision};
+use tollgate_node::{Lend, Membership, RateDivision, node_client};
 
 use super::drive::{Control, Drive, Inbox, Whereabouts};
 use super::error::{ClusterError, Fatal};
@@ -168,9 +169,15 @@ impl Prepared {
     /// Its part in lending.
     fn lend(&self, quota: &QuotaLimits) -> Result<Lend, ClusterError> {
         let boot = supply::boot();
+        let drawn = getrandom::u64()?;
         let journal = supply::journal(&self.settings, &self.name(), boot)?;
         Ok(Lend {
             quota: quota.rules_among_nodes(),
+            holder: Some(node_client(self.cluster.me().0, drawn)),
+            // A node without a folder does not know whether it ran before.
+            is_first: Arc::new(AtomicBool::new(
+                self.identity_in.is_some() && self.identity.generation == 1,
+            )),
             ..lending(boot, true, journal)
         })
     }

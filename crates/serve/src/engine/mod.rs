@@ -10,6 +10,7 @@ mod described;
 mod error;
 mod explain;
 mod gubernated;
+mod hold;
 mod later;
 mod lend;
 mod op;
@@ -30,6 +31,7 @@ use tollgate_limit::Instant;
 use tollgate_node::{Adhoc, Gubernator, Membership, Node, NodeConfig};
 use tollgate_table::{Counters, Seed};
 
+use crate::lend::HeldWaits;
 use crate::logs::Rarely;
 use crate::meter::Meter;
 use crate::statistics::Statistics;
@@ -68,6 +70,8 @@ pub struct Engine {
     /// Held while contracts are loaded.
     loading: Mutex<()>,
     apart: Apart,
+    /// Requests that wait for leases.
+    held: HeldWaits,
     barred: Barred,
     /// Says of keys that no contract binds.
     unmatched: Rarely,
@@ -126,6 +130,7 @@ impl Engine {
             tail: Arc::default(),
             loading: Mutex::new(()),
             apart,
+            held: HeldWaits::default(),
             barred: Barred::default(),
             unmatched: Rarely::new(SAY_UNMATCHED_EVERY),
             statistics: OnceLock::new(),

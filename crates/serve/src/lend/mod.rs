@@ -1,7 +1,9 @@
-//! Clients that hold leases of this server: how they are reached when they should speak.
+//! Clients that hold leases of this server, how they are reached when they should speak, and leases that it holds of
+//! other nodes.
 //!
 //! Not here: lending (`tollgate-node`), and how what clients say gets here (`resp`).
 
+mod hold;
 mod hub;
 
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use tollgate_node::{DivisionJournal, Lend};
 
 use crate::supply::steady_now;
 
+pub(crate) use hold::{HeldWaits, LeaseAsker, PendingHeld};
 pub use hub::{Hub, Mailbox};
 
 /// Tells of policies that begin with nothing at each start and take long to fill.
@@ -53,5 +56,7 @@ pub(crate) fn lending(
         day: None,
         journal,
         quota: None,
+        holder: None,
+        is_first: Arc::default(),
     }
 }

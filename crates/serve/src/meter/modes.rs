@@ -68,4 +68,9 @@ fn divided(text: &mut Exposition, shared: &Shared) {
 fn lending(text: &mut Exposition, shared: &Shared) {
     text.one("tollgate_lease_clients", shared.lend.clients());
     text.one("tollgate_lease_nudges_lost_total", shared.lend.lost());
+    if let Some((keys, held)) = shared.engine.node().held_figures() {
+        text.one("tollgate_lease_held_keys", keys);
+        text.one("tollgate_lease_held_local_total", held.local);
+        text.one("tollgate_lease_held_sent_total", held.sent);
+    }
 }

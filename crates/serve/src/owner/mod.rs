@@ -292,6 +292,30 @@ impl Owner {
         Some(INTRODUCED.to_vec())
     }
 
+    /// Has all others say that they have not lent what this node lends, where it has never run before.
+    async fn ask_for_proof(&self, shared: &Shared) {
+        let node = shared.engine.node();
+        let Some(ask) = self.owners.proof_ask(&node) else {
+            return;
+        };
+        let each = ask.to.iter();
+        let each = each.map(|to| {
+            self.peers
+                .request(*to, PROVE, ask.body.clone(), PROVE_WITHIN)
+        });
+        if join_all(each).await.iter().all(Result::is_ok) {
+            self.look_around(&node, shared.engine.now());
+            self.owners.handle_proof(&ask, &node);
+        }
+    }
+
+    /// Says whether this node has lent what another lends now; `None` where it may have.
+    fn prove(&self, shared: &Shared, body: &[u8]) -> Option<Vec<u8>> {
+        let (node, now) = (shared.engine.node(), shared.engine.now());
+        self.look_around(&node, now);
+        self.owners.prove(&node, body, now)
+    }
+
     /// Reads the counts of keys in a batch of another node that left memory.
     async fn fetch(&self, shared: &Shared, batch: &[u8]) {
         let (node, now) = (shared.engine.node(), shared.engine.now());
@@ -355,5 +379,8 @@ impl Elsewhere for Owner {
 
 /// The kind of what is told of keys.
 const INTRODUCE: u8 = tollgate_cluster::FrameKind::Introduce as u8;
+/// The kind of questions about what was lent before, and how long others may take to answer.
+const PROVE: u8 = tollgate_cluster::FrameKind::Prove as u8;
+const PROVE_WITHIN: Duration = Duration::from_millis(500);
 /// How long an owner may look things up.
 const LOOK_UP_WITHIN: Duration = Duration::from_secs(2);

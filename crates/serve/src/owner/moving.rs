@@ -102,6 +102,7 @@ async fn run(
             return;
         };
         owner.look_around(&shared.engine.node(), shared.engine.now());
+        owner.ask_for_proof(&shared).await;
         // Nodes learn of a change one by one: for a while keys come in that are another's.
         if owner.owners.take_strays() {
             let is_over = owner.hand_over(&shared).await && rest >= REST_MAX;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
-use super::{INTRODUCE, Owner, lane, moving};
+use super::{INTRODUCE, Owner, PROVE, lane, moving};
 use crate::cluster::{NodeQuestion, Respond};
 use crate::shared::Shared;
 
@@ -41,6 +41,7 @@ impl Responder {
         }
         match kind {
             lane::FORWARD => owner.answer_batch(shared, body),
+            PROVE => owner.prove(shared, body),
             moving::HAND_OVER if owner.owners.takes_keys() => owner.take_over(shared, body),
             _ => None,
         }

@@ -56,6 +56,7 @@ impl Running {
                 }
                 cluster.leave();
             }
+            drop(self.asker.take());
             drop(self.mover.take());
             cluster.end();
         }

@@ -27,7 +27,7 @@ use crate::cluster::{Daemon, Fatal, Prepared, keys::KeyRing, read_keys};
 use crate::desk::AdminApi;
 use crate::durable::{self, Flusher, Folder, Store, StoreError};
 use crate::engine::{Engine, Secrets};
-use crate::lend::{lending, warn_of_slow};
+use crate::lend::{LeaseAsker, lending, warn_of_slow};
 use crate::listen::{BoundListener, Certificates, ConnectionLimit, Speech, bind, connections};
 use crate::meter::process::wall;
 use crate::modes::warn_of_shallow;
@@ -63,6 +63,8 @@ pub struct Running {
     cluster: Option<Arc<Daemon>>,
     /// Moves keys to their owners until it is dropped.
     mover: Option<Mover>,
+    /// Asks for what the node leases of others.
+    asker: Option<LeaseAsker>,
     /// Asks the store until it is dropped.
     store: Option<Connected>,
     /// Sends traces until it is dropped.
@@ -144,8 +146,8 @@ pub fn start_with(
         let _ = shared.desk.set(desk);
     }
     let mut running = work(&shared, bound, cluster)?;
-    running.scribe = scribe;
-    running.mover = mover;
+    (running.scribe, running.mover) = (scribe, mover);
+    running.asker = LeaseAsker::start(&shared).map_err(StartError::Thread)?;
     running.store = engine_of_many;
     let loader = Arc::clone(&running.loader);
     loader.tell_of_file();
@@ -361,6 +363,7 @@ fn work(
         keeper: None,
         cluster,
         mover: None,
+        asker: None,
         store: None,
         traces: None,
         watcher: None,

@@ -25,7 +25,7 @@ use tollgate_serve::supply::steady_now;
 
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 pub(crate) const LIMIT: i128 = 2_000;
-const BURST: i128 = 1_000;
+pub(crate) const BURST: i128 = 1_000;
 const CONTRACTS: &str = "contracts:
   - id: api
     key: [user]
@@ -52,7 +52,7 @@ fn lent(server: &Running) -> ModePolicyView {
     view.policies.into_iter().next().unwrap()
 }
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     settings_of(CONTRACTS)
 }
 

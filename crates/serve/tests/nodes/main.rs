@@ -3,6 +3,7 @@
 mod alerts;
 mod cluster;
 mod debts;
+mod holders;
 mod lease;
 mod ledger;
 mod modes;

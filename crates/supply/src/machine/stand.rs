@@ -30,6 +30,8 @@ pub(super) struct Tenure {
     pub(super) heard: Option<Instant>,
     /// When to ask the authority.
     renew_at: Option<Instant>,
+    /// Whether it has more than it has said to any question that was answered: its word may overtake an answer.
+    is_nudged: bool,
     /// When to ask the others where they stand.
     ask_at: Option<Instant>,
     /// How often they were asked about this change.
@@ -53,6 +55,7 @@ impl Tenure {
             seen: 0,
             heard: None,
             renew_at: config.lease.map(|_| start),
+            is_nudged: false,
             ask_at: config.lease.is_none().then_some(start),
             asked: 0,
             is_clear: false,
@@ -315,6 +318,7 @@ impl Machine {
         };
         let ticket = self.ticket();
         let is_clear = self.is_clear(now);
+        self.tenure.is_nudged = false;
         self.tenure.asks.push_back((ticket, now));
         if self.tenure.asks.len() > RENEWALS_MAX {
             self.tenure.asks.pop_front();
@@ -332,13 +336,18 @@ impl Machine {
 
     /// The authority has more for this node than it knows: asks at once, but no more than once a round.
     pub(super) fn hear_nudge(&mut self, now: Instant) {
+        self.tenure.is_nudged = true;
+        self.renew_soon(now);
+        self.stand_on(now);
+    }
+
+    fn renew_soon(&mut self, now: Instant) {
         let tenure = &mut self.tenure;
         let asked = tenure.asks.back().map(|(_, at)| *at).max(tenure.renewed);
         let round = self.own.config.round;
         let soon = asked.map_or(now, |at| at.saturating_add(round).max(now));
         // Who has no lease, or has left, has nothing to ask for.
         tenure.renew_at = tenure.renew_at.map(|at| at.min(soon));
-        self.stand_on(now);
     }
 
     /// The authority says what this node's home is.
@@ -367,6 +376,9 @@ impl Machine {
         (self.tenure.renewed, self.tenure.seen) = (Some(at), ticket);
         let part = lease.as_nanos() * u128::from(self.own.config.renew_milli) / 1000;
         self.tenure.renew_at = Some(at.saturating_add(Span::from_nanos(part)));
+        if self.tenure.is_nudged {
+            self.renew_soon(now);
+        }
         let is_same = renewed.number == limits_number(self.home.ground.limits);
         self.shift(now, |own| {
             let home = if is_same {

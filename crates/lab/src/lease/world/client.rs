@@ -9,6 +9,8 @@ use tollgate_lease::{Booked, Pool, Stamp};
 #[derive(Debug, Default)]
 pub(super) struct LeaseClient {
     pub(super) address: u16,
+    /// As whom it asks.
+    pub(super) name: u64,
     pub(super) boot: u64,
     /// A grant of a grantor that fell: it may still arrive, and counts until then.
     pub(super) orphan: Option<Orphan>,
@@ -31,7 +33,7 @@ pub(super) struct Orphan {
 impl LeaseClient {
     /// What is reserved for it, in this boot.
     pub(super) fn booked(&self, pool: &Pool) -> Option<Booked> {
-        let booked = pool.booked(self.address.into());
+        let booked = pool.booked(self.name);
         booked.filter(|booked| booked.boot == self.boot)
     }
 

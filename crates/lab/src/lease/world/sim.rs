@@ -103,6 +103,7 @@ impl<'a> LeaseWorld<'a> {
         };
         let client = |client| LeaseClient {
             address: address(client),
+            name: design.name_of(address(client)),
             ..LeaseClient::default()
         };
         let fills = setting.burst * SECOND / setting.per_second.max(1);
@@ -194,6 +195,7 @@ impl<'a> LeaseWorld<'a> {
             generation: self.reigns.generation,
             since,
             rules: self.design.rules(&self.plot.setting),
+            holder: None,
             day: self.plot.setting.window_of.map(|_| {
                 let day = Arc::clone(&self.day);
                 Arc::new(move || Instant::from_nanos(day.load(Relaxed))) as Steady
@@ -272,7 +274,18 @@ impl<'a> LeaseWorld<'a> {
             (Some(Party::Site(site)), _) => {
                 site.crash();
                 site.is_up = true;
-                if !self.design.is_asked() {
+                if self.design.is_of_nodes() {
+                    let begin = LenderBegin {
+                        generation: wish.setup.boot,
+                        since: clock,
+                        rules: self.design.rules(&self.plot.setting),
+                        day: None,
+                        holder: Some(self.design.name_of(address(number))),
+                    };
+                    // What leases admit is told by the place.
+                    let unheard = SiteLog::default();
+                    site.node = Some(lender(self.contracts.clone(), begin, &unheard));
+                } else if !self.design.is_asked() {
                     site.learn(&wish, &self.terms, clock);
                 }
             }
@@ -369,7 +382,7 @@ impl<'a> LeaseWorld<'a> {
         };
         match self.net.nodes.get_mut(usize::from(place)) {
             Some(Party::Replica(Some(replica), _)) => passes(replica.check(cost, clock)),
-            Some(Party::Site(site)) if site.node.is_some() => {
+            Some(Party::Site(site)) if site.node.is_some() && !site.is_holder() => {
                 let answer = site.decide(KEY, cost, clock);
                 passes(answer.is_some_and(|answer| answer.is_allowed()))
             }

@@ -89,8 +89,6 @@ fn a_grant_that_comes_after_a_goodbye_is_given_back() {
 #[test]
 fn under_a_lease_less_counts_at_once_and_more_as_soon_as_all_know() {
     let mut world = leased(60 * SECOND);
-    // A word that overtakes the answer before it is not heard until the next renewal.
-    world.net.sim.links.weather = Conditions::between(MS / 4, MS / 4);
     world.run_until(SECOND);
     limit(&mut world, 150, 15);
     assert_eq!(homes(&world), [50; 3]);

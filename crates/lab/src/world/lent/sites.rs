@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use tollgate_contract::Contracts;
-use tollgate_gossip::ModeKey;
-use tollgate_lease::Setup;
+use tollgate_gossip::{ModeKey, NodeId};
+use tollgate_lease::{Setup, node_client};
 use tollgate_limit::Instant;
 
 use super::{AFTER_NS, Course};
@@ -87,6 +87,7 @@ impl<'a> Run<'a> {
                 since: Instant::from_nanos(net.sim.local(place)),
                 rules: None,
                 day: None,
+                holder: Some(node_client(NodeId(place), seed)),
             };
             let mut site = Site::new(place, &log);
             site.node = Some(lender(contracts.clone(), as_new, &log));

@@ -82,7 +82,7 @@ impl Nodes {
         self.bring_back(now);
         self.owner = owner;
         for (place, node) in self.each.iter_mut().enumerate() {
-            node.retain(|_| place == owner, now);
+            node.retain(|_| place == owner, false, now);
         }
     }
 

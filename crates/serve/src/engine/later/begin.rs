@@ -1,7 +1,7 @@
 //! Beginning an operation in which somebody else may have a part: it is done, or it waits.
 
 use tollgate_limit::{Cost, OperationId, Span, Verdict};
-use tollgate_node::Answer;
+use tollgate_node::{Answer, Node};
 
 use super::super::op::{Act, Op, OpOutcome, StartedOp};
 use super::super::{EngineError, EngineRequest, Turn};
@@ -27,7 +27,12 @@ impl Turn<'_> {
         {
             return StartedOp::Done(Ok(OpOutcome::Answer(answer)));
         }
-        match self.begin(op, 0) {
+        let held = match op {
+            Op::Key(Act::Check, ask) => self.check_held(ask),
+            _ => None,
+        };
+        let state = held.map(|begun| begun.unwrap_or_else(|error| TicketState::Done(Err(error))));
+        match state.unwrap_or_else(|| self.begin(op, 0)) {
             TicketState::Done(outcome) => StartedOp::Done(outcome),
             state => StartedOp::Later(Ticket::new(op, state, self.sender())),
         }
@@ -76,7 +81,13 @@ impl Turn<'_> {
         let answer = match self.asked_elsewhere(ask, ttl) {
             Ok(None) => self.check_here(ask, ttl),
             Ok(Some((question, once))) => match self.recall(once.as_deref()) {
-                None => return Ok(TicketState::Ask(question, once)),
+                None => {
+                    let held = match once {
+                        None => self.begin_held(act, ask, Node::hold),
+                        Some(_) => None,
+                    };
+                    return held.unwrap_or(Ok(TicketState::Ask(question, once)));
+                }
                 Some(known) => self.note(ask, known, true),
             },
             Err(error) => self.note(ask, Err(error), false),
@@ -111,7 +122,7 @@ impl Turn<'_> {
     }
 
     /// Goes on with a decision as it is to be taken.
-    pub(super) fn checked(
+    pub(in super::super) fn checked(
         &self,
         act: Act,
         ask: &EngineRequest<'_>,

@@ -103,7 +103,12 @@ impl Turn<'_> {
     }
 
     /// A question about a key, with its values where whoever owns it may have to look up its terms.
-    pub(super) fn question(&self, verb: Verb, spots: Spots, ask: &EngineRequest<'_>) -> Question {
+    pub(in super::super) fn question(
+        &self,
+        verb: Verb,
+        spots: Spots,
+        ask: &EngineRequest<'_>,
+    ) -> Question {
         let is_looked_up = |spot: &Spot| {
             let contract = self.node.contracts().get(spot.contract);
             let is_owned = |policy: &NamedPolicy| {

@@ -169,6 +169,11 @@ impl Engine {
         self.apart.registrar.get()
     }
 
+    /// Who decides what is not decided here.
+    pub(crate) fn remote(&self) -> Option<&Arc<dyn Elsewhere>> {
+        self.elsewhere()
+    }
+
     pub(super) fn elsewhere(&self) -> Option<&Arc<dyn Elsewhere>> {
         self.apart.elsewhere.get()
     }

@@ -7,6 +7,7 @@ use super::super::op::{Act, Op, OpOutcome, OwnedOp, StartedOp};
 use super::super::{EngineError, RequestSender, Turn};
 use super::begin::Once;
 use super::{Question, RemoteAnswer, Unknown, settling};
+use crate::lend::PendingHeld;
 
 /// An operation that waits.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(in super::super) enum TicketState {
     Learn(Vec<Unknown>, usize),
     /// Another node or a store is to be asked, and the answer to be remembered by its id.
     Ask(Question, Option<Box<Once>>),
+    /// A lease is waited for; where there is none, another node is to be asked.
+    Held(Option<PendingHeld>, Question),
     /// It was asked.
     Asked(Option<Box<Once>>),
     /// It is decided, and these follow from that.
@@ -83,7 +86,10 @@ impl Ticket {
         match &mut self.state {
             TicketState::Then(_, then) => then.iter_mut().for_each(|one| one.each_open(visit)),
             TicketState::Done(_) => {}
-            TicketState::Learn(..) | TicketState::Ask(..) | TicketState::Asked(_) => visit(self),
+            TicketState::Learn(..)
+            | TicketState::Ask(..)
+            | TicketState::Held(..)
+            | TicketState::Asked(_) => visit(self),
         }
     }
 
@@ -103,6 +109,32 @@ impl Ticket {
         };
         self.state = state;
         question
+    }
+
+    /// Takes out what is waited for of a lease.
+    pub(super) fn take_held(&mut self) -> Option<PendingHeld> {
+        match &mut self.state {
+            TicketState::Held(pending, _) => pending.take(),
+            _ => None,
+        }
+    }
+
+    /// Whether it waits for a lease.
+    pub(super) const fn is_held(&self) -> bool {
+        matches!(self.state, TicketState::Held(..))
+    }
+
+    /// Takes in what was decided by a lease, where there was one.
+    pub(super) fn hear_held(&mut self, turn: &Turn<'_>, answer: Option<Answer>) {
+        turn.sent_by(self.sender);
+        let state = std::mem::replace(&mut self.state, TicketState::Asked(None));
+        self.state = match state {
+            TicketState::Held(_, question) => self.op.with(|op| match op {
+                Op::Key(act, ask) => turn.heard_held(*act, ask, answer, question),
+                _ => TicketState::Ask(question, None),
+            }),
+            state => state,
+        };
     }
 
     /// Goes on, now that all is learnt that could be.

@@ -11,6 +11,7 @@ use tollgate_node::{Answer, Node};
 use super::super::op::{Op, OpOutcome, StartedOp};
 use super::super::{Engine, EngineError, RequestSender, Turn};
 use super::ticket::Ticket;
+use crate::lend::PendingHeld;
 use crate::meter::Door;
 
 /// By which contracts, and when, operations began that wait.
@@ -63,15 +64,22 @@ impl WaitingOps {
         }
     }
 
-    /// Asks all questions, and takes in the answers.
+    /// Asks all questions, waits for leases, and takes in the answers.
     async fn ask(&mut self, engine: &Engine, tickets: &mut [&mut Ticket]) {
-        let mut questions = Vec::new();
-        each_open(tickets, |one| questions.extend(one.take_question()));
-        let heard = engine.ask(&self.node, questions, self.now).await;
-        let mut heard = heard.into_iter();
+        let (mut questions, mut held) = (Vec::new(), Vec::new());
+        each_open(tickets, |one| {
+            questions.extend(one.take_question());
+            held.extend(one.take_held());
+        });
+        let asked = engine.ask(&self.node, questions, self.now);
+        let (heard, decided) = tokio::join!(asked, decided(held));
+        let (mut heard, mut decided) = (heard.into_iter(), decided.into_iter());
         let mut back = Vec::new();
         let turn = self.turn(engine);
         each_open(tickets, |one| {
+            if one.is_held() {
+                return one.hear_held(&turn, decided.next().flatten());
+            }
             let heard = heard.next().unwrap_or_default();
             self.fell_back = heard.fell_back.or(self.fell_back);
             let mut question = None;
@@ -84,6 +92,15 @@ impl WaitingOps {
             drop(engine.ask(&self.node, back, self.now).await);
         }
     }
+}
+
+/// What leases decided, in order.
+async fn decided(held: Vec<PendingHeld>) -> Vec<Option<Answer>> {
+    let mut each = Vec::with_capacity(held.len());
+    for pending in held {
+        each.push(pending.await.ok().flatten());
+    }
+    each
 }
 
 fn each_open(tickets: &mut [&mut Ticket], mut visit: impl FnMut(&mut Ticket)) {

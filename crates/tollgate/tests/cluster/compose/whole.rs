@@ -30,6 +30,8 @@ impl Whole {
                 day: None,
                 journal: None,
                 quota: None,
+                holder: None,
+                is_first: Arc::default(),
             });
         }));
         world.start(2, 3_000 * MS);
