@@ -36,13 +36,13 @@ pub(crate) struct Meta {
 
 /// The state at a place of the log.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub(crate) struct StateSnapshot {
     pub(crate) position: LogPosition,
     pub(crate) config: noraft::ClusterConfig,
     pub(crate) bytes: Arc<[u8]>,
 }
 
-impl Default for Snapshot {
+impl Default for StateSnapshot {
     fn default() -> Self {
         Self {
             position: LogPosition::ZERO,
@@ -58,7 +58,7 @@ pub struct ControlDisk {
     pub(crate) meta: Meta,
     pub(crate) term: u64,
     pub(crate) voted: Option<u64>,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: StateSnapshot,
     pub(crate) state: ControlState,
     pub(crate) entries: Option<LogEntries>,
     pub(crate) commands: Commands,
@@ -133,7 +133,7 @@ impl Recorder {
         self.put(into, &body);
     }
 
-    pub(crate) fn snapshot(&mut self, into: &mut Vec<u8>, snapshot: &Snapshot) {
+    pub(crate) fn snapshot(&mut self, into: &mut Vec<u8>, snapshot: &StateSnapshot) {
         let mut body = vec![3];
         put_position(&mut body, snapshot.position);
         put_membership(&mut body, &snapshot.config);
@@ -207,7 +207,7 @@ impl ControlDisk {
                 self.voted = Some(reader.u64()?).filter(|voted| *voted > 0);
             }
             3 => {
-                self.snapshot = Snapshot {
+                self.snapshot = StateSnapshot {
                     position: position(&mut reader)?,
                     config: membership(&mut reader)?,
                     bytes: Arc::from(reader.block()?),
@@ -314,7 +314,7 @@ mod tests {
         let mut config = noraft::ClusterConfig::new();
         config.voters.insert(NodeId::new(7));
         let start = LogPosition::new(Term::new(1), LogIndex::new(3));
-        let snapshot = Snapshot {
+        let snapshot = StateSnapshot {
             position: start,
             config,
             bytes: ControlState::default().encode().into(),

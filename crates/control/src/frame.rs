@@ -30,12 +30,12 @@ pub struct ControlFrame {
     pub(crate) to: u64,
     /// Which start of the sender it is from.
     pub(crate) boot: u64,
-    pub(crate) body: Body,
+    pub(crate) body: FrameBody,
 }
 
 /// What a frame says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum FrameBody {
     /// Who the sender is, and what it remembers.
     Hello(Hello),
     /// Answers a hello.
@@ -45,7 +45,7 @@ pub(crate) enum Body {
     /// A message of Raft other than an answer to the leader.
     Raft(RaftFrame),
     /// Answers the leader, and renews what the sender is in charge of.
-    Reply(Reply),
+    Reply(NodeReply),
     /// Would the receiver vote for the sender?
     PreVote(LogPosition),
     /// It would or would not.
@@ -68,12 +68,12 @@ pub(crate) enum Body {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) info: NodeInfo,
-    pub(crate) seen: Seen,
+    pub(crate) seen: SeenPosition,
 }
 
 /// The furthest that a node was seen: its log never goes back behind that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct SeenPosition {
     pub(crate) boot: u64,
     pub(crate) term: u64,
     pub(crate) last: LogPosition,
@@ -84,7 +84,7 @@ pub(crate) struct Welcome {
     pub(crate) info: NodeInfo,
     /// The leader's name; empty where it is not known.
     pub(crate) leader: String,
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<SeenPosition>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(crate) struct Word {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reply {
+pub(crate) struct NodeReply {
     pub(crate) round: u64,
     pub(crate) seq: u64,
     pub(crate) is_leaving: bool,
@@ -178,7 +178,7 @@ impl ControlFrame {
         if !(1..=12).contains(&kind) {
             return Err(Malformed::Kind(kind));
         }
-        let body = Body::read(kind, from, reader).ok_or(Malformed::Value)?;
+        let body = FrameBody::read(kind, from, reader).ok_or(Malformed::Value)?;
         Ok(Self {
             cluster,
             from,
@@ -189,7 +189,7 @@ impl ControlFrame {
     }
 }
 
-impl Body {
+impl FrameBody {
     fn put(&self, to: &mut Vec<u8>) {
         match self {
             Self::Hello(hello) => {
@@ -244,14 +244,14 @@ impl Body {
         Some(match kind {
             1 => Self::Hello(Hello {
                 info: NodeInfo::read(reader)?,
-                seen: Seen::read(reader)?,
+                seen: SeenPosition::read(reader)?,
             }),
             2 => Self::Welcome(Welcome {
                 info: NodeInfo::read(reader)?,
                 leader: text(reader, NAME_BYTES_MAX)?,
                 seen: match reader.u8()? {
                     0 => None,
-                    1 => Some(Seen::read(reader)?),
+                    1 => Some(SeenPosition::read(reader)?),
                     _ => return None,
                 },
             }),
@@ -261,7 +261,7 @@ impl Body {
                 Self::Found(nodes.collect::<Option<_>>()?)
             }
             4 => Self::Raft(RaftFrame::read(from, reader)?),
-            5 => Self::Reply(Reply::read(from, reader)?),
+            5 => Self::Reply(NodeReply::read(from, reader)?),
             6 => Self::PreVote(position(reader)?),
             7 => Self::PreVoteReply(reader.u8()? > 0),
             8 => Self::Snapshot(SnapshotPart::read(reader)?),
@@ -288,7 +288,7 @@ impl Body {
     }
 }
 
-impl Seen {
+impl SeenPosition {
     fn put(self, to: &mut Vec<u8>) {
         put_varint(to, self.boot);
         put_varint(to, self.term);
@@ -341,7 +341,7 @@ impl RaftFrame {
     }
 }
 
-impl Reply {
+impl NodeReply {
     fn put(&self, to: &mut Vec<u8>) {
         to.push(5);
         put_varint(to, self.round);
@@ -495,7 +495,7 @@ mod tests {
 
     use super::*;
 
-    fn frame(body: Body) -> ControlFrame {
+    fn frame(body: FrameBody) -> ControlFrame {
         ControlFrame {
             cluster: 1,
             from: 7,
@@ -526,13 +526,13 @@ mod tests {
         config
     }
 
-    fn raft() -> Body {
+    fn raft() -> FrameBody {
         let entries = [
             LogEntry::Term(Term::new(3)),
             LogEntry::ClusterConfig(config()),
             LogEntry::Command,
         ];
-        Body::Raft(RaftFrame {
+        FrameBody::Raft(RaftFrame {
             round: 5,
             word: Some(Word {
                 seq: 900,
@@ -550,9 +550,9 @@ mod tests {
         })
     }
 
-    fn reply() -> Body {
+    fn reply() -> FrameBody {
         let (slot, hand, zone) = (4_095, 77, String::from("west"));
-        Body::Reply(Reply {
+        FrameBody::Reply(NodeReply {
             round: 5,
             seq: 12,
             is_leaving: true,
@@ -568,25 +568,25 @@ mod tests {
 
     /// One frame of each kind.
     fn frames() -> Vec<ControlFrame> {
-        let seen = Seen {
+        let seen = SeenPosition {
             boot: 9,
             term: 3,
             last: position(2, 5),
         };
         let error = Some(ControlError::StillThere);
         let bodies = vec![
-            Body::Hello(Hello { info: info(), seen }),
-            Body::Welcome(Welcome {
+            FrameBody::Hello(Hello { info: info(), seen }),
+            FrameBody::Welcome(Welcome {
                 info: info(),
                 leader: String::from("n2"),
                 seen: Some(seen),
             }),
-            Body::Found(vec![info(), info()]),
+            FrameBody::Found(vec![info(), info()]),
             raft(),
             reply(),
-            Body::PreVote(position(3, 8)),
-            Body::PreVoteReply(true),
-            Body::Snapshot(SnapshotPart {
+            FrameBody::PreVote(position(3, 8)),
+            FrameBody::PreVoteReply(true),
+            FrameBody::Snapshot(SnapshotPart {
                 term: 4,
                 position: position(3, 8),
                 config: config(),
@@ -594,13 +594,13 @@ mod tests {
                 offset: 3,
                 bytes: Arc::from(&b"seven b"[..]),
             }),
-            Body::SnapshotReply { index: 8, next: 10 },
-            Body::Request {
+            FrameBody::SnapshotReply { index: 8, next: 10 },
+            FrameBody::Request {
                 ticket: 6,
                 command: vec![14, 3],
             },
-            Body::Outcome { ticket: 6, error },
-            Body::Refused(ControlError::NameTaken),
+            FrameBody::Outcome { ticket: 6, error },
+            FrameBody::Refused(ControlError::NameTaken),
         ];
         bodies.into_iter().map(frame).collect()
     }
@@ -654,7 +654,7 @@ mod tests {
             message: beat,
             commands: Commands::new(),
         };
-        let length = frame(Body::Raft(raft)).encode().len();
+        let length = frame(FrameBody::Raft(raft)).encode().len();
         assert!(length < 72, "{length}");
     }
 

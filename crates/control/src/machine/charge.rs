@@ -11,7 +11,7 @@ use super::snapshots::Incoming;
 use super::{Control, ControlTime};
 use crate::command::{ControlCommand, LIST_MAX, SlotStop};
 use crate::event::ControlEvent;
-use crate::frame::{Body, ControlFrame, SlotUse, Word};
+use crate::frame::{ControlFrame, FrameBody, SlotUse, Word};
 use crate::slots::SLOTS;
 
 /// What a node has of the leader's word.
@@ -145,7 +145,7 @@ impl Control {
         } else {
             let mut reply = self.reply(None, now);
             reply.stops = stops;
-            self.send_to_leader(Body::Reply(reply));
+            self.send_to_leader(FrameBody::Reply(reply));
         }
     }
 
@@ -157,11 +157,11 @@ impl Control {
             self.let_go(self.me.id, now);
         } else {
             let reply = self.reply(None, now);
-            self.send_to_leader(Body::Reply(reply));
+            self.send_to_leader(FrameBody::Reply(reply));
         }
     }
 
-    fn send_to_leader(&mut self, body: Body) {
+    fn send_to_leader(&mut self, body: FrameBody) {
         if let Some(leader) = self.election.leader {
             self.send(leader, body);
         }
@@ -268,7 +268,7 @@ impl Control {
 
     /// Answers the leader though the disk does not work: this node does not vote, and stays in charge.
     pub(super) fn renew_without_disk(&mut self, frame: ControlFrame, now: ControlTime) {
-        let Body::Raft(raft) = frame.body else {
+        let FrameBody::Raft(raft) = frame.body else {
             return;
         };
         let term = raft.message.term().get();
@@ -279,7 +279,7 @@ impl Control {
         self.take_word(raft.word, term);
         let reply = self.reply(None, now);
         if let Some(to) = self.name_of(frame.from) {
-            let bytes = self.frame(frame.from, Body::Reply(reply));
+            let bytes = self.frame(frame.from, FrameBody::Reply(reply));
             super::push(&mut self.out.loose, super::ControlSend { to, bytes });
         }
     }

@@ -11,7 +11,7 @@ use super::lead::Lead;
 use super::voters::{choose, learners};
 use super::{Control, ControlTime};
 use crate::command::{ControlCommand, SlotStop};
-use crate::frame::{Body, SlotUse};
+use crate::frame::{FrameBody, SlotUse};
 use crate::roster::{NodeInfo, NodeState};
 
 impl Control {
@@ -77,7 +77,7 @@ impl Control {
             None => match self.state.by_name(&info.name) {
                 Some((_, other)) if other.state.is_there() => {
                     let taken = crate::command::ControlError::NameTaken;
-                    self.send_to(info.name.clone(), Body::Refused(taken));
+                    self.send_to(info.name.clone(), FrameBody::Refused(taken));
                     return;
                 }
                 _ => ControlCommand::Join(info.clone()),

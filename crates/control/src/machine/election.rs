@@ -11,7 +11,7 @@ use tollgate_mode::planted;
 
 use super::{Control, ControlTime};
 use crate::config::ControlConfig;
-use crate::frame::Body;
+use crate::frame::FrameBody;
 
 /// A node's part in elections.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl Control {
         for peer in peers {
             if self.log.is_voter(peer) {
                 self.send_founding(peer);
-                self.send(peer, Body::PreVote(last));
+                self.send(peer, FrameBody::PreVote(last));
             }
         }
     }
@@ -135,7 +135,7 @@ impl Control {
 
     pub(super) fn handle_pre_vote(&mut self, from: u64, last: LogPosition, now: ControlTime) {
         let is_granted = self.votes(now) && last >= self.log.last();
-        self.send(from, Body::PreVoteReply(is_granted));
+        self.send(from, FrameBody::PreVoteReply(is_granted));
     }
 
     pub(super) fn handle_pre_vote_reply(&mut self, from: u64, is_granted: bool, now: ControlTime) {

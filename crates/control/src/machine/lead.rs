@@ -13,7 +13,7 @@ use super::snapshots::Transfer;
 use super::{Control, ControlTime};
 use crate::command::SlotStop;
 use crate::event::ControlEvent;
-use crate::frame::{Reply, Word};
+use crate::frame::{NodeReply, Word};
 
 /// A leader.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Lead {
     rounds: BTreeMap<u64, u64>,
     /// Until when it is sure of its lead; zero before the first time.
     pub(super) until: u64,
-    pub(super) peers: BTreeMap<u64, Peer>,
+    pub(super) peers: BTreeMap<u64, PeerTerm>,
     pub(super) started: u64,
     pub(super) next_beat: u64,
     /// Nothing more is changed until this place is applied.
@@ -45,7 +45,7 @@ pub(super) struct Lead {
 
 /// What a leader knows of another node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Peer {
+pub(super) struct PeerTerm {
     /// When it answered last, with which number, and in which of its starts.
     pub(super) answered: u64,
     seq: u64,
@@ -83,9 +83,9 @@ impl Lead {
     }
 
     /// What is known of a node; one that is new has answered just now.
-    pub(super) fn peer(&mut self, id: u64, now: u64) -> &mut Peer {
+    pub(super) fn peer(&mut self, id: u64, now: u64) -> &mut PeerTerm {
         let need = self.first;
-        self.peers.entry(id).or_insert(Peer {
+        self.peers.entry(id).or_insert(PeerTerm {
             answered: now,
             seq: 0,
             boot: 0,
@@ -174,7 +174,7 @@ impl Control {
     }
 
     /// A node's answer.
-    pub(super) fn handle_reply(&mut self, from: u64, reply: Reply, now: ControlTime) {
+    pub(super) fn handle_reply(&mut self, from: u64, reply: NodeReply, now: ControlTime) {
         if let Some(message) = &reply.message
             && !self.feed(message, &crate::log::Commands::new(), now)
         {
@@ -222,7 +222,7 @@ impl Control {
         let until = lead.until;
         // A node that is silent gets no more words, or it would never be dead.
         let silence = self.config.silence;
-        let is_heard = |peer: &&mut Peer| peer.seq > 0 && now.steady < peer.answered + silence;
+        let is_heard = |peer: &&mut PeerTerm| peer.seq > 0 && now.steady < peer.answered + silence;
         let peer = lead.peers.get_mut(&to).filter(is_heard)?;
         if node.info.boot != boot || !node.state.is_there() {
             return None;

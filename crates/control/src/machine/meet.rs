@@ -12,7 +12,7 @@ use super::{Control, ControlTime};
 use crate::command::FOUNDERS_MAX;
 use crate::config::MS;
 use crate::event::ControlEvent;
-use crate::frame::{Body, ControlFrame, Hello, Seen, Welcome};
+use crate::frame::{ControlFrame, FrameBody, Hello, SeenPosition, Welcome};
 use crate::roster::NodeInfo;
 use crate::state::NODES_MAX;
 
@@ -31,7 +31,7 @@ pub(super) struct Meet {
     /// What nodes are called whose frames came: the roster may not know them yet.
     pub(super) names: BTreeMap<u64, String>,
     /// The furthest that nodes were seen.
-    seen: BTreeMap<u64, Seen>,
+    seen: BTreeMap<u64, SeenPosition>,
     /// The furthest that this node has been.
     best: LogPosition,
 }
@@ -101,8 +101,8 @@ impl Control {
     pub(super) fn takes_in(&self, frame: &ControlFrame) -> bool {
         let is_free = self.meta.cluster == 0 && frame.cluster > 0;
         let is_leaders = match &frame.body {
-            Body::Found(_) => true,
-            Body::Raft(raft) => matches!(raft.message, Message::AppendEntriesCall { .. }),
+            FrameBody::Found(_) => true,
+            FrameBody::Raft(raft) => matches!(raft.message, Message::AppendEntriesCall { .. }),
             _ => false,
         };
         is_free && is_leaders && frame.to == self.me.id
@@ -112,9 +112,9 @@ impl Control {
     pub(super) fn is_newest(&mut self, frame: &ControlFrame) -> bool {
         let zero = LogPosition::ZERO;
         let (term, last) = match &frame.body {
-            Body::Hello(hello) => (hello.seen.term, hello.seen.last),
-            Body::PreVote(last) => (last.term.get(), *last),
-            Body::Raft(raft) => match &raft.message {
+            FrameBody::Hello(hello) => (hello.seen.term, hello.seen.last),
+            FrameBody::PreVote(last) => (last.term.get(), *last),
+            FrameBody::Raft(raft) => match &raft.message {
                 Message::RequestVoteCall {
                     term,
                     last_position,
@@ -122,7 +122,7 @@ impl Control {
                 } => (term.get(), *last_position),
                 message => (message.term().get(), zero),
             },
-            Body::Reply(reply) => match &reply.message {
+            FrameBody::Reply(reply) => match &reply.message {
                 Some(Message::AppendEntriesReply {
                     term,
                     last_position,
@@ -136,7 +136,7 @@ impl Control {
             let state = &self.state;
             self.meet.seen.retain(|id, _| state.by_id(*id).is_some());
         }
-        let seen = self.meet.seen.entry(frame.from).or_insert(Seen {
+        let seen = self.meet.seen.entry(frame.from).or_insert(SeenPosition {
             boot: 0,
             term: 0,
             last: zero,
@@ -146,7 +146,7 @@ impl Control {
         seen.term = seen.term.max(term);
         seen.last = seen.last.max(last);
         // Who has an old disk is told when it introduces itself.
-        is_newest || matches!(frame.body, Body::Hello(_))
+        is_newest || matches!(frame.body, FrameBody::Hello(_))
     }
 
     /// Introduces itself, where that is needed.
@@ -171,13 +171,13 @@ impl Control {
         for name in self.whom_to_greet() {
             let hello = Hello {
                 info: self.me.clone(),
-                seen: Seen {
+                seen: SeenPosition {
                     boot: self.me.boot,
                     term: self.log.term(),
                     last: self.meet.best,
                 },
             };
-            self.send_to(name, Body::Hello(hello));
+            self.send_to(name, FrameBody::Hello(hello));
         }
         self.try_to_found(now);
     }
@@ -208,7 +208,7 @@ impl Control {
             leader,
             seen,
         };
-        self.send_to(info.name.clone(), Body::Welcome(welcome));
+        self.send_to(info.name.clone(), FrameBody::Welcome(welcome));
         if self.meta.cluster > 0 && (is_ours || cluster == 0) {
             self.consider(&info, now);
         }
@@ -224,7 +224,7 @@ impl Control {
             return;
         }
         self.meet.best = self.meet.best.max(self.log.last());
-        let is_behind = |seen: &Seen| {
+        let is_behind = |seen: &SeenPosition| {
             seen.boot > self.me.boot || seen.term > self.log.term() || seen.last > self.meet.best
         };
         if planted!(
@@ -302,7 +302,7 @@ impl Control {
     pub(super) fn send_founding(&mut self, to: u64) {
         if self.state.nodes().is_empty() && to != self.me.id && !self.meta.founders.is_empty() {
             let founders = self.meta.founders.clone();
-            self.send(to, Body::Found(founders));
+            self.send(to, FrameBody::Found(founders));
         }
     }
 

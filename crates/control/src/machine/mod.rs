@@ -23,8 +23,8 @@ use tollgate_mode::Malformed;
 
 use crate::config::ControlConfig;
 use crate::event::ControlEvent;
-use crate::file::{ControlDisk, Meta, Snapshot};
-use crate::frame::{Body, ControlFrame};
+use crate::file::{ControlDisk, Meta, StateSnapshot};
+use crate::frame::{ControlFrame, FrameBody};
 use crate::log::ControlLog;
 use crate::roster::NodeInfo;
 use crate::state::ControlState;
@@ -81,7 +81,7 @@ pub struct Control {
     me: NodeInfo,
     meta: Meta,
     log: ControlLog,
-    snapshot: Snapshot,
+    snapshot: StateSnapshot,
     state: Arc<ControlState>,
     applied: u64,
     election: Election,
@@ -253,7 +253,7 @@ impl Control {
             return false;
         }
         let (theirs, ours) = (frame.cluster, self.meta.cluster);
-        let is_meeting = matches!(frame.body, Body::Hello(_) | Body::Welcome(_));
+        let is_meeting = matches!(frame.body, FrameBody::Hello(_) | FrameBody::Welcome(_));
         if theirs != ours && theirs > 0 && ours > 0 {
             self.event(ControlEvent::OtherCluster { cluster: theirs });
             return false;
@@ -268,29 +268,31 @@ impl Control {
     fn take(&mut self, frame: ControlFrame, now: ControlTime) {
         let from = frame.from;
         match frame.body {
-            Body::Hello(hello) => self.handle_hello(hello, frame.cluster, now),
-            Body::Welcome(welcome) => self.handle_welcome(welcome, frame.cluster, now),
-            Body::Found(nodes) => self.handle_found(frame.cluster, nodes),
-            Body::Raft(raft) => {
+            FrameBody::Hello(hello) => self.handle_hello(hello, frame.cluster, now),
+            FrameBody::Welcome(welcome) => self.handle_welcome(welcome, frame.cluster, now),
+            FrameBody::Found(nodes) => self.handle_found(frame.cluster, nodes),
+            FrameBody::Raft(raft) => {
                 if self.meta.cluster == 0 {
                     self.bind(frame.cluster, Vec::new());
                 }
                 self.handle_raft(from, &raft, now);
             }
-            Body::Reply(reply) => self.handle_reply(from, reply, now),
-            Body::PreVote(last) => self.handle_pre_vote(from, last, now),
-            Body::PreVoteReply(is_granted) => self.handle_pre_vote_reply(from, is_granted, now),
-            Body::Snapshot(part) => self.handle_part(from, &part, now),
-            Body::SnapshotReply { index, next } => self.handle_part_reply(from, index, next),
-            Body::Request { ticket, command } => {
+            FrameBody::Reply(reply) => self.handle_reply(from, reply, now),
+            FrameBody::PreVote(last) => self.handle_pre_vote(from, last, now),
+            FrameBody::PreVoteReply(is_granted) => {
+                self.handle_pre_vote_reply(from, is_granted, now);
+            }
+            FrameBody::Snapshot(part) => self.handle_part(from, &part, now),
+            FrameBody::SnapshotReply { index, next } => self.handle_part_reply(from, index, next),
+            FrameBody::Request { ticket, command } => {
                 self.handle_request((from, ticket).into(), &command, now);
             }
-            Body::Outcome { ticket, error } => self.finish(ticket, error),
-            Body::Refused(error) => self.event(ControlEvent::Refused(error)),
+            FrameBody::Outcome { ticket, error } => self.finish(ticket, error),
+            FrameBody::Refused(error) => self.event(ControlEvent::Refused(error)),
         }
     }
 
-    fn frame(&self, to: u64, body: Body) -> Arc<[u8]> {
+    fn frame(&self, to: u64, body: FrameBody) -> Arc<[u8]> {
         let frame = ControlFrame {
             cluster: self.meta.cluster,
             from: self.me.id,
@@ -302,7 +304,7 @@ impl Control {
     }
 
     /// Sends a frame to a node by its number.
-    fn send(&mut self, to: u64, body: Body) {
+    fn send(&mut self, to: u64, body: FrameBody) {
         if let Some(name) = self.name_of(to) {
             let bytes = self.frame(to, body);
             push(&mut self.out.sends, ControlSend { to: name, bytes });
@@ -310,7 +312,7 @@ impl Control {
     }
 
     /// Sends a frame to a node by its name, whatever its number.
-    fn send_to(&mut self, name: String, body: Body) {
+    fn send_to(&mut self, name: String, body: FrameBody) {
         let bytes = self.frame(0, body);
         push(&mut self.out.sends, ControlSend { to: name, bytes });
     }
@@ -337,7 +339,7 @@ impl Control {
             ..Meta::default()
         };
         self.log = ControlLog::fresh(self.me.id);
-        (self.snapshot, self.state) = (Snapshot::default(), Arc::default());
+        (self.snapshot, self.state) = (StateSnapshot::default(), Arc::default());
         (self.applied, self.lead) = (0, None);
         self.election = Election::new(&self.config, true, now);
         self.tenure = Tenure::new(now);

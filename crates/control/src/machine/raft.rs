@@ -12,7 +12,7 @@ use super::lead::Lead;
 use super::{Control, ControlTime};
 use crate::command::{ControlCommand, ControlError};
 use crate::event::ControlEvent;
-use crate::frame::{Body, RaftFrame, Reply};
+use crate::frame::{FrameBody, NodeReply, RaftFrame};
 use crate::log::Commands;
 
 impl Control {
@@ -116,7 +116,7 @@ impl Control {
     fn send_raft(&mut self, to: u64, message: Message, now: ControlTime) {
         if matches!(message, Message::AppendEntriesReply { .. }) {
             let reply = self.reply(Some(message), now);
-            self.send(to, Body::Reply(reply));
+            self.send(to, FrameBody::Reply(reply));
             return;
         }
         let is_leaders = matches!(message, Message::AppendEntriesCall { .. });
@@ -135,13 +135,13 @@ impl Control {
             message,
             commands,
         };
-        self.send(to, Body::Raft(frame));
+        self.send(to, FrameBody::Raft(frame));
     }
 
     /// An answer to the leader.
-    pub(super) fn reply(&mut self, message: Option<Message>, now: ControlTime) -> Reply {
+    pub(super) fn reply(&mut self, message: Option<Message>, now: ControlTime) -> NodeReply {
         let seq = self.tenure.next_seq(now);
-        Reply {
+        NodeReply {
             round: self.tenure.answering,
             seq,
             is_leaving: self.tenure.is_leaving,
@@ -214,7 +214,7 @@ impl Control {
             .raft
             .handle_snapshot_installed(position, config.clone())
         {
-            self.snapshot = crate::file::Snapshot {
+            self.snapshot = crate::file::StateSnapshot {
                 position,
                 config,
                 bytes: bytes.into(),

@@ -8,7 +8,7 @@ use super::{Control, ControlTime};
 use crate::command::{ControlCommand, ControlError};
 use crate::config::MS;
 use crate::event::ControlEvent;
-use crate::frame::Body;
+use crate::frame::FrameBody;
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
@@ -16,17 +16,17 @@ pub(super) struct Requests {
     /// Asked for on this node, and until when an answer is waited for.
     waiting: BTreeMap<u64, u64>,
     /// Taken into the log by this node, by place.
-    proposed: BTreeMap<u64, Asker>,
+    proposed: BTreeMap<u64, TicketAsker>,
 }
 
 /// Who asked, and by which number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
+pub(super) struct TicketAsker {
     from: u64,
     ticket: u64,
 }
 
-impl From<(u64, u64)> for Asker {
+impl From<(u64, u64)> for TicketAsker {
     fn from((from, ticket): (u64, u64)) -> Self {
         Self { from, ticket }
     }
@@ -56,12 +56,12 @@ impl Control {
         if self.lead.is_some() {
             self.handle_request(asker, &command, now);
         } else if let Some(leader) = self.election.leader {
-            self.send(leader, Body::Request { ticket, command });
+            self.send(leader, FrameBody::Request { ticket, command });
         }
     }
 
     /// Takes in a command that people asked for; only those that are theirs to ask for.
-    pub(super) fn handle_request(&mut self, asker: Asker, bytes: &[u8], now: ControlTime) {
+    pub(super) fn handle_request(&mut self, asker: TicketAsker, bytes: &[u8], now: ControlTime) {
         let Some(command) = ControlCommand::decode(bytes) else {
             return;
         };
@@ -86,12 +86,12 @@ impl Control {
 
     /// A command was applied: its asker learns what became of it.
     pub(super) fn settle(&mut self, index: u64, result: Result<(), ControlError>) {
-        if let Some(Asker { from, ticket }) = self.requests.proposed.remove(&index) {
+        if let Some(TicketAsker { from, ticket }) = self.requests.proposed.remove(&index) {
             let error = result.err();
             if from == self.me.id {
                 self.finish(ticket, error);
             } else {
-                self.send(from, Body::Outcome { ticket, error });
+                self.send(from, FrameBody::Outcome { ticket, error });
             }
         }
         // Another leader's entries took the place of what was before.

@@ -8,8 +8,8 @@ use noraft::LogPosition;
 
 use super::{Control, ControlTime};
 use crate::event::ControlEvent;
-use crate::file::Snapshot;
-use crate::frame::{Body, SnapshotPart};
+use crate::file::StateSnapshot;
+use crate::frame::{FrameBody, SnapshotPart};
 use crate::state::{ControlState, STATE_BYTES_MAX};
 
 /// A snapshot that the leader sends to a node.
@@ -75,7 +75,7 @@ impl Control {
                 offset: start,
                 bytes: Arc::from(snapshot.bytes.get(range).unwrap_or(&[])),
             };
-            self.send(to, Body::Snapshot(part));
+            self.send(to, FrameBody::Snapshot(part));
         }
     }
 
@@ -116,7 +116,7 @@ impl Control {
             incoming.bytes.extend_from_slice(&part.bytes);
         }
         let next = incoming.bytes.len() as u64;
-        self.send(from, Body::SnapshotReply { index, next });
+        self.send(from, FrameBody::SnapshotReply { index, next });
         if next == part.total {
             self.install(part, now);
         }
@@ -140,7 +140,7 @@ impl Control {
         self.log.trim();
         self.applied = position.index.get();
         self.state = Arc::new(state);
-        self.snapshot = Snapshot {
+        self.snapshot = StateSnapshot {
             position,
             config,
             bytes: incoming.bytes.into(),

@@ -44,7 +44,7 @@ pub fn trial(seed: u64) -> ControlTrial {
         set_clock(&mut world, place, &mut dice);
     }
     let end = world.sim.now() + 15 * SECOND;
-    if !world.pass_until(end, |world| is_whole(world)) {
+    if !world.pass_until(end, is_whole) {
         world.judge.find(String::from("no cluster was founded"));
     }
     let end = world.sim.now() + FAULTS;
