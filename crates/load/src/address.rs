@@ -10,21 +10,20 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerAddress {
-    /// A name or number, and a port.
+    /// Host name or IP address, and port.
     Tcp(String),
-    /// A socket in the file system.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddressError {
-    /// TLS is not spoken here.
+    /// TLS is not supported here.
     Tls,
-    /// There is no port.
     NoPort(String),
     /// The scheme is not known.
     Scheme(String),
@@ -83,14 +82,13 @@ impl fmt::Display for ServerAddress {
     }
 }
 
-/// A connection that blocks.
 pub(crate) enum Dialled {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl ServerAddress {
-    /// What to call the server in a `Host` field.
+    /// The server's name for a `Host` field.
     pub fn host(&self) -> &str {
         match self {
             Self::Tcp(place) => place,
@@ -98,7 +96,7 @@ impl ServerAddress {
         }
     }
 
-    /// Finds the numbers of the address, once, so that dialling again asks no name server.
+    /// Resolves the address once, so that dialling again queries no name server.
     pub(crate) fn resolve(&self) -> io::Result<Resolved> {
         match self {
             Self::Unix(path) => Ok(Resolved::Unix(path.clone())),
@@ -111,7 +109,7 @@ impl ServerAddress {
     }
 }
 
-/// An address in numbers.
+/// A resolved address.
 #[derive(Clone, Debug)]
 pub(crate) enum Resolved {
     Tcp(SocketAddr),
@@ -119,13 +117,13 @@ pub(crate) enum Resolved {
 }
 
 impl Resolved {
-    /// Opens a connection; waits at most `patience`.
+    /// `patience` is the timeout.
     pub(crate) fn dial(&self, patience: Duration) -> io::Result<Dialled> {
         match self {
             Self::Unix(path) => UnixStream::connect(path).map(Dialled::Unix),
             Self::Tcp(place) => {
                 let stream = TcpStream::connect_timeout(place, patience)?;
-                // A pipeline goes out in one write; nothing is gained by waiting for more.
+                // A pipeline is sent in one write; nothing is gained by waiting for more.
                 stream.set_nodelay(true)?;
                 Ok(Dialled::Tcp(stream))
             }

@@ -1,20 +1,17 @@
-//! What went wrong, counted by kind, with one example of each.
+//! Errors, counted by kind, with one example of each.
 
 use serde::Serialize;
 
-/// A kind of trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// No connection could be opened.
     Connect,
     /// The server closed a connection; every request under way on it counts.
     Closed,
-    /// Bytes came that the protocol does not allow; every request under way counts.
+    /// The input violates the protocol; every request under way counts.
     Malformed,
-    /// The server answered with an error.
     Refused,
-    /// The reply had no verdict in it.
+    /// The reply had no verdict.
     NoVerdict,
     /// No reply came before the run ended.
     Unanswered,
@@ -37,23 +34,19 @@ impl ErrorKind {
     }
 }
 
-/// How often a kind of trouble came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorCount {
-    /// What kind.
     pub kind: ErrorKind,
-    /// How often.
     pub count: u64,
-    /// What the first one said.
+    /// The text of the first one.
     pub example: String,
 }
 
-/// Counts trouble.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Errors(Vec<ErrorCount>);
 
 impl Errors {
-    /// Counts `count` of a kind; `example` is asked once per kind.
+    /// `example` is called once per kind.
     pub(crate) fn add(&mut self, kind: ErrorKind, count: u64, example: impl FnOnce() -> String) {
         if count == 0 {
             return;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A key in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyParts {
     /// One value without a name.
@@ -14,7 +13,6 @@ pub enum KeyParts {
 /// Why a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySyntaxError {
-    /// There is nothing.
     Empty,
     /// A part between commas has no `=`, though another has.
     NoName(String),
@@ -39,7 +37,7 @@ impl fmt::Display for KeySyntaxError {
 
 impl std::error::Error for KeySyntaxError {}
 
-/// Takes a key apart. A text without `=` is a bare value, commas included.
+/// Parses a key. A text without `=` is a bare value, commas included.
 pub fn parts(text: &str) -> Result<KeyParts, KeySyntaxError> {
     if text.is_empty() {
         return Err(KeySyntaxError::Empty);
@@ -69,7 +67,6 @@ pub struct KeyTemplate {
 }
 
 impl KeyTemplate {
-    /// Checks a template.
     pub fn new(text: impl Into<String>) -> Result<Self, KeySyntaxError> {
         let text = text.into();
         match text.matches("{}").count() {

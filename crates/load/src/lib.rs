@@ -1,14 +1,14 @@
-//! A load generator for limiters: who asks, how often, and how long the answers take.
+//! A load generator for limiters: closed and open loops, decisions and latencies.
 //!
-//! A [`LoadPlan`] says what to ask of which server; [`run`] does it and gives a [`LoadReport`]. In a *closed* loop
-//! every connection keeps a number of requests under way, which finds the most a server can do. In an *open* loop
-//! requests come at times that were fixed beforehand, whatever the server does, and latency counts from the time a
+//! A [`LoadPlan`] says which requests to send to which server; [`run`] sends them and returns a [`LoadReport`]. In a
+//! *closed* loop every connection keeps a number of requests under way, which finds the most a server can do. In an
+//! *open* loop requests come at times fixed beforehand, whatever the server does, and latency counts from the time a
 //! request was due: a server that stalls is charged for every request it kept from being sent.
 //!
-//! The generator shares a machine with what it measures, so it is lean: one thread waits for many sockets, requests are
-//! templates into which a number is written, and of a reply only the verdict is read. Any server that speaks one of
-//! the protocols can be driven. [`run_mqtt`] does the like for brokers of MQTT, where latency counts to the
-//! arrival at a subscriber. Deliberately not here: TLS, starting servers, printing.
+//! The generator shares a machine with what it measures, so it does little: one thread polls many sockets, requests are
+//! templates into which a number is written, and of a reply only the verdict is read. Any server with one of the
+//! protocols can be loaded. [`run_mqtt`] does the same for MQTT brokers, where latency counts to the arrival at a
+//! subscriber. Deliberately not here: TLS, starting servers, printing.
 
 #![allow(missing_docs, reason = "internal: comments say why, not what")]
 

@@ -1,4 +1,4 @@
-//! What to ask of which server, how fast and for how long.
+//! Plans: which requests to which server, how fast and for how long.
 
 use std::time::Duration;
 
@@ -6,18 +6,13 @@ use crate::address::ServerAddress;
 use crate::call::Call;
 use crate::key::KeyTemplate;
 
-/// A run.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {
-    /// The server.
     pub server: ServerAddress,
-    /// More servers, each of which gets its part of the connections.
+    /// More servers, which share the connections.
     pub others: Vec<ServerAddress>,
-    /// What is asked.
     pub call: Call,
-    /// Which keys.
     pub keys: Keys,
-    /// How fast.
     pub pace: Pace,
     /// Connections, all threads together.
     pub connections: usize,
@@ -25,33 +20,32 @@ pub struct LoadPlan {
     pub depth: usize,
     /// Threads that send.
     pub threads: usize,
-    /// How long to ask before anything is recorded.
+    /// How long to send before anything is recorded.
     pub warm_up: Duration,
     /// How long to record.
     pub duration: Duration,
-    /// Times since the start of the run, in order, between which latencies are told by themselves too.
+    /// Times since the start of the run, in order, between which latencies are also reported separately.
     pub marks: Vec<Duration>,
-    /// A secret to show to the server.
+    /// The token for the server.
     pub token: Option<String>,
     /// Keys and arrival times follow from it.
     pub seed: u64,
 }
 
-/// The keys that are asked about.
 #[derive(Clone, Debug)]
 pub struct Keys {
     /// How many there are.
     pub count: u64,
-    /// Which come how often.
+    /// How often each is used.
     pub distribution: Distribution,
     /// How a key is made of a number.
     pub template: KeyTemplate,
 }
 
-/// Which keys come how often.
+/// How often each key is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
-    /// All alike.
+    /// All equally often.
     Uniform,
     /// The n-th by n to the power of minus the exponent.
     Zipf {
@@ -62,7 +56,7 @@ pub enum Distribution {
     Sequence,
 }
 
-/// How fast requests come.
+/// How fast requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// As soon as another is answered.
@@ -71,7 +65,7 @@ pub enum Pace {
     Open {
         /// Requests a second, all connections together.
         rate: f64,
-        /// How the gaps between them are.
+        /// The gaps between them.
         arrivals: Arrivals,
     },
 }
@@ -81,6 +75,6 @@ pub enum Pace {
 pub enum Arrivals {
     /// All the same.
     Even,
-    /// As if many strangers asked independently.
+    /// As if many independent clients sent them.
     Poisson,
 }

@@ -1,6 +1,6 @@
-//! Numbers of keys, drawn: every one alike, a few often, or one after the other.
+//! Random key numbers: uniform, skewed, or in sequence.
 //!
-//! Seeded, so that two runs ask for the same keys in the same order.
+//! Seeded, so that two runs use the same keys in the same order.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -13,7 +13,6 @@ use tollgate_kit::Dice;
 
 use crate::plan::Distribution;
 
-/// Draws numbers of keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw {
     dice: Dice,
@@ -24,7 +23,7 @@ pub(crate) struct Draw {
 #[derive(Clone, Debug)]
 enum Way {
     Uniform,
-    /// The next number, and how far the one after it is.
+    /// The next number, and the step to the one after it.
     Sequence {
         next: u64,
         step: u64,
@@ -40,7 +39,7 @@ struct Column {
 }
 
 impl Draw {
-    /// Draws for one of `of` threads, the `at`-th.
+    /// Draws for thread `at` of `of`.
     pub(crate) fn new(keys: (u64, Distribution), seed: u64, at: u64, of: u64) -> Self {
         let (count, distribution) = (keys.0.max(1), keys.1);
         let way = match distribution {
@@ -85,7 +84,7 @@ fn zipf(count: u64, exponent: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Vose's way to draw from any weights in constant time.
+/// Vose's alias method to draw from any weights in constant time.
 fn alias(weights: &[f64]) -> Vec<Column> {
     let total: f64 = weights.iter().sum();
     let mean = total / weights.len() as f64;

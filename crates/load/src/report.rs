@@ -1,18 +1,17 @@
-//! What a run found out.
+//! The results of a run.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::errors::ErrorCount;
 
-/// What a run found out.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadReport {
     /// How long was recorded, in seconds.
     pub seconds: f64,
-    /// Replies that came in that time.
+    /// Replies in that time.
     pub replies: u64,
-    /// Decisions in them; more than replies where a call asks several.
+    /// Decisions in them; more than replies if a call has several.
     pub decisions: u64,
     /// Of those, allowed.
     pub allowed: u64,
@@ -29,18 +28,16 @@ pub struct LoadReport {
     /// The same by the marks of the plan: of what was due before the first, then up to the second, and so on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Latency>,
-    /// What went wrong, warm-up included.
+    /// Errors, warm-up included.
     pub errors: Vec<ErrorCount>,
 }
 
 impl LoadReport {
-    /// Decisions a second.
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     pub fn decisions_per_second(&self) -> f64 {
         self.decisions as f64 / self.seconds.max(f64::MIN_POSITIVE)
     }
 
-    /// Replies a second.
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     pub fn replies_per_second(&self) -> f64 {
         self.replies as f64 / self.seconds.max(f64::MIN_POSITIVE)
@@ -50,52 +47,40 @@ impl LoadReport {
 /// Decisions that were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Decisions {
-    /// Allowed.
     pub allowed: u64,
-    /// Denied.
     pub denied: u64,
 }
 
 impl Decisions {
-    /// All of them.
     pub const fn total(&self) -> u64 {
         self.allowed + self.denied
     }
 }
 
-/// How long replies took, in nanoseconds.
+/// In nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// How many were measured.
+    /// Number of measurements.
     pub count: u64,
-    /// The shortest.
     pub min: u64,
-    /// The mean.
     pub mean: f64,
-    /// Half took at most this.
     pub p50: u64,
-    /// Nine of ten took at most this.
     pub p90: u64,
-    /// 95 %.
     pub p95: u64,
-    /// 99 %.
     pub p99: u64,
-    /// 99.9 %.
     pub p999: u64,
-    /// 99.99 %.
     pub p9999: u64,
-    /// The longest.
     pub max: u64,
-    /// How they spread, in steps that grow evenly on a logarithmic scale.
+    /// The distribution, in steps that grow evenly on a logarithmic scale.
     pub slices: Vec<Slice>,
 }
 
-/// Part of a spread.
+/// One step of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slice {
-    /// Replies in it took at most so many nanoseconds, and more than those of the slice before.
+    /// Replies in it took at most this many nanoseconds, and more than those of the slice before.
     pub up_to: u64,
-    /// How many there were.
+    /// Number of replies.
     pub count: u64,
 }
 
@@ -121,7 +106,7 @@ impl Latency {
     }
 }
 
-/// Four slices to a doubling, from the first that has anything to the last.
+/// Four slices to a doubling, from the first non-empty one to the last.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -154,14 +139,14 @@ fn slices(histogram: &Histogram<u64>) -> Vec<Slice> {
 
 const STEPS_PER_DOUBLING: f64 = 4.0;
 
-/// A histogram from a nanosecond to minutes, three digits everywhere.
+/// A histogram from a nanosecond to minutes, with three significant digits.
 pub(crate) fn histogram() -> Histogram<u64> {
     let made = Histogram::new_with_bounds(1, NS_MAX, 3);
-    // The bounds are constants that the histogram takes.
+    // The bounds are valid constants.
     made.unwrap_or_else(|_| unreachable!())
 }
 
-/// What is longer counts as this long.
+/// Longer durations count as this long.
 pub(crate) const NS_MAX: u64 = 600_000_000_000;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! When requests are due in an open loop.
 //!
-//! The times follow from the rate and the seed alone; what the server does has no part in them.
+//! The times follow from the rate and the seed alone; the server has no influence on them.
 
 use tollgate_kit::Dice;
 

@@ -1,9 +1,8 @@
-//! Requests made beforehand: bytes with holes of fixed width into which numbers are written.
+//! Requests prepared as bytes with holes of fixed width for numbers.
 //!
 //! All numbers have as many digits as the largest, so that every length inside a request (of a body, of a bulk string,
 //! of a protobuf field) is known before the first is sent.
 
-/// A request with holes.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     bytes: Vec<u8>,
@@ -12,7 +11,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Finds the holes: wherever the marker of that width stands.
+    /// The holes are where the marker of that width occurs.
     pub(crate) fn new(bytes: Vec<u8>, width: usize) -> Self {
         let marker = marker(width);
         let holes = memchr::memmem::find_iter(&bytes, &marker).collect();
@@ -35,20 +34,19 @@ impl Template {
         }
     }
 
-    /// How long the request is.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// Digits for numbers below `count`, and at least as many as a marker needs to be one.
+/// Digits for numbers below `count`, and at least as many as a marker needs.
 pub(crate) fn width_for(count: u64) -> usize {
     let largest = count.saturating_sub(1);
     let digits = largest.checked_ilog10().unwrap_or(0) as usize + 1;
     digits.max(MARKER_MIN)
 }
 
-/// What stands for a number until it is known; text that no request has by chance.
+/// The placeholder of a number; text that no request has by chance.
 pub(crate) fn marker(width: usize) -> Vec<u8> {
     let mut marker = vec![b'0'; width];
     if let [first, .., last] = marker.as_mut_slice() {

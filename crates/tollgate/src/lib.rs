@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let code = if error.use_stderr() { USAGE } else { 0 };
-            // Nobody is left to tell when the terminal is gone.
+            // Nothing can be done if the terminal is gone.
             let _ = error.print();
             return ExitCode::from(code);
         }

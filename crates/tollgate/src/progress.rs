@@ -1,6 +1,6 @@
-//! How far a long run is, on standard error, when a person looks at it.
+//! Progress of a long run, on standard error if that is a terminal.
 //!
-//! Nothing is shown for runs that end at once, and nothing at all when standard error is not a terminal.
+//! Nothing is shown for runs that end at once.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ const QUIET: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(100);
 const BAR: usize = 20;
 
-/// A progress bar. Tell it how far the run is with [`tick`](Self::tick); dropping it wipes the line.
+/// A progress bar. Update it with [`tick`](Self::tick); dropping it wipes the line.
 pub(crate) struct Progress {
     total_bytes: Option<u64>,
     start: Instant,
-    /// When to draw next; `None` when nothing is ever drawn.
+    /// When to draw next; `None` if nothing is ever drawn.
     next: Option<Instant>,
     drawn: bool,
 }
 
 impl Progress {
-    /// A bar for so many bytes, or a counter when nobody knows; shown only on a terminal, and only when wanted.
+    /// A bar for a number of bytes, or a counter if that is unknown; shown only on a terminal, and only if wanted.
     pub(crate) fn new(total_bytes: Option<u64>, wanted: bool) -> Self {
         let start = Instant::now();
         let shown = wanted && std::io::stderr().is_terminal();
@@ -33,7 +33,7 @@ impl Progress {
         }
     }
 
-    /// Notes how far the run is. Cheap enough for every block; draws at most ten times a second.
+    /// Records the progress. Cheap enough for every block; draws at most ten times a second.
     pub(crate) fn tick(&mut self, bytes: u64, records: u64) {
         let Some(next) = self.next else { return };
         let now = Instant::now();
@@ -48,12 +48,12 @@ impl Progress {
                 },
                 self.total_bytes,
             );
-            // Who cannot be shown a bar is not to be stopped for it.
+            // A failed progress line must not stop the run.
             let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
         }
     }
 
-    /// The same for work that comes in runs.
+    /// The same for work in runs.
     pub(crate) fn runs(&mut self, name: &str, done: u64, of: u64) {
         let Some(next) = self.next else { return };
         let now = Instant::now();
@@ -81,7 +81,7 @@ struct Done {
     elapsed: Duration,
 }
 
-/// The line to show for runs: share, bar, count and time left.
+/// The line for runs: share, bar, count and time left.
 fn run_line(name: &str, done: u64, of: u64, elapsed: Duration) -> String {
     let of = of.max(1);
     let done = done.min(of);
@@ -103,7 +103,7 @@ fn run_line(name: &str, done: u64, of: u64, elapsed: Duration) -> String {
     )
 }
 
-/// The line to show: share, bar, bytes, rate and time left.
+/// The line: share, bar, bytes, rate and time left.
 fn line(done: Done, total_bytes: Option<u64>) -> String {
     let elapsed_ms = u64::try_from(done.elapsed.as_millis())
         .unwrap_or(u64::MAX)

@@ -11,14 +11,13 @@ use crate::key::KeyParts;
 use crate::plan::LoadPlan;
 use crate::template::Template;
 
-/// A method, and how its replies are judged.
 pub(super) type Method = (&'static str, &'static str, Judge);
 
 pub(super) const RLS: Method = (rls::SERVICE, "ShouldRateLimit", Judge::Rls);
 pub(super) const GUBERNATOR: Method = (gubernator::SERVICE, "GetRateLimits", Judge::Gubernator);
 pub(super) const THROTTLE: Method = (throttlecrab::SERVICE, "Throttle", Judge::Throttle);
 
-/// What a stream may carry before the server has said anything else.
+/// What a stream may carry before the server's first frame: the initial window.
 const BODY_MAX: usize = 65_535;
 
 pub(super) fn prepare(
@@ -95,7 +94,7 @@ pub(super) fn throttle(key: &str, limit: CallLimit) -> Vec<u8> {
     })
 }
 
-/// A message as gRPC frames it: not compressed, its length, itself.
+/// A message as gRPC frames it: the flag for no compression, its length, itself.
 fn frame(message: &impl Message) -> Vec<u8> {
     let body = message.encode_to_vec();
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);

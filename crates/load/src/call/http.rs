@@ -78,7 +78,7 @@ fn json_text(text: &str) -> String {
         match symbol {
             '"' | '\\' => quoted.extend(['\\', symbol]),
             symbol if u32::from(symbol) < 0x20 => {
-                // A string takes whatever is written.
+                // Writing to a string cannot fail.
                 let _ = write!(quoted, "\\u{:04x}", u32::from(symbol));
             }
             symbol => quoted.push(symbol),

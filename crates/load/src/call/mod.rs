@@ -1,6 +1,6 @@
-//! What is asked: the requests of every protocol, as templates, and how their replies are judged.
+//! The requests of every protocol, as templates, and how their replies are judged.
 //!
-//! Not here: how replies are cut out of a stream of bytes.
+//! Not here: splitting a stream of bytes into replies.
 
 mod grpc;
 mod http;
@@ -13,38 +13,30 @@ use crate::template::{Template, marker_text, width_for};
 
 pub use resp::LUA_TOKEN_BUCKET;
 
-/// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// RESP: `CL.THROTTLE key burst count period`.
     ClThrottle(CallLimit),
-    /// RESP: `THROTTLE key burst count period`, whose reply says 1 for allowed.
+    /// RESP: `THROTTLE key burst count period`, whose reply has 1 for allowed.
     Throttle(CallLimit),
-    /// RESP: `TOLLGATE.CHECK KEY key`.
     TollgateCheck,
-    /// RESP: `SET key value`, for Redis itself.
     Set,
-    /// RESP: `PING`.
     Ping,
     /// RESP: a token bucket in Lua by `EVALSHA`, for Redis itself.
     Lua(CallLimit),
-    /// HTTP/1.1: `POST /v1/check`, so many checks to a body.
+    /// HTTP/1.1: `POST /v1/check`, with `batch` checks in a body.
     Check {
-        /// Checks in one request; more than one make a list.
         batch: usize,
     },
     /// HTTP/1.1: throttlecrab's `POST /throttle`.
     HttpThrottle(CallLimit),
     /// HTTP/1.1: `GET` of a path; a `{}` in it is the key. 429 and 503 are denials.
     Get {
-        /// The path.
         path: String,
     },
-    /// gRPC: Envoy's `ShouldRateLimit`, so many descriptors to a call.
+    /// gRPC: Envoy's `ShouldRateLimit`, with `batch` descriptors in a call.
     Rls {
-        /// The domain.
         domain: String,
-        /// Descriptors in one call.
         batch: usize,
     },
     /// gRPC: gubernator's `GetRateLimits`.
@@ -54,11 +46,10 @@ pub enum Call {
         /// Requests in one call.
         batch: usize,
     },
-    /// gRPC: throttlecrab's `Throttle`.
     GrpcThrottle(CallLimit),
 }
 
-/// A limit that requests carry along.
+/// A limit in the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimit {
     /// The most that may be taken at once.
@@ -74,7 +65,7 @@ pub struct CallLimit {
 pub enum CallError {
     /// The request does not fit what one HTTP/2 stream may carry at once.
     TooLarge(usize),
-    /// The server would not take the Lua script.
+    /// The server rejected the Lua script.
     Script(String),
 }
 
@@ -94,7 +85,6 @@ impl fmt::Display for CallError {
 
 impl std::error::Error for CallError {}
 
-/// A call, ready to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
     pub(crate) protocol: Protocol,
@@ -103,7 +93,7 @@ pub(crate) struct Prepared {
     pub(crate) judge: Judge,
 }
 
-/// What carries a call.
+/// The transport of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Protocol {
     /// What to send on a new connection, and how many replies that has.
@@ -118,7 +108,7 @@ pub(crate) enum Protocol {
     },
 }
 
-/// How a reply is told to be yes or no.
+/// How to read the verdict of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judge {
     /// Any reply that is no error.
@@ -129,11 +119,8 @@ pub(crate) enum Judge {
     NotZero,
     /// JSON with `"allowed":true`, once or in a list.
     Json,
-    /// Envoy's response.
     Rls,
-    /// Gubernator's responses.
     Gubernator,
-    /// Throttlecrab's response.
     Throttle,
 }
 

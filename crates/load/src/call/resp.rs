@@ -8,7 +8,7 @@ use crate::address::{Dialled, Resolved};
 use crate::key::KeyParts;
 use crate::template::Template;
 
-/// A token bucket as it is usually written in Lua: the level and the time of the last request in a hash.
+/// The usual token bucket in Lua: the level and the time of the last request in a hash.
 pub const LUA_TOKEN_BUCKET: &str = "\
 local burst, count, period = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local cost = tonumber(ARGV[4])
@@ -23,7 +23,7 @@ redis.call('PEXPIRE', KEYS[1], math.ceil(burst * period * 1000 / count))
 return 1
 ";
 
-/// A command as clients send it.
+/// A command in the form that clients send.
 pub(super) fn command(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -71,7 +71,7 @@ pub(super) fn prepare(template: Template, judge: Judge, token: Option<&str>) -> 
     }
 }
 
-/// Gives the script to the server, which answers with its name.
+/// Loads the script into the server, which answers with its digest.
 pub(crate) fn load_script(server: &Resolved, token: Option<&str>) -> Result<String, CallError> {
     let trouble = |error: io::Error| CallError::Script(error.to_string());
     let mut stream = server.dial(PATIENCE).map_err(trouble)?;
@@ -89,7 +89,7 @@ pub(crate) fn load_script(server: &Resolved, token: Option<&str>) -> Result<Stri
 }
 
 impl Dialled {
-    /// Sends, and reads what comes in one piece: enough for a short reply on a fresh connection.
+    /// Sends, and reads one piece: enough for a short reply on a new connection.
     fn exchange(&mut self, bytes: &[u8]) -> io::Result<String> {
         let mut reply = [0; 512];
         let read = match self {

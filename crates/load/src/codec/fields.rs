@@ -1,17 +1,17 @@
-//! Header fields of HTTP/2, as far as a load generator reads and writes them.
+//! HPACK, as far as a load generator needs it.
 //!
-//! Writing: fields go out as literals that the server remembers, and later as their numbers. Reading: only `:status`
-//! and `grpc-status` are looked for. Names are compared as they came, in either coding, so nothing is ever decoded; and
-//! as forgetting starts with the oldest, the numbers of fields that are still remembered do not depend on their sizes.
+//! Writing: fields are sent as literals that the server remembers, and later as their indexes. Reading: only `:status`
+//! and `grpc-status` are searched. Names are compared as encoded, in either coding, so nothing is ever decoded; and as
+//! eviction starts with the oldest, the indexes of remembered fields do not depend on their sizes.
 
 use std::collections::VecDeque;
 
 use super::CodecError;
 
-/// A field that was read.
+/// A decoded field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
-    /// `:status`, or none if it was not understood.
+    /// `:status`, or `None` if it was not understood.
     Status(Option<u16>),
     /// `grpc-status`.
     Grpc(Option<u16>),
@@ -19,14 +19,14 @@ pub(super) enum Field {
     Other,
 }
 
-/// What a peer's fields refer to.
+/// The dynamic table of a peer.
 #[derive(Debug, Default)]
 pub(super) struct FieldTable {
     remembered: VecDeque<Field>,
 }
 
 impl FieldTable {
-    /// Reads a block, and tells every field that matters.
+    /// Reads a block, and passes on every field that matters.
     pub(super) fn read(
         &mut self,
         mut block: &[u8],
@@ -40,7 +40,7 @@ impl FieldTable {
                     self.remember(field);
                     each(field);
                 }
-                // A new size of the table, which only forgets.
+                // A new size of the table, which only evicts.
                 0x20..0x40 => drop(integer(&mut block, 5)?),
                 0x00..0x20 => each(self.literal(&mut block, 4)?),
             }
@@ -81,7 +81,7 @@ impl FieldTable {
     }
 }
 
-/// A text: whether it is in Huffman's code, and its bytes.
+/// A text: whether it is Huffman-coded, and its bytes.
 type Text<'a> = (bool, &'a [u8]);
 
 fn named(name: Text<'_>) -> Field {
@@ -126,7 +126,7 @@ fn decimal(coded: bool, text: &[u8]) -> Option<u16> {
     if !coded {
         return std::str::from_utf8(text).ok()?.parse().ok();
     }
-    // In Huffman's code 0 to 2 have five bits, and the other digits six.
+    // In Huffman coding 0 to 2 have five bits, and the other digits six.
     let (mut bits, mut left) = (0_u64, 0_u32);
     for byte in text.get(..text.len().min(DIGITS_MAX))? {
         bits = bits << 8 | u64::from(*byte);
@@ -153,7 +153,7 @@ fn decimal(coded: bool, text: &[u8]) -> Option<u16> {
     value
 }
 
-/// The blocks of a request: as literals that the server remembers, and as their numbers.
+/// The blocks of a request: as literals that the server remembers, and as indexes.
 pub(super) fn blocks(fields: &[(&'static str, String)]) -> (Vec<u8>, Vec<u8>) {
     let mut first = vec![METHOD_POST, SCHEME_HTTP];
     let mut later = first.clone();
@@ -191,12 +191,12 @@ fn push_integer(value: usize, prefix: u32, out: &mut Vec<u8>) {
 
 const METHOD_POST: u8 = 0x83;
 const SCHEME_HTTP: u8 = 0x86;
-/// Fields that every peer knows.
+/// Entries of the static table.
 const STATIC_MAX: usize = 61;
-/// A table of 4096 bytes has at most that many fields of at least 32.
+/// A table of 4096 bytes has at most this many fields of at least 32.
 const REMEMBERED_MAX: usize = 128;
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
-/// `grpc-status` in Huffman's code.
+/// `grpc-status`, Huffman-coded.
 const GRPC_STATUS: &[u8] = &[0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8f];
 const DIGITS_MAX: usize = 4;
 
@@ -218,11 +218,11 @@ mod tests {
         block.extend_from_slice(&[1, b'0']);
         let zero = Field::Grpc(Some(0));
         assert_eq!(read(&mut reader, &block), [Field::Status(Some(200)), zero]);
-        // Another field is remembered after it, so that its number grows.
+        // Another field is remembered after it, so its index grows.
         let other = [0x40, 1, b'x', 1, b'y'];
         assert_eq!(read(&mut reader, &other), [Field::Other]);
         assert_eq!(read(&mut reader, &[0xbf]), [zero]);
-        // The name by its number, the value in Huffman's code: 14.
+        // The name by its index, the value Huffman-coded: 14.
         let value = [0x0f, 0x30, 0x82, 0b0000_1011, 0b0101_1111];
         assert_eq!(read(&mut reader, &value), [Field::Grpc(Some(14))]);
     }

@@ -1,6 +1,6 @@
 //! Replies of HTTP/1.1 servers, in the order of the requests.
 //!
-//! Bodies have a length; chunked ones are refused, as no endpoint that is worth measuring sends them.
+//! Bodies have a length; chunked ones are refused, as no endpoint worth measuring sends them.
 
 use super::{Codec, CodecError, InOrder, ReplyOutcome};
 use crate::call::Judge;
@@ -9,7 +9,6 @@ use crate::template::Template;
 
 use super::judge;
 
-/// An HTTP/1.1 connection.
 pub(crate) struct Http1 {
     template: Template,
     judge: Judge,
@@ -78,7 +77,7 @@ struct Head {
     length: usize,
 }
 
-/// Reads a head, if it is whole, and says where the body starts.
+/// Reads a head, if it is complete, and returns where the body starts.
 fn head(input: &[u8]) -> Result<Option<(Head, usize)>, CodecError> {
     let Some(end) = memchr::memmem::find(input, b"\r\n\r\n") else {
         if input.len() > HEAD_MAX {

@@ -1,7 +1,7 @@
-//! gRPC calls over HTTP/2, as lean as a client can be.
+//! gRPC calls over HTTP/2, as fast as a client can be.
 //!
 //! One call is one HEADERS and its DATA; of replies only frames, messages and the status are read. Deliberately absent:
-//! priorities, push, padding of our own, header blocks that go on in a second frame.
+//! priorities, push, our own padding, CONTINUATION frames.
 
 use super::fields::{Field, FieldTable, blocks};
 use super::{Codec, CodecError, ReplyOutcome, judge};
@@ -9,7 +9,6 @@ use crate::call::Judge;
 use crate::random::Draw;
 use crate::template::Template;
 
-/// An HTTP/2 connection.
 pub(crate) struct Http2 {
     template: Template,
     judge: Judge,
@@ -22,19 +21,19 @@ struct State {
     reader: FieldTable,
     open: Vec<Stream>,
     next_id: u32,
-    /// Whether the server has said how it wants to be talked to.
+    /// Whether the server has sent its settings.
     settled: bool,
     streams_max: usize,
     /// Bytes that may still be sent on the connection.
     window: i64,
-    /// Bytes of DATA that came since we last gave room for more.
+    /// Bytes of DATA received since our last window update.
     taken: u32,
 }
 
 #[derive(Default)]
 struct Stream {
     id: u32,
-    /// The start of a message whose end has not come.
+    /// The start of an incomplete message.
     partial: Vec<u8>,
     outcome: Option<ReplyOutcome>,
     http: Option<u16>,
@@ -72,7 +71,7 @@ impl Codec for Http2 {
     fn greet(&mut self, out: &mut Vec<u8>) {
         self.state = State::new();
         out.extend_from_slice(PREFACE);
-        // No pushed answers, and room for large ones.
+        // No push, and a large window.
         let settings = [&[0, 2, 0, 0, 0, 0][..], &[0, 4], &ROOM_STREAM.to_be_bytes()].concat();
         frame(kind::SETTINGS, 0, 0, &settings, out);
         frame(
@@ -137,7 +136,7 @@ impl Codec for Http2 {
 }
 
 impl State {
-    /// Takes a frame; gives the stream that it ended.
+    /// Handles a frame; returns the stream that it ended.
     fn handle(
         &mut self,
         head: &Head,
@@ -278,7 +277,7 @@ impl Stream {
     }
 }
 
-/// The body of a gRPC message, once it is whole.
+/// The body of a gRPC message, once it is complete.
 fn message(bytes: &[u8]) -> Option<&[u8]> {
     let length = usize::try_from(number(bytes.get(1..5)?)).ok()?;
     bytes.get(5..5 + length)
@@ -324,7 +323,7 @@ fn unpadded<'a>(head: &Head, payload: &'a [u8]) -> Result<&'a [u8], CodecError> 
     inner.ok_or_else(|| CodecError::new("more padding than frame"))
 }
 
-/// The first four bytes as a number.
+/// The first four bytes as a big-endian number.
 fn number(bytes: &[u8]) -> u32 {
     bytes
         .iter()
@@ -337,7 +336,7 @@ fn frame(kind: u8, flags: u8, id: u32, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// Makes DATA of what was appended since `start`, in as many frames as it takes.
+/// Makes DATA frames of what was appended since `start`.
 fn framed(out: &mut Vec<u8>, start: usize, id: u32) {
     let body = out.split_off(start);
     let mut chunks = body.chunks(FRAME_MAX).peekable();
@@ -379,7 +378,7 @@ mod flag {
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEAD_LEN: usize = 9;
-/// The largest frame that may be sent without asking; servers send no larger one either.
+/// The default maximum frame size, in both directions.
 const FRAME_MAX: usize = 16_384;
 const WINDOW_DEFAULT: u32 = 65_535;
 const ROOM_STREAM: u32 = 1 << 20;

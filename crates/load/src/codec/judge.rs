@@ -103,7 +103,7 @@ enum Value<'a> {
     Fixed,
 }
 
-/// The fields of a protobuf message, until its end or the first that makes no sense.
+/// The fields of a protobuf message, until its end or the first malformed one.
 struct Fields<'a>(Reader<'a>);
 
 impl<'a> Iterator for Fields<'a> {

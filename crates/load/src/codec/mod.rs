@@ -1,7 +1,7 @@
-//! How requests and replies travel on one connection, without sockets.
+//! Codecs: requests and replies of one connection, without sockets.
 //!
-//! A codec appends requests to what is to be sent, and cuts replies out of what came. It reads no more of a reply than
-//! it takes to find its end and its verdict.
+//! A codec appends requests to the output, and splits the input into replies. It reads no more of a reply than it takes
+//! to find its end and its verdict.
 
 mod fields;
 mod http1;
@@ -16,7 +16,6 @@ pub(crate) use http1::Http1;
 pub(crate) use http2::Http2;
 pub(crate) use resp::Resp;
 
-/// What one reply said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReplyOutcome {
     pub(crate) allowed: u32,
@@ -55,7 +54,7 @@ impl ReplyOutcome {
     }
 }
 
-/// Why nothing more can be read from a connection.
+/// The connection cannot be read any further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CodecError(pub(crate) String);
 
@@ -87,16 +86,16 @@ impl InOrder {
     }
 }
 
-/// One connection's share of a protocol.
+/// The state of a protocol on one connection.
 pub(crate) trait Codec {
-    /// What a new connection starts with.
+    /// Writes the start of a connection.
     fn greet(&mut self, out: &mut Vec<u8>);
 
-    /// Appends a request and gives it a ticket; none while the server leaves no room.
+    /// Appends a request and returns its ticket; `None` while the server permits no more.
     fn ask(&mut self, draw: &mut Draw, out: &mut Vec<u8>) -> Option<u32>;
 
-    /// Reads what came, as far as it is whole, and says how much of it that was. Replies go to `answered` with their
-    /// ticket; what the protocol wants said in return is appended to `out`.
+    /// Reads the complete part of the input and returns its length. Replies go to `answered` with their ticket; the
+    /// protocol's own responses are appended to `out`.
     fn read(
         &mut self,
         input: &[u8],

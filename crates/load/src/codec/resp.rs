@@ -5,7 +5,6 @@ use crate::call::Judge;
 use crate::random::Draw;
 use crate::template::Template;
 
-/// A RESP connection.
 pub(crate) struct Resp {
     template: Template,
     judge: Judge,
@@ -63,11 +62,11 @@ impl Codec for Resp {
     }
 }
 
-/// What matters of a reply.
+/// The parts of a reply that matter.
 struct Reply<'a> {
     end: usize,
     error: Option<&'a [u8]>,
-    /// The first integer, however deep.
+    /// The first integer, at any depth.
     integer: Option<i64>,
 }
 
@@ -83,7 +82,7 @@ fn verdict(judge: Judge, reply: &Reply<'_>) -> ReplyOutcome {
     }
 }
 
-/// Finds the end of the reply that starts at `start`; none if it is not whole.
+/// Finds the end of the reply that starts at `start`; `None` if it is incomplete.
 fn whole(input: &[u8], start: usize) -> Result<Option<Reply<'_>>, CodecError> {
     let mut reply = Reply {
         end: start,

@@ -13,7 +13,6 @@ use crate::address::{Dialled, Resolved};
 use crate::codec::{Codec, CodecError};
 use crate::random::Draw;
 
-/// A connection of a thread.
 pub(crate) struct LoadConnection<C> {
     codec: C,
     stream: Socket,
@@ -64,7 +63,7 @@ impl<C: Codec> LoadConnection<C> {
         })
     }
 
-    /// Dials anew, after everything under way was lost.
+    /// Dials again, after everything under way was lost.
     pub(crate) fn reopen(
         &mut self,
         server: &Resolved,
@@ -95,12 +94,12 @@ impl<C: Codec> LoadConnection<C> {
         self.flights.len()
     }
 
-    /// Takes whatever is under way away, as it will not be answered.
+    /// Takes everything under way, as it will not be answered.
     pub(crate) fn give_up(&mut self) -> VecDeque<Flight> {
         std::mem::take(&mut self.flights)
     }
 
-    /// Sends what is queued, as far as the system takes it.
+    /// Sends what is queued, as far as the socket accepts it.
     pub(crate) fn flush(&mut self) -> Result<(), Lost> {
         while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match self.stream.write(rest) {
@@ -116,7 +115,7 @@ impl<C: Codec> LoadConnection<C> {
         Ok(())
     }
 
-    /// Reads all that came, and records the replies; `now` is asked once for each piece.
+    /// Reads all input, and records the replies; `now` is read once for each piece.
     pub(crate) fn read(
         &mut self,
         record: &mut DriveRecord,
@@ -134,7 +133,7 @@ impl<C: Codec> LoadConnection<C> {
             };
             self.filled += read;
             self.take(record, now())?;
-            // A piece that left room was the last one for the time being.
+            // A piece that left room was the last one for now.
             if read < room {
                 return Ok(());
             }
@@ -168,7 +167,6 @@ impl<C: Codec> LoadConnection<C> {
     }
 }
 
-/// A socket that does not block.
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),

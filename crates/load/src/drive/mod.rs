@@ -1,4 +1,4 @@
-//! Runs a plan: threads that each wait for their share of the connections.
+//! Runs a plan: threads that each poll their share of the connections.
 //!
 //! Not here: what the bytes mean.
 
@@ -24,27 +24,25 @@ use record::{CountedSpan, DriveRecord};
 pub(crate) use timer::Timer;
 use worker::{DriveWorker, ThreadShare};
 
-/// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Time since the start of the run.
     pub elapsed: Duration,
-    /// Whether the server is still being warmed up.
+    /// Whether the warm-up is still going on.
     pub warming_up: bool,
-    /// Decisions since progress was last told.
+    /// Decisions since the last report.
     pub decisions: u64,
-    /// Errors since the start.
     pub errors: u64,
 }
 
-/// Why a run could not be started.
+/// Why a run could not start.
 #[derive(Debug)]
 pub enum LoadError {
     /// The server cannot be reached.
     Connect(io::Error),
-    /// The call cannot be made.
+    /// The call is invalid.
     Call(CallError),
-    /// The system would not do its part.
+    /// A system call failed.
     System(io::Error),
 }
 
@@ -60,21 +58,21 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// What threads tell while they run.
+/// Running counters of the threads.
 #[derive(Default)]
 pub(crate) struct DriveProgress {
     pub(crate) decisions: AtomicU64,
     pub(crate) errors: AtomicU64,
 }
 
-/// A server's address. Whether anybody is there is known before threads start.
+/// Resolves a server's address, and checks that it is reachable before threads start.
 fn reached(server: &ServerAddress) -> Result<Resolved, LoadError> {
     let server = server.resolve().map_err(LoadError::Connect)?;
     drop(server.dial(DIAL_PATIENCE).map_err(LoadError::Connect)?);
     Ok(server)
 }
 
-/// Runs a plan to its end. `progress` is told once a second.
+/// Runs a plan to its end. `progress` is called once a second.
 pub fn run(plan: &LoadPlan, mut progress: impl FnMut(Progress)) -> Result<LoadReport, LoadError> {
     let server = reached(&plan.server)?;
     let others = plan.others.iter().map(reached);
@@ -143,7 +141,7 @@ fn work(
     }
 }
 
-/// Tells progress until all threads are done.
+/// Reports progress until all threads are done.
 fn watch<T>(
     handles: &[thread::JoinHandle<T>],
     plan: &LoadPlan,

@@ -1,4 +1,4 @@
-//! What one thread saw.
+//! One thread's measurements.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct CountedSpan {
     pub(crate) from: u64,
     /// The last request is sent before this.
     pub(crate) to: u64,
-    /// The last reply is waited for until this.
+    /// The last reply is awaited until this.
     pub(crate) give_up: u64,
 }
 
@@ -50,7 +50,6 @@ pub(crate) struct Flight {
     pub(crate) sent: u64,
 }
 
-/// What one thread saw.
 pub(crate) struct DriveRecord {
     span: CountedSpan,
     pub(crate) latency: Histogram<u64>,
@@ -82,7 +81,6 @@ impl DriveRecord {
         }
     }
 
-    /// A reply came.
     pub(crate) fn answered(&mut self, flight: Flight, now: u64, outcome: ReplyOutcome) {
         if let Some((kind, example)) = outcome.error {
             self.errors.add(kind, 1, || example);
@@ -98,8 +96,8 @@ impl DriveRecord {
         self.took(flight, now);
     }
 
-    /// A request has waited until now. Also said of those that never got a reply, whose wait is at least that: left
-    /// out, they would make a server look good that answers nothing.
+    /// A request has waited until now. Also recorded for requests without a reply, which waited at least that long:
+    /// without them a server that answers nothing would look good.
     pub(crate) fn took(&mut self, flight: Flight, now: u64) {
         if self.span.has(flight.due) {
             let latency = now.saturating_sub(flight.due).min(NS_MAX);
@@ -129,5 +127,5 @@ impl DriveRecord {
     }
 }
 
-/// How long replies are waited for when no more is sent.
+/// How long replies are awaited when no more is sent.
 const GRACE_NS: u64 = 2_000_000_000;

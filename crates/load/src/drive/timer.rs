@@ -1,4 +1,4 @@
-//! An alarm clock among the sockets, exact to microseconds; waiting for sockets alone is exact to a millisecond.
+//! A timer polled with the sockets, exact to microseconds; a poll timeout is exact to a millisecond.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,10 +7,9 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
-/// An alarm clock.
 pub(crate) struct Timer {
     clock: OwnedFd,
-    /// When it rings, if it is set.
+    /// When it fires, if it is set.
     at: Option<u64>,
 }
 
@@ -22,7 +21,7 @@ impl Timer {
         Ok(Self { clock, at: None })
     }
 
-    /// Rings at `at`; both in nanoseconds from the start of the run.
+    /// Fires at `at`; both in nanoseconds from the start of the run.
     pub(crate) fn set(&mut self, at: u64, now: u64) -> io::Result<()> {
         if self.at == Some(at) {
             return Ok(());
@@ -45,7 +44,7 @@ impl Timer {
         Ok(())
     }
 
-    /// It rang. Setting it anew makes it quiet, so that nothing need be read.
+    /// It fired. Setting it again resets it, so that nothing need be read.
     pub(crate) fn rang(&mut self) {
         self.at = None;
     }

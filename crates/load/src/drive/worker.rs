@@ -1,4 +1,4 @@
-//! One thread: its connections, and when it asks.
+//! One thread: its connections, and when it sends.
 
 use std::io;
 use std::sync::Arc;
@@ -18,15 +18,14 @@ use crate::plan::{LoadPlan, Pace};
 use crate::random::Draw;
 use crate::schedule::Schedule;
 
-/// What a thread is to do, among others.
+/// A thread's share of the run.
 pub(crate) struct ThreadShare {
     /// One or more; connections go to them in turn.
     pub(crate) servers: Arc<[Resolved]>,
-    /// Which thread this is.
+    /// The index of this thread.
     pub(crate) at: usize,
-    /// Of how many.
+    /// The number of threads.
     pub(crate) of: usize,
-    /// When the run started.
     pub(crate) start: Instant,
     pub(crate) span: CountedSpan,
 }
@@ -40,23 +39,22 @@ impl ThreadShare {
     }
 }
 
-/// One thread of a run.
 pub(crate) struct DriveWorker<C> {
     share: ThreadShare,
     poll: Poll,
     timer: Timer,
     connections: Vec<LoadConnection<C>>,
-    /// Connections that could not be opened again, and when to try next.
+    /// Connections that could not be reopened, and when to try next.
     down: Vec<(usize, u64)>,
-    /// Which connection an open loop asks next.
+    /// The connection for the next request of an open loop.
     turn: usize,
-    /// Whether what is due could not be sent.
+    /// Whether a due request could not be sent.
     blocked: bool,
     depth: usize,
     schedule: Option<Schedule>,
     draw: Draw,
     record: DriveRecord,
-    /// Decisions and errors that were told as progress.
+    /// Decisions and errors already reported as progress.
     told: (u64, u64),
 }
 
@@ -98,7 +96,7 @@ impl<C: Codec> DriveWorker<C> {
         })
     }
 
-    /// Asks until the run is over, and waits for what is under way.
+    /// Sends requests until the run is over, and waits for what is under way.
     pub(crate) fn run(mut self, told: &DriveProgress) -> io::Result<DriveRecord> {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let span = self.share.span;
@@ -130,7 +128,7 @@ impl<C: Codec> DriveWorker<C> {
         Ok(self.record)
     }
 
-    /// Reads what came on a connection, asks again in a closed loop, and sends.
+    /// Reads a connection's input, sends again in a closed loop, and flushes.
     fn serve(&mut self, at: usize, readable: bool) {
         if self.down.iter().any(|(down, _)| *down == at) {
             return;
@@ -202,15 +200,15 @@ impl<C: Codec> DriveWorker<C> {
         }
     }
 
-    /// How long to wait for sockets; the timer rings when the next request is due.
+    /// How long to wait for sockets; the timer fires when the next request is due.
     fn wait(&mut self, now: u64) -> io::Result<Duration> {
         let span = self.share.span;
         let due = self.schedule.as_ref().map(Schedule::due_ns);
         match due.filter(|due| *due < span.to) {
             Some(due) if due > now => self.timer.set(due, now)?,
-            // Became due since it was last looked.
+            // Became due since the last check.
             Some(_) if !self.blocked => return Ok(Duration::ZERO),
-            // The server must say something first, or be dialled again.
+            // The server must send something first, or be dialled again.
             Some(_) => return Ok(BLOCKED_WAIT),
             None => {}
         }
@@ -229,7 +227,7 @@ impl<C: Codec> DriveWorker<C> {
             return;
         };
         let flights = connection.give_up();
-        // A connection that is lost with nothing under way is trouble too.
+        // A connection that is lost with nothing under way is an error too.
         self.record
             .errors
             .add(kind, flights.len().max(1) as u64, || text);
@@ -264,7 +262,7 @@ impl<C: Codec> DriveWorker<C> {
         }
     }
 
-    /// Counts what was never answered, and what was due and never sent, as waits that lasted to the end.
+    /// Counts unanswered requests, and due but unsent ones, as waits that lasted to the end.
     fn finish(&mut self) {
         let now = self.now();
         for connection in &mut self.connections {
@@ -298,7 +296,7 @@ impl<C: Codec> DriveWorker<C> {
         self.record.errors.add(ErrorKind::Unsent, unsent, text);
     }
 
-    /// Adds what is new since it was last told.
+    /// Adds what is new since the last report.
     fn tell(&mut self, told: &DriveProgress) {
         let new = (self.record.whole.total(), self.record.errors.total());
         told.decisions
@@ -308,7 +306,7 @@ impl<C: Codec> DriveWorker<C> {
         self.told = new;
     }
 
-    /// Whether nothing is under way, and nothing that was due is still to be sent.
+    /// Whether nothing is under way, and nothing due is unsent.
     fn is_done(&self) -> bool {
         let last = self.share.span.to;
         let all_sent = self

@@ -1,7 +1,7 @@
-//! When each publisher is to publish: decided by rate and seed alone, never by what a broker does.
+//! When each publisher publishes: decided by rate and seed alone, never by what a broker does.
 //!
-//! A group has events; at each of them every publisher of the group publishes a batch. Where messages are spread, each
-//! has an instant of its own behind the event. Times are nanoseconds from the start. Not here: clocks.
+//! A group has events; at each of them every publisher of the group publishes a batch. If messages are spread, each has
+//! its own instant after the event. Times are nanoseconds from the start. Not here: clocks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ pub(crate) struct Due {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// All of a group, by its place here.
+    /// All of a group, by its index here.
     Event(usize),
     /// One message of one publisher.
     Message(u32),
@@ -45,7 +45,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Of those groups whose number is `at` more than a multiple of `of`; empty in a closed loop.
+    /// For the groups whose number modulo `of` is `at`; empty in a closed loop.
     pub(crate) fn new(plan: &MqttPlan, at: u32, of: u32) -> Self {
         let size = plan.groups.size.max(1);
         let batch = plan.groups.batch.max(1);
@@ -81,12 +81,11 @@ impl Agenda {
         agenda
     }
 
-    /// When something is due next.
     pub(crate) fn next(&self) -> Option<u64> {
         self.entries.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes the first entry; what is to be published at its time is appended.
+    /// Takes the first entry; appends what is to be published at its time.
     pub(crate) fn take(&mut self, due: &mut Vec<Due>) {
         let Some(Reverse((at, what))) = self.entries.pop() else {
             return;

@@ -1,26 +1,25 @@
-//! What threads of a run share: the clock, when the run begins and ends, and what is told while it goes on.
+//! State shared by the threads of a run: the clock, begin and end of the run, and progress.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::plan::Timing;
 
-/// Shared by all threads of a run.
 pub(crate) struct RunShared {
     base: Instant,
     timing: Timing,
-    /// When publishing begins; `NEVER` until everybody is connected.
+    /// When publishing begins; `NEVER` until all are connected.
     begin: AtomicU64,
     stop: AtomicBool,
-    /// Tells this run from others at the same broker.
+    /// Distinguishes this run from others at the same broker.
     pub(crate) run: u32,
-    /// Threads whose connections are up, and threads that have nothing under way any more.
+    /// Threads whose connections are up, and threads that have nothing left under way.
     pub(crate) ready: AtomicUsize,
     pub(crate) done: AtomicUsize,
     pub(crate) told: PublishProgress,
 }
 
-/// What is told while a run goes on, warm-up included.
+/// Progress of the whole run, warm-up included.
 #[derive(Default)]
 pub(crate) struct PublishProgress {
     pub(crate) connected: AtomicU64,
@@ -44,7 +43,7 @@ pub(crate) struct RunSpan {
     pub(crate) from: u64,
     /// The last message is due before this.
     pub(crate) to: u64,
-    /// Nothing is waited for after this.
+    /// Nothing is awaited after this.
     pub(crate) give_up: u64,
 }
 
@@ -95,7 +94,7 @@ impl RunShared {
         })
     }
 
-    /// Everybody is to go home.
+    /// Ends the run for all threads.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }

@@ -15,18 +15,17 @@ use super::say::{self, MqttError};
 /// Why a connection cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// It could not be opened, for want of the system's or the network's doing.
+    /// It could not be opened, because of the system or the network.
     Connect(String),
-    /// It ended.
     Closed(String),
-    /// What came is not MQTT.
+    /// The input is not MQTT.
     Malformed(String),
-    /// The broker does not let the client in, or do what it wants.
+    /// The broker refused the client or its request, with this code.
     Refused(u8),
 }
 
 impl Lost {
-    /// The same as the end of a run that has not begun.
+    /// The error of a run that cannot start for this.
     pub(crate) fn fatal(&self, address: String) -> MqttError {
         match self {
             Self::Connect(error) | Self::Closed(error) => MqttError::Connect {
@@ -61,26 +60,24 @@ impl fmt::Display for Lost {
     }
 }
 
-/// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionState {
     Down,
-    /// Dialled, CONNECT sent or on its way.
+    /// Dialled, CONNECT sent or queued.
     Greeting,
     /// SUBSCRIBE sent.
     Asking,
     Up,
 }
 
-/// A connection.
 pub(crate) struct MqttConnection {
     stream: Option<TcpStream>,
     pub(crate) state: ConnectionState,
     pub(crate) out: Vec<u8>,
     written: usize,
-    /// The front of a packet that has not arrived whole.
+    /// The start of an incomplete packet.
     rest: Vec<u8>,
-    /// When it was dialled, and when it last spoke.
+    /// When it was dialled, and when the broker last sent something.
     pub(crate) since: u64,
     pub(crate) spoke: u64,
 }
@@ -98,7 +95,7 @@ impl MqttConnection {
         }
     }
 
-    /// Dials; what is queued then is sent as soon as somebody is there.
+    /// Dials; what is queued is sent once connected.
     pub(crate) fn open(
         &mut self,
         address: SocketAddr,
@@ -120,7 +117,7 @@ impl MqttConnection {
         Ok(())
     }
 
-    /// Lets go of everything.
+    /// Closes the socket and frees the buffers.
     pub(crate) fn close(&mut self) {
         *self = Self::new();
     }
@@ -130,7 +127,7 @@ impl MqttConnection {
         self.out.len() - self.written
     }
 
-    /// Sends what is queued, as far as the system takes it.
+    /// Sends what is queued, as far as the socket accepts it.
     pub(crate) fn flush(&mut self, now: u64) -> Result<(), Lost> {
         let Some(stream) = &mut self.stream else {
             return Ok(());
@@ -151,7 +148,7 @@ impl MqttConnection {
         }
         self.written = 0;
         self.out.clear();
-        // What was needed for a burst is not kept by thousands.
+        // Thousands of connections must not keep buffers of a burst.
         if self.out.capacity() > OUT_KEPT {
             self.out = Vec::new();
         }
@@ -167,8 +164,7 @@ impl MqttConnection {
         }
     }
 
-    /// Puts what came behind what was kept, at the front of `scratch`: how much there is, and whether more may have
-    /// come.
+    /// Reads into `scratch` behind the kept start of a packet: returns the length, and whether more may have come.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Result<(usize, bool), Lost> {
         let kept = self.rest.len();
         let Some(stream) = &mut self.stream else {
@@ -195,14 +191,14 @@ impl MqttConnection {
         }
     }
 
-    /// Keeps the front of a packet until the rest of it comes.
+    /// Keeps the start of a packet until the rest arrives.
     pub(crate) fn keep(&mut self, rest: &[u8]) {
         self.rest.clear();
         self.rest.extend_from_slice(rest);
     }
 }
 
-/// The packet at the front of bytes; `None` where it goes on behind them.
+/// The packet at the front of bytes; `None` if it is incomplete.
 pub(crate) fn packet(bytes: &[u8], most: usize) -> Result<Option<(Header, &[u8])>, Malformed> {
     let Some(header) = Header::read(bytes)? else {
         return Ok(None);

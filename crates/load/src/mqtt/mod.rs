@@ -1,6 +1,6 @@
-//! Load for MQTT brokers: publishers by the thousand, and subscribers that see what arrives.
+//! Load for MQTT brokers: publishers by the thousand, and subscribers that measure arrivals.
 //!
-//! A [`MqttPlan`] says who publishes what where; [`run_mqtt`] does it and gives a [`MqttReport`]. First all connect,
+//! A [`MqttPlan`] says who publishes what where; [`run_mqtt`] does it and returns a [`MqttReport`]. First all connect,
 //! then all publish. In an open loop times are fixed beforehand and latency counts from them to the arrival at a
 //! subscriber; in a closed one every publisher keeps a number of messages under way. Deliberately not here: TLS,
 //! sessions that outlive a connection, printing.
@@ -41,14 +41,12 @@ use subscriber::Subscribers;
 use tally::ArrivalTally;
 use worker::{PublishWorker, PublisherShare};
 
-/// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MqttProgress {
-    /// What is being done.
     pub phase: MqttPhase,
-    /// Connections of publishers and silent clients that are up.
+    /// Open connections of publishers and silent clients.
     pub connected: u64,
-    /// Messages sent since progress was last told.
+    /// Messages sent since the last report.
     pub sent: u64,
     /// Messages arrived since then.
     pub arrived: u64,
@@ -56,20 +54,18 @@ pub struct MqttProgress {
     pub errors: u64,
 }
 
-/// What a run is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MqttPhase {
-    /// Connections are opened.
     Connecting,
-    /// So long ago publishing began; nothing is recorded yet.
+    /// Time since publishing began; nothing is recorded yet.
     WarmUp(Duration),
-    /// So long ago publishing began.
+    /// Time since publishing began.
     Measuring(Duration),
-    /// Nothing more is sent; what is under way is waited for.
+    /// Nothing more is sent; what is under way is awaited.
     Draining,
 }
 
-/// Runs a plan to its end. `progress` is told once a second.
+/// Runs a plan to its end. `progress` is called once a second.
 pub fn run_mqtt(
     plan: &MqttPlan,
     progress: impl FnMut(MqttProgress),
@@ -112,14 +108,14 @@ pub fn run_mqtt(
     };
     let all = workers.len() + usize::from(subscribers.is_some());
     watch(&shared, workers.len(), all, !watched.is_empty(), progress);
-    // Who says goodbye is still counted.
+    // Clients that are disconnecting still count.
     let connected = shared.told.connected.load(Ordering::Relaxed);
     shared.stop();
     let (record, tally) = gather(workers, subscribers, targets.len())?;
     Ok(MqttReport::new(&plan, record, tally, connected))
 }
 
-/// Where a run cannot be what it seems to be, somebody should know before it starts.
+/// Rejects plans that cannot measure what they claim, before the run starts.
 fn judge(plan: &MqttPlan) -> Result<(), MqttError> {
     let fail = |text: &str| Err(MqttError::Plan(text.to_owned()));
     if plan.targets.is_empty() {
@@ -155,7 +151,7 @@ fn resolved(address: &ServerAddress) -> Result<SocketAddr, MqttError> {
     }
 }
 
-/// Something that two runs at one broker have not in common.
+/// Differs between two runs at one broker.
 fn run_number() -> u32 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_nanos();
@@ -163,7 +159,7 @@ fn run_number() -> u32 {
     u32::try_from(mixed & u128::from(u32::MAX)).unwrap_or(0)
 }
 
-/// A thread that, when it fails, stops the others.
+/// A thread that stops the others when it fails.
 fn spawn<T: Send + 'static>(
     name: String,
     shared: &Arc<RunShared>,
@@ -184,7 +180,7 @@ fn spawn<T: Send + 'static>(
     Ok(spawned?)
 }
 
-/// Starts the run when everybody is there, tells progress, and returns when all is over.
+/// Starts the run when all are connected, reports progress, and returns at the end.
 fn watch(
     shared: &RunShared,
     workers: usize,
@@ -238,7 +234,7 @@ fn phase(shared: &RunShared, now: u64) -> MqttPhase {
 
 type Thread<T> = JoinHandle<Result<T, MqttError>>;
 
-/// What all threads saw, or the first thing that kept one of them from it.
+/// The results of all threads, or the first error.
 fn gather(
     workers: Vec<Thread<PublisherRecord>>,
     subscribers: Option<Thread<(ArrivalTally, PublisherRecord)>>,

@@ -1,4 +1,4 @@
-//! What to publish where, how fast and for how long.
+//! MQTT plans: what to publish where, how fast and for how long.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,60 +8,52 @@ use tollgate_mqtt::{Qos, Version, is_topic};
 use crate::address::ServerAddress;
 use crate::plan::Arrivals;
 
-/// A run against brokers.
 #[derive(Clone, Debug)]
 pub struct MqttPlan {
-    /// Where publishers connect, one or more.
+    /// Brokers of the publishers, one or more.
     pub targets: Vec<ServerAddress>,
-    /// Which publisher connects where.
     pub assign: Assign,
-    /// Where messages are waited for.
+    /// Brokers of the subscribers.
     pub watch: SubscriberPlan,
     /// How many publish.
     pub publishers: u32,
     /// How many more connect and stay silent.
     pub idle: u32,
-    /// How fast each publishes.
     pub pace: MqttPace,
     /// Who publishes at the same time, and how much.
     pub groups: Groups,
-    /// What is published.
     pub messages: Messages,
-    /// Who connects.
+    /// The clients' credentials and settings.
     pub login: Login,
-    /// Messages that a publisher sends before the first of them is acknowledged; a broker may want fewer.
+    /// Messages that a publisher sends before the first of them is acknowledged; a broker may permit fewer.
     pub in_flight: u16,
     /// Threads that publish. Arrivals have one of their own.
     pub threads: usize,
-    /// How long.
     pub timing: Timing,
     /// Arrival times follow from it.
     pub seed: u64,
 }
 
-/// Which publisher connects where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assign {
     /// Publishers in turn: those of a group at different targets.
     Spread,
-    /// Wherever their numbers fall by the seed, whatever their group.
+    /// By their numbers and the seed, regardless of groups.
     Blind,
     /// Groups in turn: all of a group at one target.
     Groups,
 }
 
-/// Where messages are waited for.
+/// Where messages are received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubscriberPlan {
-    /// At which brokers; none where nobody waits.
+    /// The brokers; empty without subscribers.
     pub at: Vec<ServerAddress>,
-    /// Subscribers at each; more than one share what comes.
+    /// Subscribers at each; more than one share the messages.
     pub subscribers: u16,
-    /// How surely they want it.
     pub qos: Qos,
 }
 
-/// How fast each publisher publishes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MqttPace {
     /// As soon as another message is acknowledged.
@@ -70,7 +62,7 @@ pub enum MqttPace {
     Open {
         /// Messages a second of each publisher.
         rate: f64,
-        /// How the gaps between its batches are.
+        /// The gaps between its batches.
         arrivals: Arrivals,
     },
 }
@@ -78,7 +70,7 @@ pub enum MqttPace {
 /// Who publishes at the same time, and how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Groups {
-    /// Publishers of a group; one is everybody alone.
+    /// Publishers of a group; with one, each publishes alone.
     pub size: u32,
     /// Messages at once.
     pub batch: u32,
@@ -86,35 +78,29 @@ pub struct Groups {
     pub spread: Duration,
 }
 
-/// What is published.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    /// How surely.
     pub qos: Qos,
     /// Bytes of a payload, at least [`SIZE_MIN`].
     pub size: usize,
-    /// Under which topic.
+    /// The topics.
     pub topic: TopicTemplate,
     /// A user property that names the group (MQTT 5).
     pub group_property: Option<String>,
 }
 
-/// Who connects.
 #[derive(Clone, Debug)]
 pub struct Login {
-    /// The version to speak.
     pub version: Version,
     /// The user's name.
     pub user: Option<String>,
-    /// The password.
     pub password: Option<String>,
-    /// What identifiers of clients begin with.
+    /// The prefix of client identifiers.
     pub prefix: String,
-    /// Seconds in which a client says something.
+    /// Keep-alive in seconds.
     pub keep_alive: u16,
 }
 
-/// How long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// How long to publish before anything is recorded.
@@ -125,10 +111,10 @@ pub struct Timing {
     pub patience: Duration,
 }
 
-/// The fewest bytes of a payload: who sent it, which it is, and when.
+/// The fewest bytes of a payload: sender, sequence number, and time.
 pub const SIZE_MIN: usize = 32;
 
-/// A topic with places for numbers.
+/// A topic with placeholders for numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicTemplate(String);
 
@@ -155,7 +141,6 @@ impl TopicTemplate {
         Ok(Self(text.to_owned()))
     }
 
-    /// The topic of one publisher.
     pub(crate) fn topic(&self, publisher: u32, group: u32) -> String {
         self.0
             .replace("%p", &publisher.to_string())
@@ -183,12 +168,11 @@ impl fmt::Display for TopicTemplate {
 }
 
 impl MqttPlan {
-    /// The group of a publisher.
     pub(crate) fn group(&self, publisher: u32) -> u32 {
         publisher / self.groups.size.max(1)
     }
 
-    /// The target of a publisher, by its place.
+    /// The target of a publisher, as an index.
     pub(crate) fn target(&self, publisher: u32) -> usize {
         let number = match self.assign {
             Assign::Spread => publisher,
@@ -204,12 +188,12 @@ impl MqttPlan {
     }
 }
 
-/// A number's place in an order that the seed says, of so many: each has one of its own.
+/// A pseudo-random permutation of `count` numbers by the seed.
 fn scattered(number: u32, count: u32, seed: u64) -> u32 {
     let bits = u64::BITS - u64::from(count.saturating_sub(1)).leading_zeros();
     let mask = (1_u64 << bits) - 1;
     let mut place = u64::from(number);
-    // Every step is one to one below the power of two, so that sooner or later it is below the count.
+    // Every step is one to one below the power of two, so it eventually falls below the count.
     loop {
         for round in 0..4 {
             place = place.wrapping_add(seed.rotate_left(round * 16)) & mask;

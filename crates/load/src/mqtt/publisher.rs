@@ -1,4 +1,4 @@
-//! One publisher: what it has under way and what waits for its turn.
+//! One publisher: what it has under way and what waits.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::record::{Flight, MessageFate, PublisherRecord};
 use super::say;
 use super::stamp::PayloadStamp;
 
-/// What is the same for all publishers.
+/// Settings shared by all publishers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublishOptions {
     pub(crate) version: Version,
@@ -25,7 +25,7 @@ pub(crate) struct PublishOptions {
 /// A client that publishes, or stays silent.
 pub(crate) struct Publisher {
     pub(crate) link: MqttConnection,
-    /// Its number among all; none where it is silent.
+    /// Its number among all; `None` if it is silent.
     pub(crate) number: Option<u32>,
     pub(crate) target: usize,
     topic: Box<str>,
@@ -33,7 +33,7 @@ pub(crate) struct Publisher {
     sequence: u32,
     id: u16,
     flights: VecDeque<Flight>,
-    /// Due times of messages that wait for their turn.
+    /// Due times of messages that wait.
     waiting: VecDeque<u64>,
     window: u16,
 }
@@ -73,7 +73,7 @@ impl Publisher {
         (self.flights.len(), self.waiting.len())
     }
 
-    /// Forgets what was sent over a connection that is gone; how much it was.
+    /// Forgets what was sent over a lost connection; returns how much it was.
     pub(crate) fn forget(&mut self) -> usize {
         self.link.close();
         std::mem::take(&mut self.flights).len()
@@ -85,7 +85,7 @@ impl Publisher {
             && (qos == Qos::AtMostOnce || self.flights.len() < usize::from(self.window))
     }
 
-    /// A message is due: it is queued to be sent, or waits for its turn. `false` where too many wait already.
+    /// A message is due: it is queued to be sent, or waits. `false` if too many wait already.
     pub(crate) fn offer(
         &mut self,
         due: u64,
@@ -105,7 +105,7 @@ impl Publisher {
         true
     }
 
-    /// Queues what waits, as far as there is room.
+    /// Queues waiting messages, as far as there is room.
     pub(crate) fn catch_up(&mut self, manner: &PublishOptions, at: &mut PublishContext<'_>) {
         while !self.waiting.is_empty() && self.has_room(manner.qos) {
             if let Some(due) = self.waiting.pop_front() {
@@ -133,7 +133,7 @@ impl Publisher {
             id,
             properties: &self.properties,
         };
-        // Lengths were judged with the plan.
+        // Lengths were checked with the plan.
         if message.write(manner.size, &mut self.link.out).is_none() {
             return;
         }
@@ -153,7 +153,7 @@ impl Publisher {
         PublishProgress::add(&at.shared.told.sent, 1);
     }
 
-    /// Identifiers go round, and messages under way are in their order: the next that is taken is that of the oldest.
+    /// Identifiers wrap around, and messages under way are in their order: the next one in use is that of the oldest.
     /// The window is smaller than the number of identifiers.
     fn next_id(&mut self) -> u16 {
         let mut taken = self.flights.iter().map(|flight| flight.id).peekable();
@@ -165,7 +165,6 @@ impl Publisher {
         }
     }
 
-    /// A packet came.
     pub(crate) fn handle(
         &mut self,
         header: Header,
@@ -229,7 +228,7 @@ impl Publisher {
     }
 }
 
-/// Where times come from, and where what happens is written down.
+/// The clock, and where events are recorded.
 pub(crate) struct PublishContext<'a> {
     pub(crate) shared: &'a RunShared,
     pub(crate) record: &'a mut PublisherRecord,
@@ -243,5 +242,5 @@ impl<'a> PublishContext<'a> {
 
 /// Bytes that may wait to be sent on a connection before messages wait instead.
 const OUT_MAX: usize = 256 << 10;
-/// Messages that may wait for their turn.
+/// Limit on waiting messages.
 const WAITING_MAX: usize = 100_000;

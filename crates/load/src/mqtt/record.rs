@@ -1,4 +1,4 @@
-//! What one thread of publishers saw.
+//! Measurements of one thread of publishers.
 
 use std::sync::atomic::AtomicU64;
 
@@ -19,21 +19,20 @@ pub(crate) struct PublishCounts {
     pub(crate) failed: u64,
 }
 
-/// What one thread of publishers saw.
 pub(crate) struct PublisherRecord {
     pub(crate) span: Option<RunSpan>,
     /// By target.
     pub(crate) sent: Vec<PublishCounts>,
-    /// How late messages were looked at, against when they were due.
+    /// How late messages were handled, relative to when they were due.
     pub(crate) lateness: Histogram<u64>,
     /// From sending to acknowledgement.
     pub(crate) acknowledged: Histogram<u64>,
-    /// Messages that waited because too many were under way, or no connection was there.
+    /// Messages that waited because too many were under way, or the connection was down.
     pub(crate) held: u64,
     pub(crate) errors: Errors,
 }
 
-/// A message that is not acknowledged.
+/// An unacknowledged message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     pub(crate) id: u16,
@@ -41,12 +40,11 @@ pub(crate) struct Flight {
     pub(crate) sent: u64,
 }
 
-/// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageFate {
     Acknowledged,
     Refused,
-    /// Another reason code that says no.
+    /// Another reason code of refusal.
     Failed(u8),
 }
 
@@ -66,7 +64,7 @@ impl PublisherRecord {
         self.span.is_some_and(|span| span.has(due))
     }
 
-    /// A message came up; it may be sent now or later.
+    /// A message became due; it may be sent now or later.
     pub(crate) fn came_up(&mut self, target: usize, due: u64, now: u64) {
         if !self.counts(due) {
             return;

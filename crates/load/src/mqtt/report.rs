@@ -1,4 +1,4 @@
-//! What a run against brokers found out.
+//! The results of a run against brokers.
 
 use serde::Serialize;
 
@@ -8,15 +8,13 @@ use super::tally::{ArrivalTally, Arrived};
 use crate::errors::ErrorCount;
 use crate::report::{Latency, histogram};
 
-/// What a run against brokers found out. Counts and times are of messages that were due in the part of the run that
-/// counts.
+/// Counts and times are of messages that were due in the part of the run that counts.
 #[derive(Clone, Debug, Serialize)]
 pub struct MqttReport {
     /// How long was recorded, in seconds.
     pub seconds: f64,
     /// Publishers and silent clients that were connected when publishing ended.
     pub connected: u64,
-    /// What became of messages.
     pub counts: MessageCounts,
     /// From when a message was due to its arrival at a subscriber.
     pub latency: Latency,
@@ -24,39 +22,36 @@ pub struct MqttReport {
     pub service: Latency,
     /// From when it was sent to its acknowledgement, under `QoS` 1 and 2.
     pub acknowledged: Latency,
-    /// How late the generator looked at messages that were due.
+    /// How late the generator handled messages that were due.
     pub lateness: Latency,
-    /// Messages that waited because as many as may be were under way, or the connection was down; warm-up included.
+    /// Messages that waited because the limit was under way, or the connection was down; warm-up included.
     pub held: u64,
-    /// Messages under the same topics that are none of this run.
+    /// Messages under the same topics that do not belong to this run.
     pub strange: u64,
-    /// The same by where publishers connect.
+    /// The same by target of the publishers.
     pub targets: Vec<TargetReport>,
-    /// What went wrong, warm-up included.
+    /// Errors, warm-up included.
     pub errors: Vec<ErrorCount>,
 }
 
-/// What became of messages of publishers at one target.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetReport {
-    /// Where.
     pub address: String,
     /// How many publish there.
     pub publishers: u64,
-    /// What became of messages.
     pub counts: MessageCounts,
     /// From when a message was due to its arrival at a subscriber.
     pub latency: Latency,
 }
 
-/// What became of messages.
+/// Messages by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MessageCounts {
     /// Messages that were due.
     pub due: u64,
     /// Of those, sent.
     pub sent: u64,
-    /// Acknowledged as taken, under `QoS` 1 and 2.
+    /// Acknowledged as accepted, under `QoS` 1 and 2.
     pub acknowledged: u64,
     /// Refused because a limit was reached (0x97).
     pub refused: u64,
@@ -64,11 +59,11 @@ pub struct MessageCounts {
     pub failed: u64,
     /// Arrived at a subscriber, each counted once.
     pub arrived: u64,
-    /// Sent, not refused, and not arrived when the run ended; zero where nobody waits for messages.
+    /// Sent, not refused, and not arrived when the run ended; zero without subscribers.
     pub lost: u64,
     /// Arrived again.
     pub duplicated: u64,
-    /// Arrived behind a later one of the same publisher.
+    /// Arrived after a later one of the same publisher.
     pub out_of_order: u64,
 }
 
@@ -105,8 +100,7 @@ impl MessageCounts {
 }
 
 impl MqttReport {
-    /// Messages a second: of those that were due in the time that counts, how many arrived, or where nobody waited for
-    /// them how many were sent.
+    /// Messages a second: of those due in the time that counts, how many arrived, or without subscribers were sent.
     #[allow(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     pub fn messages_per_second(&self) -> f64 {
         let count = match (self.counts.arrived, self.counts.acknowledged) {

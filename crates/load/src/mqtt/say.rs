@@ -1,37 +1,37 @@
-//! Codes of brokers in words, and errors that say what to do next.
+//! Broker codes in words, and errors that say what to do next.
 
 use std::fmt;
 use std::io;
 
 use tollgate_mqtt::reason;
 
-/// Why a run could not be started.
+/// Why a run could not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MqttError {
-    /// The plan cannot be carried out as it is.
+    /// The plan is invalid.
     Plan(String),
-    /// A broker cannot be reached, or ends connections before the start.
+    /// A broker cannot be reached, or closes connections before the start.
     Connect {
         /// Where.
         address: String,
         /// What happened.
         error: String,
     },
-    /// A broker does not let a client in.
+    /// A broker refuses a client.
     Refused {
         /// Where.
         address: String,
         /// Its code.
         code: u8,
     },
-    /// Somebody answers who does not speak MQTT.
+    /// The server does not speak MQTT.
     Malformed {
         /// Where.
         address: String,
         /// What is wrong.
         error: String,
     },
-    /// The system would not do its part.
+    /// A system call failed.
     System(String),
 }
 

@@ -1,4 +1,4 @@
-//! What a payload says: who published it, which of its messages it is, when it was due and when it was sent.
+//! The content of a payload: publisher, sequence number, due time and send time.
 
 use tollgate_kit::Reader;
 
@@ -7,7 +7,7 @@ use super::plan::SIZE_MIN;
 /// The front of a payload. Times are nanoseconds on the clock of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PayloadStamp {
-    /// Tells this run from others at the same broker.
+    /// Distinguishes this run from others at the same broker.
     pub(crate) run: u32,
     pub(crate) publisher: u32,
     pub(crate) sequence: u32,
@@ -27,7 +27,7 @@ impl PayloadStamp {
         out.resize(out.len() + size.saturating_sub(SIZE_MIN), FILLER);
     }
 
-    /// Reads the front of a payload; `None` where it is none of ours.
+    /// Reads the front of a payload; `None` if it is not ours.
     pub(crate) fn read(payload: &[u8]) -> Option<Self> {
         let mut reader = Reader(payload);
         let is_ours = reader.array()? == *MAGIC;

@@ -1,4 +1,4 @@
-//! The thread that waits for messages: its subscribers, and what they see.
+//! The thread that receives messages: its subscribers, and their measurements.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,20 +20,19 @@ use super::record::PublisherRecord;
 use super::say::{self, MqttError};
 use super::tally::ArrivalTally;
 
-/// All subscribers.
 pub(crate) struct Subscribers {
     plan: Arc<MqttPlan>,
     shared: Arc<RunShared>,
     poll: Poll,
     links: Vec<(SocketAddr, usize, MqttConnection)>,
     tally: ArrivalTally,
-    /// Only its errors.
+    /// Only its errors are used.
     record: PublisherRecord,
     looked: u64,
 }
 
 impl Subscribers {
-    /// `addresses` are those of the plan's `watch`, in numbers.
+    /// `addresses` are those of the plan's `watch`, resolved.
     pub(crate) fn new(
         plan: &Arc<MqttPlan>,
         shared: &Arc<RunShared>,
@@ -55,7 +54,7 @@ impl Subscribers {
         })
     }
 
-    /// Waits for messages until the run is over.
+    /// Receives messages until the run is over.
     pub(crate) fn run(mut self) -> Result<(ArrivalTally, PublisherRecord), MqttError> {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut scratch = vec![0; SCRATCH.max(self.packet_most() * 2)];
@@ -87,7 +86,7 @@ impl Subscribers {
         }
         for (_, _, link) in &mut self.links {
             link.out.extend(client::GOODBYE);
-            // Who is gone already need not be told.
+            // Best effort: the broker may be gone.
             let _ = link.flush(0);
         }
         Ok((self.tally, self.record))
@@ -196,7 +195,7 @@ impl Subscribers {
         Ok(())
     }
 
-    /// Now and then: dials those that are down, pings those that were silent.
+    /// Called periodically: dials connections that are down, pings silent ones.
     fn look_after(&mut self) -> Result<(), MqttError> {
         let now = self.shared.now();
         if self.looked > 0 && now < self.looked.saturating_add(LOOK_EVERY_NS) {
@@ -248,7 +247,7 @@ impl Subscribers {
     }
 }
 
-/// What is subscribed to; several subscribers at one broker share it.
+/// The subscription's filter; several subscribers at one broker share it.
 fn filter(plan: &MqttPlan, run: u32) -> String {
     let filter = plan.messages.topic.filter();
     if plan.watch.subscribers > 1 {

@@ -1,6 +1,7 @@
-//! What arrived: once, again, out of order, and how long after it was due.
+//! Arrivals: first, repeated, out of order, and how long after they were due.
 //!
-//! Sequences come from whoever publishes under the topic; one that jumps too far is a stranger's, and is only counted.
+//! Sequence numbers come from any publisher under the topic; one that jumps too far is from outside the run, and is
+//! only counted.
 
 use hdrhistogram::Histogram;
 
@@ -8,7 +9,7 @@ use super::clock::RunSpan;
 use super::stamp::PayloadStamp;
 use crate::report::{NS_MAX, histogram};
 
-/// What arrived of publishers at one target, of what was due in the part of the run that counts.
+/// Arrivals from publishers at one target, of what was due in the part of the run that counts.
 #[derive(Clone)]
 pub(crate) struct Arrived {
     pub(crate) count: u64,
@@ -32,7 +33,7 @@ impl Arrived {
     }
 }
 
-/// Which messages of one publisher came.
+/// Which messages of one publisher arrived.
 #[derive(Clone)]
 struct Seen {
     /// One more than the highest.
@@ -70,14 +71,14 @@ impl Seen {
             self.next = sequence.saturating_add(1);
             return Turn::InOrder;
         }
-        // What is older than is remembered cannot be told from what came again.
+        // An arrival older than the window cannot be distinguished from a repeated one.
         if self.next - sequence > WINDOW || self.mark(sequence, true) {
             return Turn::Again;
         }
         Turn::Late
     }
 
-    /// Sets a bit; what it was before.
+    /// Sets a bit; returns what it was before.
     fn mark(&mut self, sequence: u32, seen: bool) -> bool {
         let at = (sequence % WINDOW) as usize;
         let Some(word) = self.bits.get_mut(at / 64) else {
@@ -94,10 +95,9 @@ impl Seen {
     }
 }
 
-/// What arrived.
 pub(crate) struct ArrivalTally {
     pub(crate) targets: Vec<Arrived>,
-    /// Messages under the topics that are none of this run.
+    /// Messages under the topics that do not belong to this run.
     pub(crate) strange: u64,
     seen: Vec<Seen>,
     /// Targets of publishers.
@@ -117,7 +117,7 @@ impl ArrivalTally {
         }
     }
 
-    /// A payload came; `true` where it is a message of this run that came for the first time.
+    /// A payload arrived; `true` for the first arrival of a message of this run.
     pub(crate) fn add(&mut self, payload: &[u8], now: u64, span: Option<RunSpan>) -> bool {
         let ours = PayloadStamp::read(payload).filter(|stamp| stamp.run == self.run);
         let Some(stamp) = ours else {

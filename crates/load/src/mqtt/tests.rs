@@ -53,7 +53,7 @@ pub(super) fn plan() -> MqttPlan {
     }
 }
 
-/// All that is due in the first second, in the order it is handed out.
+/// All that is due in the first second, in the order it is returned.
 fn first_second(plan: &MqttPlan, at: u32, of: u32) -> Vec<Due> {
     let mut agenda = Agenda::new(plan, at, of);
     let mut due = Vec::new();

@@ -20,7 +20,7 @@ use super::say::MqttError;
 use crate::drive::Timer;
 use crate::errors::ErrorKind;
 
-/// Which of the threads this is, and where targets are.
+/// The index of this thread, and the targets.
 #[derive(Clone)]
 pub(crate) struct PublisherShare {
     pub(crate) at: u32,
@@ -28,7 +28,6 @@ pub(crate) struct PublisherShare {
     pub(crate) targets: Arc<[SocketAddr]>,
 }
 
-/// One thread of publishers.
 pub(crate) struct PublishWorker {
     plan: Arc<MqttPlan>,
     share: PublisherShare,
@@ -36,9 +35,9 @@ pub(crate) struct PublishWorker {
     poll: Poll,
     timer: Timer,
     publishers: Vec<Publisher>,
-    /// The place of a publisher here, by its number over the number of threads.
+    /// The index of a publisher here, by its number divided by the number of threads.
     places: Vec<u32>,
-    /// Who is to be dialled, and not before when.
+    /// Connections to dial, and the earliest time.
     to_dial: VecDeque<(usize, u64)>,
     dialling: usize,
     agenda: Agenda,
@@ -114,7 +113,7 @@ impl PublishWorker {
         Ok(self.record)
     }
 
-    /// Looks whether publishing may begin. An open loop waits for its first message by itself; a closed one begins at
+    /// Checks whether publishing may begin. An open loop waits for its first message by itself; a closed one begins at
     /// once.
     fn begin(&mut self) -> Result<(), MqttError> {
         let is_closed = self.plan.pace == MqttPace::Closed;
@@ -216,7 +215,7 @@ impl PublishWorker {
         self.flush(at)
     }
 
-    /// Reads what came on a connection, and goes on.
+    /// Reads a connection's input, and goes on.
     fn serve(&mut self, at: usize, scratch: &mut [u8]) -> Result<(), MqttError> {
         match self.read(at, scratch) {
             Ok(()) => self.advance(at),
@@ -280,7 +279,7 @@ impl PublishWorker {
         }
     }
 
-    /// A connection is gone. Before the start that ends the run; later it is counted, and dialled again.
+    /// Handles a lost connection. Before the start that ends the run; later it is counted, and dialled again.
     fn lose(&mut self, at: usize, lost: &Lost) -> Result<(), MqttError> {
         let Some(publisher) = self.publishers.get_mut(at) else {
             return Ok(());
@@ -311,7 +310,7 @@ impl PublishWorker {
         lost.fatal(address)
     }
 
-    /// A few times a second: pings of those that were silent, and those that wait for a greeting in vain.
+    /// Called a few times a second: pings silent connections, and drops those without a timely CONNACK.
     fn look_after(&mut self, now: u64) -> Result<(), MqttError> {
         if now < self.looked.saturating_add(LOOK_EVERY_NS) {
             return Ok(());
@@ -338,7 +337,7 @@ impl PublishWorker {
         Ok(())
     }
 
-    /// How long to wait for sockets; the timer rings when the next message is due.
+    /// How long to wait for sockets; the timer fires when the next message is due.
     fn wait(&mut self) -> Result<Duration, MqttError> {
         let Some(span) = self.record.span else {
             return Ok(WAIT_TO_BEGIN);
@@ -358,7 +357,7 @@ impl PublishWorker {
         Ok(WAIT_MAX)
     }
 
-    /// Says when nothing is under way any more, or has been waited for long enough.
+    /// Reports when nothing is under way any more, or the timeout has passed.
     fn wind_up(&mut self, now: u64, span: &RunSpan) {
         if !self.is_done && (now >= span.give_up || self.publishers.iter().all(Publisher::is_done))
         {
@@ -367,7 +366,7 @@ impl PublishWorker {
         }
     }
 
-    /// Says goodbye, and counts what never was acknowledged or sent.
+    /// Disconnects, and counts what never was acknowledged or sent.
     fn finish(&mut self) {
         let now = self.shared.now();
         let (mut unanswered, mut unsent) = (0, 0);
@@ -377,7 +376,7 @@ impl PublishWorker {
             unsent += waiting as u64;
             if publisher.link.state == ConnectionState::Up {
                 publisher.link.out.extend(client::GOODBYE);
-                // Who is gone already need not be told.
+                // Best effort: the broker may be gone.
                 let _ = publisher.link.flush(now);
             }
         }
@@ -389,7 +388,7 @@ impl PublishWorker {
     }
 }
 
-/// The thread's clients, and where each publisher is among them.
+/// The thread's clients, and the index of each publisher among them.
 fn clients(plan: &MqttPlan, at: u32, of: u32) -> Result<(Vec<Publisher>, Vec<u32>), MqttError> {
     let mut clients = Vec::new();
     let mut places = vec![NOWHERE; plan.publishers as usize];
@@ -425,11 +424,11 @@ const NOWHERE: u32 = u32::MAX;
 const TIMER: Token = Token(usize::MAX);
 const EVENTS_MAX: usize = 1024;
 const SCRATCH: usize = 256 << 10;
-/// The largest packet that a publisher takes from a broker.
+/// The largest packet that a publisher accepts from a broker.
 const PACKET_MOST: usize = 128 << 10;
 /// Connections that are opened at once.
 const DIALLING_MAX: usize = 128;
-/// Entries that are released before sockets are looked at.
+/// Entries that are released before sockets are polled.
 const RELEASED_MAX: usize = 256;
 const REDIAL_NS: u64 = 200_000_000;
 const GREETING_NS: u64 = 10 * NS_PER_S;

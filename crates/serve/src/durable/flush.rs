@@ -131,7 +131,7 @@ struct Work {
     numbers: BTreeMap<(String, String), RowNumbers>,
     /// Numbers of the shapes of keys' own terms, by the contract's number and the terms' version.
     of_terms: BTreeMap<(i64, u64), i64>,
-    /// When `numbers` was last filled.
+    /// When the cached numbers were last dropped.
     numbered: Instant,
     /// Newly loaded contracts, whose rows may exist from before.
     returned: BTreeSet<String>,

@@ -234,7 +234,6 @@ pub(crate) enum Gaps {
 }
 
 impl AskCommand {
-    /// What all have in common.
     pub(crate) fn load(&self) -> &LoadOptions {
         match self {
             Self::Resp(options) => &options.load,
@@ -322,7 +321,7 @@ impl AskCommand {
         }
     }
 
-    /// Contracts match names; what carries its own limit needs none.
+    /// Contracts match names; a call with its own limit needs none.
     fn key_default(&self) -> &'static str {
         match self.call() {
             // Another kind of value than what `SET` leaves behind.

@@ -1,5 +1,4 @@
-//! `tollgate gateway`: puts settings together, starts a server and the gateway that is its door, and listens to
-//! signals.
+//! `tollgate gateway`: combines settings, starts a server with the gateway as its listener, and handles signals.
 //!
 //! Not here: what a gateway does (`tollgate-gateway`), what a server does (`tollgate-serve`).
 
@@ -25,7 +24,7 @@ use crate::failure::Failure;
 use crate::serve::{self, desk, options::ServeFormat};
 use options::{GatewayCommand, GatewayOptions};
 
-/// Stands in front of a broker until a signal says to stop.
+/// Runs in front of a broker until a stop signal.
 pub(crate) fn run(options: &GatewayOptions) -> Result<(), Failure> {
     match &options.command {
         None => stand(options),
@@ -43,7 +42,7 @@ fn stand(options: &GatewayOptions) -> Result<(), Failure> {
     let signals = serve::prepare(&options.server, &settings)?;
     let threads = threads(settings.runtime.count())?;
     if settings.http.is_empty() && settings.resp.is_empty() {
-        // Nobody comes through the doors of the server itself.
+        // The server's own listeners have little traffic.
         settings.runtime.threads = Some(1);
     }
     let server = run::start_with(settings, open).map_err(|error| Failure::start(&error))?;
@@ -61,7 +60,7 @@ fn threads(count: usize) -> Result<Runtime, Failure> {
     built.map_err(|error| Failure::system("start threads", &error))
 }
 
-/// As for `serve`, but nothing is served or kept that nobody asked for.
+/// As for `serve`, but nothing is served or kept unless requested.
 fn settle(
     options: &GatewayOptions,
     variable: impl Fn(&str) -> Option<String>,
@@ -89,7 +88,7 @@ fn settle(
     Ok(settings)
 }
 
-/// Looks at the contracts before anybody is let in, and sets a desk up where there is a door to it.
+/// Checks the contracts before clients connect, and sets up the admin API if a listener leads to it.
 fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, ServerError> {
     let node = shared.engine.node();
     let wrong = |text: String| ServerError::Contracts(SourceError::Wrong(text));

@@ -186,7 +186,7 @@ impl GatewayOptions {
         })
     }
 
-    /// The list of who belongs where, and what this gateway is called in it.
+    /// The placement list, and this gateway's name in it.
     fn placement(&self, server: &ServerSettings) -> Result<Option<PlacementList>, Failure> {
         let Some(file) = self.placement.clone() else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! `tollgate gateway place`: to which gateways clients belong, for those that cannot be told by their protocol.
+//! `tollgate gateway place`: to which gateways clients belong, for clients that cannot be redirected by their protocol.
 //!
 //! Not here: how that is decided (`tollgate-gateway`).
 
@@ -56,7 +56,7 @@ fn tell(list: &Placement, client: &str, text: &mut String) {
     };
 }
 
-/// Bytes of the standard input that are read.
+/// Limit on bytes read from the standard input.
 const INPUT_MAX: u64 = 64 << 20;
 
 const EXAMPLES: &str = "\

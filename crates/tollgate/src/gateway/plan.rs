@@ -1,5 +1,5 @@
-//! `tollgate gateway plan`: how many brokers a topic needs, what each gets, and what messages would wait, before
-//! anything moves.
+//! `tollgate gateway plan`: how many brokers a topic needs, the share of each, and the expected waits, before anything
+//! moves.
 //!
 //! Not here: the model (`tollgate-split`), and measuring.
 
@@ -206,7 +206,7 @@ impl Planned {
         self.plan.worst() <= bound
     }
 
-    /// What a broker gets of the bucket: rate and depth.
+    /// A broker's share of the bucket: rate and depth.
     #[allow(clippy::cast_precision_loss)] // Rates and depths of a plan.
     fn part(&self, place: &BrokerShare) -> (f64, f64) {
         let whole: u64 = self.plan.places.iter().map(|place| place.quota).sum();

@@ -1,6 +1,6 @@
 //! `tollgate gateway status`: how the parts of a topic stand at its gateways.
 //!
-//! Not here: how the figures come about (`tollgate-serve`).
+//! Not here: how the figures are computed (`tollgate-serve`).
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub(super) fn run(options: &SupplyOptions) -> Result<(), Failure> {
         let Ok((view, value)) = &mut told.said else {
             continue;
         };
-        // A server that is no gateway has parts all the same.
+        // A server that is no gateway may have parts too.
         let found = told::fetch::<GatewayView>(server, GATEWAY, options.token.as_deref());
         if let Ok((gateway, _)) = found
             && gateway.on
@@ -60,7 +60,7 @@ fn human(told: &[NodeReport], gateways: &[Gateway], look: TerminalStyle) -> Stri
     text
 }
 
-/// How long messages of all topics of each gateway were held back, and how long its broker took.
+/// How long messages of all topics were held back at each gateway, and the latency of its broker.
 fn delays(gateways: &[Gateway], look: TerminalStyle, text: &mut String) {
     let row = |(name, gateway): &Gateway| {
         let mut cells = vec![

@@ -1,4 +1,4 @@
-//! Rows that have two names and figures beside them: as a table, and as part of a page.
+//! Rows with two names and figures: as a table, and as part of a page.
 //!
 //! Not here: which columns there are (`supply`, `split`, `lease`).
 
@@ -11,20 +11,19 @@ use crate::report::{Ink, Meaning, TerminalStyle};
 
 pub(super) trait ReportRow: Sized + 'static {
     const NAMES: [&'static str; 2];
-    /// Whether the second is a line of points, and named but once.
+    /// Whether the second name is a line of points, and shown only once.
     const HAS_POINTS: bool = false;
     const COLUMNS: &'static [DesignColumn<Self>];
-    /// What stands above the rows on a page, and below them.
+    /// The texts above and below the rows on a page.
     const TITLE: &'static str;
     const MEANING: &'static str;
 
     fn names(&self) -> [&str; 2];
-    /// The row for programs; what does not apply is null.
+    /// The row for programs; figures that do not apply are null.
     fn json(&self) -> Value;
 }
 
-/// A column: its name, how gladly it is given up when there is no room, and what stands in it; `None` where it does not
-/// apply.
+/// A column: its name, its rank (lower ranks are kept longer), and its cells; `None` if it does not apply.
 pub(super) struct DesignColumn<R> {
     name: &'static str,
     rank: u8,
@@ -39,7 +38,7 @@ pub(super) const fn column<R>(
     DesignColumn { name, rank, pick }
 }
 
-/// To a millionth; what is undefined is null.
+/// To a millionth; undefined is null.
 pub(super) fn number(value: Option<f64>) -> Value {
     let value = value.filter(|value| value.is_finite());
     value.map_or(Value::Null, |value| json!((value * 1e6).round() / 1e6))
@@ -66,7 +65,7 @@ pub(super) fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// A count that must be zero, unless the row is there to fail.
+/// A count that must be zero, unless the row demonstrates a failure.
 pub(super) fn bad(value: u64, may_break: bool) -> (String, Ink) {
     let ink = match (value, may_break) {
         (0, false) => Ink::Meaning(Meaning::Allowed),
@@ -82,7 +81,7 @@ fn shown<R: ReportRow>(rows: &[R]) -> impl Iterator<Item = &'static DesignColumn
     R::COLUMNS.iter().filter(has)
 }
 
-/// The names of each row; those that the row before has too are left out.
+/// The names of each row; repeated ones are left out.
 fn names<R: ReportRow>(rows: &[R]) -> Vec<[&str; 2]> {
     let mut before = ["", ""];
     let each = rows.iter().map(|row| {
@@ -173,7 +172,7 @@ pub(super) fn section<R: ReportRow>(rows: &[R]) -> String {
     text
 }
 
-/// A name beside the colour that it has in plots.
+/// A name beside its colour in plots.
 fn name(name: &str) -> String {
     match name {
         "" => String::new(),

@@ -1,4 +1,4 @@
-//! Reports for people: aligned tables that fit the terminal, and what was found.
+//! Reports for people: aligned tables that fit the terminal, and findings.
 //!
 //! Not here: plots.
 
@@ -50,7 +50,7 @@ pub(super) fn report(report: &Report, per_seed: bool, look: TerminalStyle) -> St
     text
 }
 
-/// What a row is about: the set, once, and the design.
+/// The names of a row: the set, once, and the design.
 fn names(rows: &[Row]) -> [RankedColumn; 2] {
     let mut set = "";
     let sets = rows.iter().map(|row| {
@@ -81,7 +81,7 @@ fn columns(rows: &[Row]) -> Vec<RankedColumn> {
         let has = |told: &Reported| columns.contains(&told.column);
         rows.iter().any(|row| row.reported.iter().any(has))
     };
-    // Theirs stand beside the share they report.
+    // Published figures are beside the share they report.
     let by_total = told(&[Column::Total]) && !told(&[Column::Area]);
     let mut columns: Vec<RankedColumn> = names(rows).into();
     columns.extend([
@@ -138,7 +138,7 @@ fn percent(spread: Option<Spread>) -> TableCell {
     cell(share(spread.mean)).ink(ink)
 }
 
-/// Two digits behind the point; what is not all is never shown as all.
+/// Two decimals; less than 100 % is never shown as 100 %.
 pub(super) fn share(percent: f64) -> String {
     match percent {
         percent if percent < 100.0 => format!("{:.2}", percent.min(99.99)),
@@ -162,7 +162,7 @@ fn quiet(row: &Row) -> String {
     }
 }
 
-/// What a row costs in multiples of the counter's on the same set.
+/// A row's cost in multiples of the counter's on the same set.
 pub(super) fn times(rows: &[Row], row: &Row, column: Column) -> String {
     ratio(rows, row, column).map_or_else(String::new, |ratio| format!("{} ×", digits(ratio)))
 }
@@ -179,7 +179,7 @@ pub(super) fn ratio(rows: &[Row], row: &Row, column: Column) -> Option<f64> {
 /// Shares of the central rejections, the better known first.
 const SHARES: [Column; 2] = [Column::Area, Column::Total];
 
-/// What others report in the first of these columns that they report: a letter says who.
+/// The published figures for the first of these columns that has any; a letter names the source.
 fn reported(told: &[Reported], columns: &[Column]) -> TableCell {
     let of = |source| {
         let mine = |column: &Column| {
@@ -313,7 +313,7 @@ fn wrap(paragraph: &str, width: usize, text: &mut String) {
     }
 }
 
-/// `202 kB`, `3.3 MB`: thousands, as the figures others report.
+/// `202 kB`, `3.3 MB`: thousands, as in the published figures.
 pub(super) fn bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = value;

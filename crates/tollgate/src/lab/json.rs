@@ -9,7 +9,7 @@ use tollgate_lab::{Bar, Column, Report, Reported, Row, RunOutcome, Spread};
 
 use super::designs::{ReportRow, number};
 
-/// A whole report as one object, without a line end.
+/// One object, without a line end.
 pub(super) fn report(report: &Report, per_seed: bool) -> String {
     let parameters: Map<_, _> = report
         .parameters

@@ -113,7 +113,7 @@ impl ReportRow for LeaseRow {
     }
 }
 
-/// What is known of `sync` alone.
+/// The fields of `sync` alone.
 fn sync(own: &LeaseSync) -> Value {
     json!({
         "first": number(Some(own.first)),
@@ -143,5 +143,5 @@ fn percent(share: f64) -> String {
     hundredths(100.0 * share)
 }
 
-/// What the columns of others are.
+/// Explains the columns of published figures.
 pub(super) const LEGEND: &str = "expected: an independent simulator of the same rules";

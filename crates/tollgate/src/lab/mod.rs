@@ -1,4 +1,4 @@
-//! `tollgate lab`: experiments in a simulated cluster, and recorded traffic put through one.
+//! `tollgate lab`: experiments in a simulated cluster, and recorded traffic in one.
 //!
 //! Not here: the simulation and the experiments, which are the lab's own crate.
 

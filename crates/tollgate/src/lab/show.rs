@@ -1,4 +1,4 @@
-//! Reports as they come: to standard output in the format asked for, and to a folder of pages.
+//! Reports as they come: to standard output in the requested format, and to a folder of pages.
 //!
 //! Not here: the formats.
 
@@ -16,7 +16,7 @@ use crate::report::{TerminalStyle, write_whole};
 
 pub(super) struct Show<'a> {
     options: &'a OutputOptions,
-    /// Whether objects come as the elements of an array.
+    /// Whether objects are elements of an array.
     is_array: bool,
     shown: Vec<html::IndexEntry>,
 }
@@ -84,7 +84,7 @@ impl<'a> Show<'a> {
             path.display(),
             pages(self.shown.len())
         );
-        // Who reads only the output is not to be bothered.
+        // A closed standard error must not stop the run.
         let _ = std::io::stderr().write_all(note.as_bytes());
         Ok(())
     }
@@ -104,7 +104,7 @@ fn put(text: &str) -> Result<(), Failure> {
         .map_err(Failure::output)
 }
 
-/// A progress bar that many threads may tell.
+/// A progress bar that many threads can update.
 pub(super) struct ProgressMeter {
     name: String,
     bar: Mutex<Progress>,

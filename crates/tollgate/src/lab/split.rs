@@ -1,4 +1,4 @@
-//! Rows about cut buckets: their figures, and their columns.
+//! Rows about split buckets: their figures, and their columns.
 //!
 //! Not here: the rows of other experiments, and plots.
 
@@ -69,6 +69,6 @@ impl ReportRow for SplitRow {
     }
 }
 
-/// What the columns of others are.
+/// Explains the columns of published figures.
 pub(super) const LEGEND: &str =
     "paper: what is printed there · reference: an independent simulator";

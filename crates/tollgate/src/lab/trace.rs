@@ -1,4 +1,4 @@
-//! `tollgate lab trace`: anybody's traffic through a simulated cluster.
+//! `tollgate lab trace`: any recorded traffic through a simulated cluster.
 //!
 //! Not here: reading formats, and the simulation.
 
@@ -18,9 +18,9 @@ use crate::progress::Progress;
 use crate::replay::name_of;
 use crate::trace::{Class, TraceError, TraceReader, TraceRecord};
 
-/// Requests held in memory at most: about 2.4 GB of them.
+/// Limit on requests in memory: about 2.4 GB.
 pub(super) const REQUESTS_MAX: usize = 50_000_000;
-/// The longest trace. Gossip goes on between requests, so that a decade of silence would take a decade of rounds.
+/// The longest trace. Gossip goes on between requests, so a decade of silence would take a decade of rounds.
 const SPAN_MS_MAX: u64 = 31 * 86_400_000;
 /// The fastest and the slowest gossip.
 const GOSSIP_NS: std::ops::RangeInclusive<u128> = 1_000_000..=86_400_000_000_000;
@@ -301,7 +301,7 @@ impl Intake {
         Ok(())
     }
 
-    /// The node a record names.
+    /// The node that a record names.
     fn node(&self, entries: &[(&str, &str)]) -> Result<Option<u16>, Refused> {
         let Some((_, text)) = entries.iter().find(|(name, _)| *name == "node") else {
             return Ok(None);
@@ -321,7 +321,7 @@ impl Intake {
     }
 }
 
-/// Who is counted: the user, or everything that describes the request where there is none.
+/// The user, or everything that describes the request if there is none.
 fn key(entries: &[(&str, &str)]) -> ModeKey {
     if let Some((_, user)) = entries.iter().find(|(name, _)| *name == "user") {
         return ModeKey(fnv(FNV_START, user.as_bytes()));
@@ -333,7 +333,7 @@ fn key(entries: &[(&str, &str)]) -> ModeKey {
     }))
 }
 
-/// FNV-1a of 128 bits: the same on every machine, and short keys do not meet.
+/// FNV-1a of 128 bits: the same on every machine, and short keys do not collide.
 fn fnv(hash: u128, bytes: &[u8]) -> u128 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u128::from(*byte)).wrapping_mul(FNV_PRIME)

@@ -1,4 +1,4 @@
-//! Values of the lab's options: lengths of time, rates, shares and names, read exactly.
+//! Values of the lab's options: durations, rates, shares and names, parsed exactly.
 //!
 //! Not here: which option takes which, and what they mean together.
 
@@ -8,18 +8,17 @@ use tollgate_kit::gcd;
 use tollgate_lab::Contender;
 use tollgate_limit::Span;
 
-/// Tokens regained in so many nanoseconds.
+/// Tokens regained per `per_ns` nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refill {
     pub tokens: u64,
-    /// In which time.
     pub per_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Millionths(pub u32);
 
-/// A ratio, and how it was written.
+/// A ratio, with its spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beta {
     pub ratio: Ratio,
@@ -30,7 +29,7 @@ pub(crate) struct Beta {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Designs(pub Vec<Contender>);
 
-/// `300ms`, `2.4s`, `1min`; a length of time without a unit is refused unless it is zero.
+/// `300ms`, `2.4s`, `1min`; a duration without a unit is refused unless it is zero.
 pub(crate) fn span(text: &str) -> Result<Span, String> {
     let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
@@ -113,7 +112,7 @@ pub(crate) fn share(text: &str) -> Result<Millionths, String> {
     }
 }
 
-/// `1.25` or `5/4`, remembered as it is written.
+/// `1.25` or `5/4`, with its spelling.
 pub(crate) fn beta(text: &str) -> Result<Beta, String> {
     let ratio = ratio(text)?;
     let text = text.to_owned();

@@ -1,4 +1,4 @@
-//! Asks the management API, and turns refusals into failures.
+//! Requests to the admin API; turns refusals into failures.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(super) struct ServerAccess<'a> {
 }
 
 impl<'a> ServerAccess<'a> {
-    /// The server that options name, and a token from a file or the environment.
+    /// The server in the options, with a token from a file or the environment.
     pub(super) fn of(options: &'a NodeOptions) -> Result<Self, Failure> {
         let token = match &options.token_file {
             Some(path) => {
@@ -30,12 +30,12 @@ impl<'a> ServerAccess<'a> {
         Ok(Self { options, token })
     }
 
-    /// Asks for something below `/admin/v1`.
+    /// A path below `/admin/v1`.
     pub(super) fn get(&self, path: &str) -> Result<Value, Failure> {
         self.send("GET", path, None, None)
     }
 
-    /// Sends something; `seen` is what a change says it saw.
+    /// `seen` is the version that a change is based on.
     pub(super) fn send(
         &self,
         method: &str,
@@ -47,7 +47,7 @@ impl<'a> ServerAccess<'a> {
         done(status, value)
     }
 
-    /// The version of something, where it is there.
+    /// The current version, if the object exists.
     pub(super) fn version(&self, path: &str) -> Result<Option<u64>, Failure> {
         let (status, value) = self.exchange("GET", path, None, None)?;
         match status {
@@ -104,7 +104,7 @@ impl<'a> ServerAccess<'a> {
     }
 }
 
-/// What was answered; a failure where that is a refusal.
+/// The answer; a refusal is a failure.
 fn done(status: u16, value: Value) -> Result<Value, Failure> {
     if (200..300).contains(&status) {
         return Ok(value);

@@ -1,4 +1,4 @@
-//! `tollgate contract try` and `plan try`: what a change would have done, before it is made.
+//! `tollgate contract try` and `plan try`: the effect of a change on past requests, before it is made.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::report::TerminalStyle;
 use crate::report::table::{cell, write_table};
 use crate::trace::TraceReader;
 
-/// Asks a server what a document would have done.
+/// Has a server simulate a document.
 pub(super) fn attempt(
     server: &ServerAccess<'_>,
     plural: &str,
@@ -49,7 +49,7 @@ pub(super) fn attempt(
     Ok(tried)
 }
 
-/// What would have been otherwise, in words and tables.
+/// The differences, in words and tables.
 pub(super) fn shown(tried: &Value) -> String {
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     let share = match count(&tried["one_in"]) {
@@ -106,5 +106,5 @@ fn sums(sums: &Value) -> String {
 
 /// As much as a server takes at once, with room for its head.
 const BODY_BYTES_MAX: usize = 1_000_000;
-/// Keys that are named.
+/// Limit on listed keys.
 const KEYS_MAX: usize = 20;

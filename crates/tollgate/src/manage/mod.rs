@@ -88,7 +88,7 @@ fn delete(
     print(format, &done, written)
 }
 
-/// Every page of a list, as one.
+/// All pages of a list as one.
 fn all(server: &ServerAccess<'_>, path: &str) -> Result<Value, Failure> {
     let (mut all, mut next) = (Vec::new(), String::new());
     loop {
@@ -107,7 +107,7 @@ fn items(value: &Value) -> &[Value] {
     value["items"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What became of a change, in a line; of a trial, what would change.
+/// A change's result in a line; for a dry run, what would change.
 fn written(done: &Value) -> String {
     if let Some(diff) = done.get("diff") {
         return format!(

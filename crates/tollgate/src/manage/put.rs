@@ -1,4 +1,4 @@
-//! Files on their way to a server: one document, all of a contract file, or many assignments.
+//! Sends files to a server: one document, all of a contract file, or many assignments.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,14 +11,14 @@ use super::ask::{ServerAccess, encoded};
 use crate::failure::Failure;
 
 pub(super) struct How<'a> {
-    /// Only to see what would change.
+    /// Only show what would change.
     pub(super) dry_run: bool,
-    /// The version that must be there; what is there unless given.
+    /// The required current version; whatever is current if absent.
     pub(super) seen: Option<u64>,
     pub(super) reason: &'a str,
 }
 
-/// Puts what a file has: what the server answered to each.
+/// Puts the documents of a file: returns the server's answer to each.
 pub(super) fn put(
     server: &ServerAccess<'_>,
     plural: &str,
@@ -62,7 +62,7 @@ pub(super) fn put(
     Ok(done.into())
 }
 
-/// A file that has one document: its id, and the document.
+/// A file with one document: its id, and the document.
 pub(super) fn one(file: &Path) -> Result<(String, Value), Failure> {
     let (_, document) = read(file)?;
     Ok((id_of(file, &document)?, document))
@@ -86,7 +86,7 @@ fn wrong(file: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::config(format!("error: {}: {why}", file.display()))
 }
 
-/// The id of a document; an assignment without one is called by its identity and contract.
+/// The id of a document; that of an assignment defaults to its identity and contract.
 fn name(document: &Value) -> Option<String> {
     let text = |name| document.get(name).and_then(Value::as_str);
     let made = || {
@@ -99,7 +99,7 @@ fn name(document: &Value) -> Option<String> {
     text("id").map(str::to_owned).or_else(made)
 }
 
-/// Sends assignments in batches: how many are new, and how many were there.
+/// Sends assignments in batches: returns how many are new, and how many existed.
 pub(super) fn import(
     server: &ServerAccess<'_>,
     file: &Path,
@@ -160,5 +160,5 @@ fn open(file: &Path) -> Result<Box<dyn BufRead>, Failure> {
 
 /// Assignments in one request.
 const BATCH_MAX: usize = 1000;
-/// Their bytes, at about half of what the server takes.
+/// Their bytes, at about half of the server's limit.
 const BATCH_BYTES_MAX: usize = 500_000;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::report::TerminalStyle;
 use crate::report::table::{cell, tame, write_table};
 
-/// A table of items: each column is a name and where it is in an item.
+/// A table of items: each column is a name and its path in an item.
 pub(super) fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
     let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let row = |item: &Value| {

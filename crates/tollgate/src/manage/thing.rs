@@ -1,4 +1,4 @@
-//! What can be done with contracts, plans and assignments alike.
+//! Commands that contracts, plans and assignments share.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,6 @@ use super::{all, attempt, delete, items, print, put, show, written};
 use crate::cli::Format;
 use crate::failure::Failure;
 
-/// Does what can be done with all of them.
 pub(super) fn thing(
     server: &ServerAccess<'_>,
     plural: &str,
@@ -74,7 +73,6 @@ pub(super) fn thing(
     }
 }
 
-/// Shows the versions of one.
 fn history(server: &ServerAccess<'_>, at: &str, format: Format) -> Result<(), Failure> {
     let all = all(server, &format!("{at}/history?limit=1000"))?;
     let columns = [
@@ -86,7 +84,6 @@ fn history(server: &ServerAccess<'_>, at: &str, format: Format) -> Result<(), Fa
     print(format, &all, |all| show::table(items(all), &columns))
 }
 
-/// What a list shows.
 fn columns(plural: &str) -> &'static [(&'static str, &'static str)] {
     match plural {
         "assignments" => &[

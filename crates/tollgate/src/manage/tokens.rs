@@ -1,4 +1,4 @@
-//! `tollgate token`: who may do what.
+//! `tollgate token`: tokens and their roles.
 
 use serde_json::json;
 

@@ -1,8 +1,7 @@
 //! `tollgate replay`: contracts over recorded traffic, offline.
 //!
-//! One node decides every request at the time the trace says, so that the answers are those of a single exact node,
-//! whatever coordination the contracts ask for; or a store does, where one is given. Memory does not depend on the
-//! length of the trace.
+//! One node decides every request at its time in the trace, so the answers are those of a single exact node, regardless
+//! of the contracts' coordination; or a store does, if one is given. Memory does not depend on the length of the trace.
 
 mod store;
 
@@ -46,7 +45,7 @@ struct Replay {
     store: Option<ReplayStore>,
     labels: Vec<PolicyLabel>,
     first_label: Vec<usize>,
-    /// The policy that delays, where no other does.
+    /// The only policy that delays, if there is just one.
     delayer: Option<usize>,
 }
 
@@ -81,7 +80,7 @@ impl Replay {
         };
         let node = match &store {
             None => offline.node(contracts),
-            // What earlier runs left in the store is not this one's.
+            // Isolates this run from what earlier runs left in the store.
             Some(_) => offline.seeded(contracts, drawn()?),
         };
         let node = Arc::new(node);
@@ -159,12 +158,12 @@ impl Replay {
         added.map_err(Failure::output)
     }
 
-    /// The contract an answer is about: the one that refused, or the one with the least left.
+    /// The contract that refused, or the one with the least left.
     fn contract_of(&self, answer: &Answer) -> Option<&Contract> {
         self.node.contracts().get(answer.contract?)
     }
 
-    /// The policy that refused or, where there is only one it could be, delayed.
+    /// The policy that refused or, if only one could, delayed.
     fn policy_of(&self, answer: &Answer) -> Option<usize> {
         match answer.refused_by {
             Some(RefusedBy::Policy { contract, policy }) => {
@@ -196,7 +195,7 @@ impl Replay {
         self.warn(summary, options)
     }
 
-    /// Says on standard error what the figures do not.
+    /// Prints caveats on standard error.
     fn warn(&self, summary: &Summary, options: &ReplayOptions) -> Result<(), Failure> {
         let mut notes = Vec::new();
         let evicted = self.node.counters().evicted_live;
@@ -221,7 +220,7 @@ impl Replay {
         told.try_for_each(|told| told).map_err(Failure::output)
     }
 
-    /// Some policy that asks for coordination, and for which.
+    /// Some policy with a coordination, and which.
     fn coordinated(&self) -> Option<String> {
         let each = self
             .node
@@ -314,7 +313,7 @@ fn finish<W: Write>(lines: Option<JsonLinesWriter<W>>) -> Result<(), Failure> {
     }
 }
 
-/// A file's name as messages show it.
+/// A file's name in messages.
 pub(crate) fn name_of(path: &Path) -> String {
     if path == Path::new("-") {
         "standard input".to_owned()

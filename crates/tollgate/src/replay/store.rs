@@ -1,8 +1,8 @@
 //! A trace decided by a store, at the trace's own times.
 //!
-//! Every contract is asked of the store, whatever its coordination. Keys are named anew in every run, so that one does
-//! not go on where another ended; what is left in the store expires. Not here: falling back. A store that does not
-//! answer ends the replay.
+//! Every contract uses the store, regardless of its coordination. Key names differ in every run, so that no run
+//! continues another; what is left in the store expires. Not here: falling back. A store that does not answer ends the
+//! replay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ impl ReplayStore {
         }
     }
 
-    /// Waits until the store answers, by looking at a key that nobody has.
+    /// Waits until the store answers, by peeking at an unused key.
     pub(super) fn wait(&self, node: &Arc<Node>) -> Result<(), Failure> {
         let spot = Spot {
             contract: 0,

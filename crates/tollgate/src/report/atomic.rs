@@ -1,15 +1,15 @@
-//! Files that are there whole or not at all.
+//! Files that are replaced as a whole or not at all.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes a file next to its place and moves it there: whoever looks sees the old one or the new one, never a part.
+/// Writes a file next to its place and moves it there: a reader sees the old one or the new one, never a part.
 ///
-/// What is no plain file, such as a pipe or a device, is written to directly.
+/// Other than plain files, such as a pipe or a device, are written to directly.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    // A link stays a link; what it points to is replaced.
+    // A link stays a link; its target is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {

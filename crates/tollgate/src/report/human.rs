@@ -185,7 +185,7 @@ fn ticks(view: &View) -> String {
     line.trim_end().to_owned()
 }
 
-/// A time, as precise as the span it is part of needs.
+/// A time, with the precision that its span needs.
 pub(super) fn moment(time_ms: u64, span_ms: u64) -> String {
     let civil = Civil::from_unix_ms(time_ms);
     match span_ms {

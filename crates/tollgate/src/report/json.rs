@@ -40,7 +40,7 @@ pub(crate) fn report(summary: &Summary) -> Vec<u8> {
         top_denied: top(summary),
         timeline: timeline(summary),
     };
-    // Numbers, texts and lists of them: nothing in it can fail to be written.
+    // Numbers, texts and lists of them: serializing cannot fail.
     let mut text = serde_json::to_vec(&report).unwrap_or_default();
     text.push(b'\n');
     text

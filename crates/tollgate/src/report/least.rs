@@ -1,13 +1,13 @@
-//! Counts of items, of which the least is always known: a heap that knows where each item's count is.
+//! Counts of items with the least at hand: an indexed heap.
 //!
-//! Counts only grow, by one at a time. Items of one count are in an order that depends on nothing but the calls, so
-//! the same calls find the same least item every time.
+//! Counts only grow, by one at a time. The order of items with one count depends only on the calls, so the same calls
+//! find the same least item every time.
 
 /// Counts by item, with the least at hand.
 ///
 /// Three small arrays: what a step through the heap reads and writes stays in the nearest cache.
 pub(super) struct Least {
-    /// The heap: none is above its two children.
+    /// The heap: no count is above those of its two children.
     counts: Vec<u64>,
     /// The item of each place in the heap.
     items: Vec<u16>,
@@ -16,7 +16,7 @@ pub(super) struct Least {
 }
 
 impl Least {
-    /// Room for so many items, fewer than 65 536.
+    /// Capacity in items, fewer than 65 536.
     pub(super) fn for_items(count: usize) -> Self {
         Self {
             counts: Vec::with_capacity(count),
@@ -25,7 +25,7 @@ impl Least {
         }
     }
 
-    /// Adds the next item, counted never.
+    /// Adds the next item, with count zero.
     pub(super) fn push(&mut self) {
         let mut place = self.counts.len();
         let item = u16::try_from(place).unwrap_or(u16::MAX);
@@ -39,12 +39,12 @@ impl Least {
         self.put(place, item, 0);
     }
 
-    /// The item counted least, and its count.
+    /// The item with the least count, and that count.
     pub(super) fn least(&self) -> Option<(usize, u64)> {
         self.iter().next()
     }
 
-    /// All items and their counts, the least first and the others in no order that means anything.
+    /// All items and their counts, the least first and the others in arbitrary order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         let items = self.items.iter().map(|item| usize::from(*item));
         items.zip(self.counts.iter().copied())
@@ -71,7 +71,7 @@ impl Least {
         self.put(place, item, count);
     }
 
-    /// Moves what is at one place to another.
+    /// Moves the item at one place to another.
     #[inline]
     fn shift(&mut self, from: usize, to: usize) {
         self.put(to, self.items[from], self.counts[from]);

@@ -14,7 +14,6 @@ use super::{PolicyLabel, ReplayOutcome, ReplayVerdict};
 pub(crate) struct JsonLinesWriter<W> {
     out: W,
     buffer: Vec<u8>,
-    /// The policies' names.
     names: Vec<String>,
 }
 
@@ -38,7 +37,7 @@ fn written<S: Serializer>(key: &dyn fmt::Display, out: S) -> Result<S::Ok, S::Er
 }
 
 impl<W: Write> JsonLinesWriter<W> {
-    /// Writes to `out`, which needs no buffer of its own.
+    /// `out` needs no buffer of its own.
     pub(crate) fn new(out: W, labels: &[PolicyLabel]) -> Self {
         Self {
             out,

@@ -1,4 +1,4 @@
-//! How text looks on a terminal: colours with fixed meanings, and how wide it may be.
+//! The style of text on a terminal: colours with fixed meanings, and the width.
 
 use std::io::IsTerminal;
 
@@ -6,11 +6,10 @@ use super::Meaning;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TerminalStyle {
-    /// Whether to use colours.
     pub colour: bool,
-    /// Columns that running text fills at most.
+    /// Width limit of running text in columns.
     pub width: usize,
-    /// Columns that a table may take before it leaves some of its own out; a file has as many as are needed.
+    /// Width limit of a table in columns, beyond which it leaves some out; unlimited for a file.
     pub columns: usize,
 }
 
@@ -23,20 +22,20 @@ pub(crate) enum Ink {
     Meaning(Meaning),
 }
 
-/// The width of pages and files, and of terminals that do not tell theirs.
+/// The width of pages and files, and of terminals with unknown width.
 const WIDTH_DEFAULT: usize = 96;
 const WIDTH_MIN: usize = 60;
 const WIDTH_MAX: usize = 140;
 
 impl TerminalStyle {
-    /// Plain text of the usual width, as for a file.
+    /// Plain text of the default width, as for a file.
     pub(crate) const PLAIN: Self = Self {
         colour: false,
         width: WIDTH_DEFAULT,
         columns: usize::MAX,
     };
 
-    /// The look of standard output: coloured on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+    /// The style of standard output: coloured on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
     pub(crate) fn of_stdout() -> Self {
         if !std::io::stdout().is_terminal() {
             return Self::PLAIN;
@@ -45,7 +44,7 @@ impl TerminalStyle {
         Self::of_terminal(told, |name| std::env::var(name).ok())
     }
 
-    /// The look that an environment asks for; a terminal may tell its width, `COLUMNS` has the last word.
+    /// The style by the environment; `COLUMNS` overrides the terminal's width.
     fn of_terminal(told: Option<usize>, variable: impl Fn(&str) -> Option<String>) -> Self {
         let no_color = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = variable("TERM").is_some_and(|value| value == "dumb");
@@ -57,7 +56,7 @@ impl TerminalStyle {
         .with_width(asked.or(told).unwrap_or(WIDTH_DEFAULT))
     }
 
-    /// The same look in a terminal of that width.
+    /// The same style for a terminal of that width.
     #[must_use]
     pub(crate) fn with_width(self, columns: usize) -> Self {
         Self {
@@ -82,7 +81,7 @@ impl TerminalStyle {
 }
 
 impl Meaning {
-    /// The glyph a meaning is drawn with, so that it can be told without colours.
+    /// The glyph of a meaning, so that it is recognizable without colours.
     pub(crate) fn glyph(self) -> char {
         match self {
             Self::Unmatched => '·',

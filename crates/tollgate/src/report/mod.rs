@@ -1,7 +1,7 @@
-//! What a replay says: a [`Summary`] in constant memory, and the ways to show it.
+//! The result of a replay: a [`Summary`] in constant memory, and its outputs.
 //!
-//! The loop tells every decision as an [`ReplayOutcome`]. [`human`] is for a terminal, [`json`] and [`lines`] are for
-//! programs, [`html`] is one page that needs nothing else. Nothing here reads a clock, decides, or touches the trace.
+//! The loop reports every decision as a [`ReplayOutcome`]. [`human`] is for a terminal, [`json`] and [`lines`] are for
+//! programs, [`html`] is one self-contained page. Nothing here reads a clock, decides, or touches the trace.
 
 mod atomic;
 pub(crate) mod html;
@@ -29,16 +29,14 @@ pub(crate) use waits::Waits;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplayVerdict {
-    /// It passed at once.
     Allowed,
     /// It passed after a wait.
     Delayed {
         /// How long it had to wait.
         wait_ns: u128,
     },
-    /// It was refused.
     Denied {
-        /// After how long the same request could pass; `None` when waiting does not help.
+        /// After how long the same request could pass; `None` if waiting does not help.
         retry_after_ns: Option<u128>,
     },
     /// No contract applies to it, so it passed uncounted.
@@ -47,19 +45,18 @@ pub(crate) enum ReplayVerdict {
 
 #[derive(Clone, Copy)]
 pub(crate) struct ReplayOutcome<'a> {
-    /// When the request was made, in unix milliseconds.
+    /// Unix milliseconds of the request.
     pub time_ms: u64,
     pub cost: u64,
     pub verdict: ReplayVerdict,
     /// The policy that refused or delayed it, as an index into the labels.
     pub policy: Option<usize>,
-    /// The tokens left to the key; `None` when nothing counts them.
+    /// The tokens left to the key; `None` if nothing counts them.
     pub remaining: Option<u64>,
-    /// Who is counted; written out only when it is needed.
+    /// Formatted only when it is needed.
     pub key: &'a dyn fmt::Display,
 }
 
-/// A policy's name and the contract it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyLabel {
     pub contract: String,
@@ -72,24 +69,22 @@ impl fmt::Display for PolicyLabel {
     }
 }
 
-/// The four things that can become of a request, in the order they are stacked and listed.
+/// The outcomes of a request, in the order they are stacked and listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Let through because no contract applies.
+    /// Passed because no contract applies.
     Unmatched,
-    /// Let through at once.
     Allowed,
-    /// Let through after a wait.
+    /// Passed after a wait.
     Delayed,
-    /// Refused.
     Denied,
 }
 
 impl Meaning {
-    /// All of them, from the bottom of a stack to its top.
+    /// From the bottom of a stack to its top.
     pub(crate) const ALL: [Self; 4] = [Self::Unmatched, Self::Allowed, Self::Delayed, Self::Denied];
 
-    /// The word for it, everywhere.
+    /// Its name, everywhere.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Unmatched => "unmatched",

@@ -27,14 +27,14 @@ pub(crate) struct CountedKey {
 }
 
 pub(crate) struct TopKeys {
-    /// The most counters there may be.
+    /// The limit on counters.
     counters_max: usize,
     counters: Vec<Counter>,
-    /// The counter of each key. Its order never shows.
+    /// The counter of each key. Its order has no effect.
     places: HashMap<Arc<str>, usize>,
-    /// How often each counter's key was counted.
+    /// The count of each counter's key.
     counts: Least,
-    /// The key being added, written out.
+    /// The text of the key being added.
     text: String,
 }
 
@@ -61,7 +61,7 @@ impl TopKeys {
 
     pub(super) fn add(&mut self, key: &dyn fmt::Display, policy: Option<usize>) {
         self.text.clear();
-        // Writing to a string does not fail; a key that refuses to be written counts as what it wrote.
+        // Writing to a string does not fail; a key whose formatting fails counts as what it wrote.
         let _ = write!(self.text, "{key}");
         let known = self.places.get(self.text.as_str()).copied();
         let counter = known.unwrap_or_else(|| self.start());
@@ -95,7 +95,7 @@ impl TopKeys {
         self.counters.iter().all(|counter| counter.over_max == 0)
     }
 
-    /// How many different keys there are, as far as there are counters for them.
+    /// The number of different keys, up to the number of counters.
     pub(crate) fn len(&self) -> usize {
         self.counters.len()
     }

@@ -4,7 +4,7 @@ use super::text::put;
 use super::units;
 use super::{Meaning, Summary};
 
-/// The fact, in one line: `Denied 4.1 % of 1.2 M requests over 3 h`.
+/// The main fact in one line: `Denied 4.1 % of 1.2 M requests over 3 h`.
 pub(super) fn title(summary: &Summary) -> String {
     let total = summary.total().requests;
     let share = |meaning| units::share(summary.count(meaning).requests, total);
@@ -35,7 +35,7 @@ pub(super) fn title(summary: &Summary) -> String {
     }
 }
 
-/// What follows from it: which policy bit most, whom, and what to do when nothing was limited.
+/// Conclusions: which policy refused most, which keys, and what to do if nothing was limited.
 pub(super) fn conclusion(summary: &Summary) -> String {
     let total = summary.total().requests;
     if total == 0 {
@@ -83,7 +83,7 @@ pub(super) fn conclusion(summary: &Summary) -> String {
     text
 }
 
-/// What to know about the counts of the top keys.
+/// A note about the precision of the top keys' counts.
 pub(super) fn precision(summary: &Summary) -> Option<String> {
     let worst = summary
         .top()

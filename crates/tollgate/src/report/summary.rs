@@ -1,4 +1,4 @@
-//! Everything a replay adds up, in memory that does not depend on the trace's length.
+//! The totals of a replay, in memory that does not depend on the trace's length.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::timeline::Timeline;
 use super::waits::Waits;
 use super::{Meaning, PolicyLabel, ReplayOutcome, ReplayVerdict};
 
-/// How many requests, and how many tokens they asked for.
+/// Requests, and the tokens they asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct RequestCount {
     pub requests: u64,
@@ -30,7 +30,7 @@ pub(crate) struct PolicyCount {
     pub span: Option<(u64, u64)>,
 }
 
-/// What a replay adds up. Tell it every outcome with [`add`](Self::add), in the order of the trace.
+/// The totals of a replay. Report every outcome with [`add`](Self::add), in the order of the trace.
 #[derive(Debug)]
 pub(crate) struct Summary {
     labels: Vec<PolicyLabel>,
@@ -120,7 +120,7 @@ impl Summary {
         self.timeline.span()
     }
 
-    /// The policies and what they did, in the order of the labels.
+    /// The policies and their counts, in the order of the labels.
     pub(crate) fn policies(&self) -> impl Iterator<Item = (&PolicyLabel, &PolicyCount)> {
         self.labels.iter().zip(&self.policies)
     }
@@ -148,7 +148,7 @@ impl Summary {
         &self.retries
     }
 
-    /// Denied requests that no waiting helps.
+    /// Denied requests that waiting does not help.
     pub(crate) fn never(&self) -> u64 {
         self.never
     }

@@ -2,7 +2,6 @@
 
 use super::look::{Ink, TerminalStyle};
 
-/// A cell: its text, and the ink it is written in.
 pub(crate) struct TableCell {
     text: String,
     ink: Ink,
@@ -27,7 +26,7 @@ impl TableCell {
 
 const GAP: &str = "  ";
 
-/// Writes rows under a header. A column whose name begins with `>`, as in a format string, is aligned to the right.
+/// Writes rows under a header. A column whose name begins with `>`, as in a format string, is right-aligned.
 pub(crate) fn write_table(
     header: &[&str],
     rows: impl IntoIterator<Item = Vec<TableCell>>,
@@ -65,7 +64,7 @@ pub(crate) fn write_table(
     }
 }
 
-/// A column that may be left out: its name, how gladly it is given up when there is no room, and its cells.
+/// A column that may be left out: its name, its rank (lower ranks are kept longer), and its cells.
 pub(crate) struct RankedColumn {
     pub(crate) name: String,
     pub(crate) rank: u8,
@@ -80,7 +79,7 @@ impl RankedColumn {
     }
 }
 
-/// Writes the columns that fit, of which those of rank 0 are never left out.
+/// Writes the columns that fit; those of rank 0 are never left out.
 pub(crate) fn write_ranked(mut columns: Vec<RankedColumn>, look: TerminalStyle, out: &mut String) {
     while columns.iter().map(RankedColumn::width).sum::<usize>() > look.columns {
         let last = columns.iter().map(|column| column.rank).max().unwrap_or(0);
@@ -100,7 +99,7 @@ pub(crate) fn write_ranked(mut columns: Vec<RankedColumn>, look: TerminalStyle, 
     write_table(&header, rows, look, out);
 }
 
-/// Text from a trace, safe on a terminal: without control characters, and at most so long.
+/// Text from a trace, safe on a terminal: without control characters, and of limited length.
 pub(crate) fn tame(text: &str, len_max: usize) -> String {
     let mut tame = String::new();
     let mut len = 0;
@@ -120,7 +119,7 @@ pub(crate) fn tame(text: &str, len_max: usize) -> String {
     tame
 }
 
-/// Whether a character could move the cursor or turn the direction of text.
+/// Whether a character could move the cursor or change the direction of text.
 fn is_wild(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! Texts as HTML wants them.
+//! Escaping for HTML.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ pub(crate) fn put(out: &mut String, text: fmt::Arguments<'_>) {
     let _ = fmt::Write::write_fmt(out, text);
 }
 
-/// A text with everything escaped that means something in HTML, inside and outside of attributes.
+/// Escapes a text for use inside and outside of attributes.
 pub(crate) fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -14,7 +14,7 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Bucket widths that people can read; each divides the next, so buckets can be merged.
+/// Round bucket widths; each divides the next, so buckets can be merged.
 const WIDTHS_MS: [u64; 27] = [
     1,
     2,
@@ -51,7 +51,7 @@ pub(crate) struct Timeline {
     /// Number of the first bucket, counted in widths since 1970.
     base: u64,
     stacks: Vec<Stack>,
-    /// How often each policy refused or delayed, bucket by bucket; empty until it does.
+    /// How often each policy refused or delayed, by bucket; empty until it does.
     bites: Vec<Vec<u64>>,
     span: Option<(u64, u64)>,
     /// The bucket of the last request: first and last millisecond, and slot.
@@ -96,7 +96,7 @@ impl Timeline {
         }
     }
 
-    /// Counts a request and returns its bucket, which is good until the next request.
+    /// Counts a request and returns its bucket, which is valid until the next request.
     #[inline]
     pub(super) fn add(&mut self, time_ms: u64, meaning: Meaning) -> usize {
         let (from, to, slot) = self.last;
@@ -127,7 +127,7 @@ impl Timeline {
         self.span
     }
 
-    /// At most so many columns that cover the span, of a width that people can read.
+    /// At most `columns_max` columns of a round width that cover the span.
     pub(crate) fn view(&self, columns_max: usize) -> View {
         let Grouping { used, lead, group } = self.grouping(columns_max);
         let width_ms = WIDTHS_MS[self.level];

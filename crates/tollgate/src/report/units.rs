@@ -1,6 +1,6 @@
-//! Numbers as people read them: three digits that matter, and a unit.
+//! Numbers as people read them: three significant digits, and a unit.
 //!
-//! A share that is not all is never shown as all, and one that is not nothing never as nothing.
+//! A share below 100 % is never shown as 100 %, and one above zero never as zero.
 
 #![allow(clippy::cast_precision_loss, reason = "three digits are shown")]
 
@@ -70,14 +70,14 @@ pub(crate) fn wait(ns: u128) -> String {
         (1e3, "µs"),
     ];
     let value = ns as f64;
-    // Half of the last digit shown decides, so that 999.9 µs is told as 1 ms.
+    // Half of the last digit shown decides, so that 999.9 µs is shown as 1 ms.
     match UNITS.iter().find(|(unit, _)| value >= *unit * 0.9995) {
         Some((unit, name)) => format!("{} {name}", number(value / unit)),
         None => format!("{ns} ns"),
     }
 }
 
-/// `3 h`, `3 h 20 min`, `1.5 s`: a stretch of time in at most two units.
+/// `3 h`, `3 h 20 min`, `1.5 s`: a duration in at most two units.
 pub(crate) fn span(ms: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (86_400_000, "d"),
@@ -137,7 +137,7 @@ fn scaled(value: f64) -> String {
     format!("{digits} {name}")
 }
 
-/// One digit behind the point, unless it is zero.
+/// One decimal, unless it is zero.
 fn tenths(value: f64) -> String {
     let digits = format!("{value:.1}");
     digits

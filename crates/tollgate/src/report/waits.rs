@@ -1,4 +1,4 @@
-//! How long something takes, as a distribution in constant memory.
+//! Durations as a distribution in constant memory.
 //!
 //! A quantile is right within a hundredth; the longest one is exact.
 
@@ -14,7 +14,7 @@ impl Default for Waits {
     fn default() -> Self {
         let spread = Histogram::new_with_max(u64::MAX, 2);
         Self {
-            // Two digits are what the histogram takes.
+            // The histogram accepts two digits.
             spread: spread.unwrap_or_else(|_| unreachable!()),
             max_ns: 0,
         }
@@ -36,7 +36,7 @@ impl Waits {
         (!self.spread.is_empty()).then_some(self.max_ns)
     }
 
-    /// The duration that so many percent are not longer than.
+    /// The duration that this percentage does not exceed.
     pub(crate) fn percentile_ns(&self, percent: u8) -> Option<u128> {
         let found = self.spread.value_at_percentile(percent.into());
         Some(u128::from(found).min(self.max_ns)).filter(|_| !self.spread.is_empty())

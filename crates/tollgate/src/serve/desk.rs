@@ -1,4 +1,4 @@
-//! The management API beside the server, and the first token for whoever runs it.
+//! The admin API of the server, and the operator's first token.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tollgate_serve::desk::AdminApi;
 use tollgate_serve::run::StartError;
 use tollgate_serve::shared::Shared;
 
-/// Sets the desk up; a sidecar has nothing to manage.
+/// Sets up the admin API; a sidecar has nothing to manage.
 pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, StartError> {
     if shared.settings.keeping.upstream.is_some() {
         return Ok(None);
@@ -22,9 +22,9 @@ pub(crate) fn open(shared: &Arc<Shared>) -> Result<Option<Arc<dyn AdminApi>>, St
     Ok(Some(Arc::new(admin)))
 }
 
-/// Tells the secret once; it is kept nowhere.
+/// Prints the secret once; it is not stored.
 fn tell(secret: &str) {
-    // Where standard error is gone there is nobody to tell; another token can be preset.
+    // If standard error is closed the token is lost; another one can be preset.
     let _ = writeln!(
         std::io::stderr(),
         "\nThe first management token, shown this once (role admin):\n\n    {secret}\n\nUse it as {PRESET}, or to log in. Make others with `tollgate token create`.\n"

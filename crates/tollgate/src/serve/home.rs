@@ -1,4 +1,4 @@
-//! The folder a server without settings lives in, and the sample it finds there the first time.
+//! The data folder of a server without settings, and its first sample.
 
 use std::fs;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub(super) fn folder(variable: impl Fn(&str) -> Option<String>) -> Result<PathBu
     })
 }
 
-/// Makes the folder, for its owner only.
+/// Private to its owner.
 pub(super) fn make(folder: &Path) -> Result<(), Failure> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);
@@ -36,7 +36,7 @@ pub(super) fn make(folder: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::file(folder, &error))
 }
 
-/// The contract file of the folder, written where there is none; what is there stays.
+/// The contract file of the folder, written if missing; an existing one stays.
 pub(super) fn contracts(folder: &Path) -> Result<PathBuf, Failure> {
     let path = folder.join("contracts.yaml");
     let created = fs::OpenOptions::new()

@@ -1,7 +1,7 @@
-//! Ends this process when whoever started it is gone, however that ended.
+//! Ends this process with the one that started it, however that ended.
 //!
-//! Standard input is a pipe whose other end the starter holds; the system closes it even after a kill. Not here: what
-//! a stop does (`signals`).
+//! Standard input is a pipe whose other end the starter holds; the system closes it even after a kill. Not here: what a
+//! stop does (`signals`).
 
 use std::io::{ErrorKind, Read};
 use std::thread;
@@ -27,7 +27,7 @@ pub(super) fn tie() -> Result<(), Failure> {
             }
         }
         for _ in 0..2 {
-            // The first asks to stop, the second does not wait for connections.
+            // The first signal asks to stop, the second does not wait for connections.
             let _ = kill_process(getpid(), Signal::TERM);
             thread::sleep(PATIENCE);
         }

@@ -1,4 +1,4 @@
-//! `tollgate serve`: puts settings together, starts the server, and listens to signals.
+//! `tollgate serve`: combines settings, starts the server, and handles signals.
 //!
 //! Not here: serving (`tollgate-serve`).
 
@@ -22,7 +22,7 @@ use options::{ServeCommand, ServeOptions};
 use screen::Screen;
 use signals::Signals;
 
-/// Serves until a signal says to stop.
+/// Serves until a stop signal.
 pub(crate) fn run(command: &ServeCommand) -> Result<(), Failure> {
     let settings = settle(command, |name| std::env::var(name).ok())?;
     let options = &command.server;
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &ServeCommand) -> Result<(), Failure> {
     signals.obey(running, || {})
 }
 
-/// How many contracts are in force, and as of which revision of the catalogue, where there is one.
+/// How many contracts are in force, and the revision of the catalogue, if there is one.
 fn in_force(running: &Running) -> (usize, Option<u64>) {
     let shared = running.shared();
     let live = shared.catalogue();
@@ -43,7 +43,7 @@ fn in_force(running: &Running) -> (usize, Option<u64>) {
     (shared.engine.node().contracts().len(), revision)
 }
 
-/// What comes before a server starts: logs, and signals that are caught from here on.
+/// Before a server starts: logs, and signals that are caught from now on.
 pub(crate) fn prepare(options: &ServeOptions, settings: &Settings) -> Result<Signals, Failure> {
     begin_logs(settings)?;
     let settings = settings.told();
@@ -58,7 +58,7 @@ pub(crate) fn prepare(options: &ServeOptions, settings: &Settings) -> Result<Sig
 
 pub(crate) fn tell(warnings: &[String], text: &str) -> Result<(), Failure> {
     for warning in warnings {
-        // Nobody is left to warn when standard error is gone.
+        // Nothing can be done if standard error is closed.
         let _ = writeln!(std::io::stderr(), "warning: {warning}");
     }
     let mut out = std::io::stdout();
@@ -66,7 +66,7 @@ pub(crate) fn tell(warnings: &[String], text: &str) -> Result<(), Failure> {
     written.map_err(Failure::output)
 }
 
-/// On a terminal with nothing said about logs, only what the operator did or must do, so that the screen stays one.
+/// On a terminal without log settings, only what the operator did or must do, so that the screen stays short.
 fn begin_logs(settings: &Settings) -> Result<(), Failure> {
     let mut logs = settings.telemetry.logs.clone();
     if logs == LogSettings::default() && std::io::stderr().is_terminal() {
@@ -87,7 +87,7 @@ fn settle(
     let mut settings = read(&said)?.unwrap_or_else(Settings::served_by_default);
     said.apply(&mut settings).map_err(wrong)?;
     if settings.keeping.upstream.is_some() {
-        // It keeps nothing: all that is counted is counted by its nodes.
+        // It keeps nothing: its nodes count everything.
         beside(&settings)?;
     } else if is_bare {
         at_home(&mut settings, &variable)?;
@@ -95,7 +95,7 @@ fn settle(
     Ok(settings)
 }
 
-/// Refuses a sidecar that knows no contracts: it would pass everything without asking anybody.
+/// Refuses a sidecar without contracts: it would pass everything without asking its nodes.
 fn beside(settings: &Settings) -> Result<(), Failure> {
     let has_none = settings.contracts == ContractSource::None;
     if has_none && settings.keeping.catalogue.is_none() {
@@ -105,7 +105,7 @@ fn beside(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What flags and the environment say.
+/// The values of flags and the environment.
 pub(crate) fn said(
     options: &ServeOptions,
     variable: impl Fn(&str) -> Option<String>,
@@ -114,20 +114,20 @@ pub(crate) fn said(
     Ok(options.overrides()?.over(environment.map_err(wrong)?))
 }
 
-/// A flag or a variable that cannot be.
+/// An invalid flag or variable.
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
 pub(crate) fn wrong(error: OverrideError) -> Failure {
     Failure::usage(format!("error: {error}"))
 }
 
-/// What the file says, where one is named.
+/// The settings of the file, if one is named.
 pub(crate) fn read(said: &Overrides) -> Result<Option<Settings>, Failure> {
     let read = said.config().map(Settings::read);
     read.transpose().map_err(|error| Failure::settings(&error))
 }
 
-/// Without a file of settings: data in the platform's folder, and there, unless something else is named, a catalogue
-/// that begins with a sample of contracts.
+/// Without a file of settings: data in the platform's folder, and there, unless another is named, a catalogue
+/// initialized with a sample of contracts.
 fn at_home(
     settings: &mut Settings,
     variable: impl Fn(&str) -> Option<String>,
@@ -147,7 +147,7 @@ fn at_home(
     Ok(())
 }
 
-/// What is not wrong but probably not meant.
+/// Settings that are valid but probably not intended.
 pub(crate) fn warnings(settings: &Settings) -> Vec<String> {
     let open = settings.open_to_all().map(|listener| {
         format!(

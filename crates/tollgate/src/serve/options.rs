@@ -93,7 +93,7 @@ fn argument(setting: &'static Setting) -> Option<Arg> {
     if !names.is_empty() {
         return Some(arg.value_parser(PossibleValuesParser::new(names)));
     }
-    // A file of secrets is read once all is known.
+    // A file of secrets is read once all settings are known.
     let is_read_later = name == "token-file";
     let check = move |text: &str| {
         let checked = if is_read_later {
@@ -151,7 +151,7 @@ pub(crate) struct SidecarFlags {
 }
 
 impl SidecarFlags {
-    /// Adds what they say. The token of the nodes comes from the environment, where fewer people see it.
+    /// Adds their values. The token of the nodes comes from the environment, where fewer people see it.
     pub(super) fn put(&self, below: Overrides) -> Result<Overrides, OverrideError> {
         if !self.sidecar {
             return Ok(below);

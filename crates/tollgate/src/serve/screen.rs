@@ -1,4 +1,4 @@
-//! What `serve` says once it serves: one screen for people, one line for programs.
+//! The output of `serve` once it serves: one screen for people, one line for programs.
 
 use std::io::IsTerminal;
 
@@ -14,7 +14,7 @@ pub(super) struct Screen<'a> {
     settings: &'a Settings,
     listeners: &'a [Open],
     contracts: usize,
-    /// Whether somebody can sign in.
+    /// Whether anyone can sign in.
     is_console_open: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// One fact a line, to be found again in a log.
+    /// One fact a line, easy to find in a log.
     fn plain(&self) -> String {
         let facts = self.facts().into_iter();
         let lines = facts.map(|(name, value)| format!("{name} {value}\n"));
@@ -104,7 +104,7 @@ impl<'a> Screen<'a> {
         facts
     }
 
-    /// Where the console is, or how somebody gets a token for it.
+    /// The console's address, or how to get a token for it.
     fn console(&self, open: &Open) -> String {
         if self.is_console_open {
             return format!("{}/console/", web(open));
@@ -113,7 +113,7 @@ impl<'a> Screen<'a> {
             .to_owned()
     }
 
-    /// Where contracts are live data, where they are.
+    /// The catalogue, if there is one.
     fn catalogue(&self) -> Option<String> {
         let catalogue = self.settings.keeping.catalogue.as_ref();
         catalogue.map(|catalogue| catalogue.at.to_string())
@@ -170,7 +170,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// A listener as browsers and `curl` are given it.
+/// A listener as an address for browsers and `curl`.
 fn web(open: &Open) -> String {
     match &open.at {
         ListenAddress::Tcp(address) => {

@@ -1,4 +1,4 @@
-//! Signals: stop, stop at once, read again.
+//! Signals: stop, stop at once, reload.
 
 use std::io;
 use std::process;
@@ -25,11 +25,11 @@ enum Heard {
         code: i32,
     },
     Reload,
-    /// The server says that it must stop.
+    /// The server reports that it must stop.
     Fatal(Fatal),
 }
 
-/// Tells why the server must stop, where it may have to.
+/// Reports why the server must stop, if it can.
 type Watched = Option<watch::Receiver<Option<Fatal>>>;
 
 impl Signals {
@@ -51,10 +51,10 @@ impl Signals {
         caught().map_err(|error| Failure::system("cannot catch signals", &error))
     }
 
-    /// Keeps the server until a signal says to stop. Whatever else must stop does before it.
+    /// Keeps the server until a stop signal. `before` runs before the server stops.
     ///
-    /// SIGTERM comes of whoever runs many servers: clients are sent elsewhere first. SIGINT comes of a person at a
-    /// terminal, who does not want to wait.
+    /// SIGTERM comes from a supervisor: clients are sent elsewhere first. SIGINT comes from a person at a terminal, who
+    /// does not want to wait.
     pub(crate) fn obey(mut self, running: Running, before: impl FnOnce()) -> Result<(), Failure> {
         let mut watched = running.fatal();
         let (fatal, leaves) = loop {
@@ -91,7 +91,7 @@ impl Signals {
         })
     }
 
-    /// Whoever asks twice will not wait for connections.
+    /// A second signal does not wait for connections.
     fn exit_at_the_next(mut self) {
         thread::spawn(move || {
             loop {
@@ -103,7 +103,7 @@ impl Signals {
     }
 }
 
-/// Waits until the server must stop; for ever where it never does.
+/// Waits until the server must stop; possibly for ever.
 async fn fatal(watched: &mut Watched) -> Fatal {
     if let Some(watched) = watched
         && let Ok(fatal) = watched.wait_for(Option::is_some).await

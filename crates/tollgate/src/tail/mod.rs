@@ -16,7 +16,7 @@ use crate::report::table::tame;
 use crate::report::{Ink, Meaning, TerminalStyle, units};
 use options::{TailFormat, TailOptions};
 
-/// Prints decisions until the server ends, or whoever reads them.
+/// Prints decisions until the server or the reader ends.
 pub(crate) fn run(options: &TailOptions) -> Result<(), Failure> {
     let server = &options.at.server;
     let path = path(options);
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &TailOptions) -> Result<(), Failure> {
         } else if line.get("verdict").is_some() {
             writeln!(out, "{}", decision(&line, look)).map_err(Failure::output)?;
         } else if let Some(note) = note(&line) {
-            // What is not a decision does not belong among them.
+            // Notes are not decisions, so they go to standard error.
             let _ = writeln!(stderr(), "{note}");
         }
         if line.get("end").is_some() {
@@ -93,7 +93,7 @@ fn decision(line: &Value, look: TerminalStyle) -> String {
     shown + &look.paint(Ink::Dim, &rest)
 }
 
-/// What is said besides decisions, where it is worth a line.
+/// A note besides decisions, if there is one.
 fn note(line: &Value) -> Option<String> {
     if let Some(watching) = line.get("watching") {
         let node = watching.get("node").and_then(Value::as_str);

@@ -1,6 +1,6 @@
 //! `tollgate top`: what a server does right now, in a terminal.
 //!
-//! It shows what `GET /v1/top` says, and remembers the last minutes itself. Not here: counting, which the server does.
+//! It shows `GET /v1/top`, and remembers the last minutes itself. Not here: counting, which the server does.
 
 pub(crate) mod options;
 mod plain;
@@ -22,7 +22,7 @@ use source::SnapshotSource;
 use state::{ScreenAction, ScreenState};
 use view::Theme;
 
-/// Shows frames until somebody has seen enough, or one frame.
+/// Shows frames until the user quits, or one frame.
 pub(crate) fn run(options: &TopOptions) -> Result<(), Failure> {
     if options.once || options.format == Format::Json {
         return once(options);
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &TopOptions) -> Result<(), Failure> {
     shown
 }
 
-/// One frame as text, or what the server said.
+/// One frame as text, or the server's JSON.
 fn once(options: &TopOptions) -> Result<(), Failure> {
     let fetched = source::fetch(options)?;
     let text = match options.format {

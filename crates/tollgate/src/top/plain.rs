@@ -7,7 +7,7 @@ use ratatui::buffer::Cell;
 use super::state::ScreenState;
 use super::view::{self, Theme};
 
-/// The frame as it would be on a terminal of the usual size, without colours.
+/// The frame as on a terminal of the usual size, without colours.
 pub(super) fn text(state: &ScreenState) -> String {
     let backend = TestBackend::new(WIDTH, HEIGHT);
     // A backend in memory cannot fail.

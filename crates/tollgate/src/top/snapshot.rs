@@ -1,4 +1,4 @@
-//! What a server says of itself. Whatever it leaves out is zero, so that this works with older and newer servers.
+//! A server's figures. Missing ones are zero, so that this works with older and newer servers.
 
 use serde::Deserialize;
 
@@ -30,7 +30,7 @@ pub(super) struct Rates {
     pub(super) failed: f64,
 }
 
-/// How long answers took, in microseconds.
+/// In microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[allow(clippy::struct_field_names, reason = "as the server names them")]
@@ -44,7 +44,7 @@ pub(super) struct Percentiles {
 #[serde(default)]
 pub(super) struct TopKey {
     pub(super) key: String,
-    /// Requests per second; among the denied, refused ones.
+    /// Requests per second; in the denied list, refused ones.
     pub(super) rate: f64,
     /// How far off the rate may be.
     pub(super) error: f64,

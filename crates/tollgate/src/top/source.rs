@@ -1,4 +1,4 @@
-//! Asks the server again and again, beside the terminal, so that a slow server does not hold up keys.
+//! Polls the server on its own thread, so that a slow server does not delay keys.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -14,13 +14,12 @@ pub(super) struct Fetched {
     pub(super) text: String,
 }
 
-/// A thread that asks.
 pub(super) struct SnapshotSource {
     news: Receiver<Result<Fetched, Failure>>,
 }
 
 impl SnapshotSource {
-    /// Starts to ask; it ends when nobody listens any more.
+    /// Starts polling; it ends when the receiver is dropped.
     pub(super) fn start(options: &TopOptions) -> Result<Self, Failure> {
         let (sender, news) = sync_channel(NEWS_MAX);
         let options = TopOptions {
@@ -35,7 +34,7 @@ impl SnapshotSource {
         Ok(Self { news })
     }
 
-    /// What came since it was last asked; the oldest first.
+    /// What arrived since the last call; the oldest first.
     pub(super) fn news(&self) -> Option<Result<Fetched, Failure>> {
         self.news.try_recv().ok()
     }
@@ -66,5 +65,5 @@ pub(super) fn fetch(options: &TopOptions) -> Result<Fetched, Failure> {
     }
 }
 
-/// Answers that nobody has looked at yet.
+/// Snapshots not yet taken.
 const NEWS_MAX: usize = 2;

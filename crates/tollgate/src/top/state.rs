@@ -1,6 +1,6 @@
-//! What is on the screen: the newest snapshot, the minutes before it, and what was typed.
+//! The state of the screen: the newest snapshot, the minutes before it, and typed input.
 //!
-//! Not here: drawing, and asking.
+//! Not here: drawing, and polling.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ pub(super) struct ScreenState {
     pub(super) filter: String,
     /// Whether the filter is being typed.
     pub(super) typing: bool,
-    /// Why the newest look failed.
+    /// Why the newest poll failed.
     pub(super) trouble: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Sort {
     }
 }
 
-/// What a key asks for.
+/// What a key press asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScreenAction {
     Stay,
@@ -69,7 +69,7 @@ impl ScreenState {
         }
     }
 
-    /// A look succeeded. While paused nothing moves.
+    /// A poll succeeded. While paused nothing moves.
     pub(super) fn take(&mut self, snapshot: Snapshot) {
         self.trouble = None;
         if self.paused {

@@ -11,7 +11,6 @@ use super::state::ScreenState;
 use crate::report::table::tame;
 use crate::report::units;
 
-/// Colours, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Theme {
     colour: bool,
@@ -195,7 +194,7 @@ fn draw_chart(frame: &mut Frame<'_>, area: Rect, state: &ScreenState, theme: The
 
 struct KeyTable<'a> {
     title: &'a str,
-    /// What to say where there is none.
+    /// The text for an empty list.
     empty: &'a str,
     keys: &'a [TopKey],
 }

@@ -8,7 +8,7 @@ use super::field::RecordLayout;
 use super::json::{self, Trouble};
 use super::step::{Step, Took};
 
-/// Where in the array the text stands.
+/// The parser's place in the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ArrayPosition {
     /// Before the opening bracket.
@@ -107,7 +107,7 @@ fn element<'b>(
 #[cold]
 fn lost(text: &str, place: &mut ArrayPosition, fault: ParseFault, at_end: bool) -> Step {
     match json::end_of_element(text) {
-        // A stray closing brace would otherwise stop the search in front of itself for ever.
+        // A surplus closing brace would otherwise stop the search in front of itself for ever.
         Some(end) if text.as_bytes()[end] == b'}' => {
             *place = ArrayPosition::After;
             Step::Bad {

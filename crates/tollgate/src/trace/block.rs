@@ -10,14 +10,14 @@ use super::source::TextWindow;
 use super::step::{RECORD_BYTES_MAX, Step, Took};
 use super::{TraceRecord, clf, csv, jsonl};
 
-/// Where in the trace the reading stands; outlives the blocks.
+/// The reader's position in the trace; outlives the blocks.
 #[derive(Default)]
 pub(super) struct Stand {
     /// Bytes of the current window that were read.
     pub(super) taken: usize,
     /// Lines that ended before the current place.
     pub(super) lines: u64,
-    /// Bytes of the current line that stood before the window.
+    /// Bytes of the current line before the window.
     pub(super) column: u64,
     pub(super) place: ArrayPosition,
     /// Whether the rest of the current line belongs to a record that was given up.
@@ -33,7 +33,7 @@ impl Stand {
         self.lines += took.lines;
     }
 
-    /// Notes that the window's front moves to the current place.
+    /// Moves the window's front to the current place.
     pub(super) fn leave(&mut self, text: &[u8]) -> usize {
         let taken = std::mem::take(&mut self.taken);
         self.column = match memrchr(b'\n', &text[..taken]) {
@@ -43,7 +43,7 @@ impl Stand {
         taken
     }
 
-    /// The place of a byte of the window, which lies at or after the current place.
+    /// The line and column of a byte of the window, at or after the current place.
     pub(super) fn locate(&self, text: &[u8], at: usize) -> (u64, u64) {
         let at = at.min(text.len());
         let lines = memchr::memchr_iter(b'\n', &text[self.taken.min(at)..at]).count() as u64;
@@ -54,7 +54,7 @@ impl Stand {
         (self.lines + lines + 1, column)
     }
 
-    /// A parser's fault, told with its place in the trace.
+    /// Adds the place in the trace to a parser's fault.
     pub(super) fn tell(&self, text: &[u8], fault: ParseFault) -> TraceError {
         let (line, column) = self.locate(text, self.taken + fault.at);
         let Details {
@@ -70,7 +70,7 @@ impl Stand {
     }
 }
 
-/// How the text is to be understood.
+/// How to parse the text.
 pub(super) enum BlockLayout<'b> {
     JsonLines,
     JsonArray,
@@ -196,7 +196,7 @@ impl<'b> Block<'b> {
         })
     }
 
-    /// Tells a fault and goes on behind it.
+    /// Returns a fault and goes on behind it.
     #[cold]
     fn refuse(&mut self, fault: ParseFault, took: Took) -> TraceError {
         let error = self.stand.tell(self.window.text.as_bytes(), fault);
@@ -205,7 +205,7 @@ impl<'b> Block<'b> {
         error
     }
 
-    /// Refuses the record that is too long to be read; the next one is looked for on the next line.
+    /// Refuses the record that is too long to be read; the next one is searched on the next line.
     #[cold]
     fn give_up(&mut self) -> TraceError {
         let fault = match self.shape {
@@ -220,7 +220,7 @@ impl<'b> Block<'b> {
         error
     }
 
-    /// Passes the rest of a line, or all of the text when the line goes on beyond it.
+    /// Skips the rest of a line, or all of the text if the line goes on beyond it.
     #[cold]
     fn skip_line(&mut self) {
         let rest = self.rest();

@@ -1,8 +1,8 @@
 //! Common and combined access logs.
 //!
-//! Each line is `address ident user [time] "request" status bytes "referer" "agent"`; the last two are absent from
-//! the common form, and what follows them is ignored. Quoted parts are kept as the server wrote them, escapes and all.
-//! A request line that is no HTTP gives neither method nor path, for scanners fill real logs with such lines.
+//! Each line is `address ident user [time] "request" status bytes "referer" "agent"`; the last two are absent from the
+//! common form, and what follows them is ignored. Quoted parts are kept as the server wrote them, including escapes. A
+//! request line that is no HTTP gives neither method nor path, as scanners fill real logs with such lines.
 
 use memchr::{memchr, memchr2, memmem};
 

@@ -323,7 +323,7 @@ impl Field {
         })
     }
 
-    /// What the field says; `None` when there is no room left to take doubled quotes apart.
+    /// The field's value; `None` if there is no room left to unescape doubled quotes.
     fn text<'b>(&self, text: &'b str, desk: &mut RecordLayout<'b>) -> Option<&'b str> {
         let raw = &text[self.start..self.end];
         if !self.quoted || memchr(b'"', raw.as_bytes()).is_none() {

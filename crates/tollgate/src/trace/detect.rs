@@ -21,10 +21,10 @@ pub enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// Judges by the name's extension and the first bytes.
+    /// By the name's extension and the first bytes.
     ///
-    /// JSON is recognised by its bracket whatever the file is called, except `.csv`, where a first field may well
-    /// start with one. An access log is recognised by its first line under any other name.
+    /// JSON is recognised by its bracket whatever the file is called, except `.csv`, where a first field may well start
+    /// with one. An access log is recognised by its first line under any other name.
     pub(super) fn detect(extension: Option<&str>, head: &[u8]) -> Self {
         let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
         let extension = extension.map(str::to_ascii_lowercase);
@@ -49,7 +49,7 @@ fn starts_like_log(head: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(clf::is_likely)
 }
 
-/// Refuses files that are no text at all, and says what they are.
+/// Refuses binary files, and says what they are.
 pub(super) fn refuse_binary(head: &[u8]) -> Result<(), TraceError> {
     let (what, hint) = match head {
         [0x1f, 0x8b, ..] => (

@@ -23,11 +23,11 @@ pub struct TraceError {
     pub class: Class,
     /// Line of the fault, from 1; 0 when the file could not be opened.
     pub line: u64,
-    /// Column of the fault in bytes, from 1, where there is one.
+    /// Column of the fault in bytes, from 1, if there is one.
     pub column: Option<u64>,
     /// What is wrong, without the place.
     pub what: String,
-    /// What to do about it, where there is something to say.
+    /// What to do about it, if anything.
     pub hint: Option<&'static str>,
 }
 
@@ -117,7 +117,7 @@ impl ParseFault {
         self
     }
 
-    /// The same fault, seen from `by` bytes earlier.
+    /// The same fault, relative to `by` bytes earlier.
     #[cold]
     pub(super) fn moved(mut self, by: usize) -> Self {
         self.0.at += by;
@@ -137,7 +137,7 @@ impl Deref for ParseFault {
     }
 }
 
-/// Text from a trace as it may appear in a message: short, and without control characters.
+/// Text from a trace, fit for a message: short, and without control characters.
 pub(super) fn quote(text: &str) -> String {
     const SHOWN_MAX: usize = 40;
     let shown: String = text

@@ -1,4 +1,4 @@
-//! What the fields of a record mean, whatever format they came in.
+//! The meaning of a record's fields, in any format.
 
 use super::error::{ParseFault, quote};
 use super::spare::Spare;
@@ -29,7 +29,7 @@ impl<'a> FieldRole<'a> {
     }
 }
 
-/// Where a block's parser lays out the record it is reading.
+/// The output of a block's parser for the current record.
 pub(super) struct RecordLayout<'b> {
     pub(super) entries: Vec<(&'b str, &'b str)>,
     /// Names of fields that were present but null.
@@ -52,7 +52,7 @@ impl<'b> RecordLayout<'b> {
         self.absent.clear();
     }
 
-    /// Notes a descriptor entry, or that it is null; refuses a second one of the same name.
+    /// Records a descriptor entry, or that it is null; refuses a second one of the same name.
     pub(super) fn enter(&mut self, name: &'b str, value: Option<&'b str>) -> Result<(), String> {
         let known = self
             .entries
@@ -136,7 +136,7 @@ fn bad_cost(text: &str) -> ParseFault {
 
 const TIME_HINT: &str = "write whole unix milliseconds, for example 1700000000000";
 
-/// Why a text is not the number that was asked for.
+/// Why a text is not a valid number.
 enum Flaw {
     Empty,
     Negative,

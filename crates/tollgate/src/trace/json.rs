@@ -1,7 +1,7 @@
 //! Flat JSON objects, as records of a trace. `serde_json` reads them; their meaning and the places of faults are here.
 //!
-//! Nested values are refused rather than skipped: nothing in a descriptor is nested. The parser stops at the end
-//! of the object; who calls it decides what may follow.
+//! Nested values are refused rather than skipped: nothing in a descriptor is nested. The parser stops at the end of the
+//! object; the caller decides what may follow.
 
 use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -23,7 +23,7 @@ pub(super) struct Object {
 pub(super) enum Trouble {
     /// The text stops before the object does.
     Short,
-    /// The room for unescaped texts is used up.
+    /// The space for unescaped texts is used up.
     Full,
     Fault(ParseFault),
 }
@@ -71,7 +71,7 @@ struct Reading<'a, 'b> {
     desk: &'a mut RecordLayout<'b>,
     time: Seen,
     cost: Seen,
-    /// Why the reading stopped, where it was not the grammar.
+    /// Why the reading stopped, unless by the grammar.
     trouble: Option<Trouble>,
 }
 
@@ -111,7 +111,7 @@ impl<'b> Reading<'_, 'b> {
                         Trouble::Fault(fault) => fault.moved(value_at).into(),
                         Trouble::Short | Trouble::Full => trouble,
                     })?;
-                // A name with escapes does not stand in the text as it is meant, but its value does.
+                // A name with escapes is not literally in the text, but its value is.
                 let name_at = self.place_of(name).map_or(value_at, |inside| inside - 1);
                 let entered = self.desk.enter(entry, meaning);
                 return entered.map_err(|what| ParseFault::new(name_at, what).into());
@@ -120,7 +120,7 @@ impl<'b> Reading<'_, 'b> {
         told.map_err(|fault| fault.moved(value_at).into())
     }
 
-    /// Where a part of the text stands in it; `None` for other texts.
+    /// The offset of a part of the text; `None` for other texts.
     #[inline]
     fn place_of(&self, part: &str) -> Option<usize> {
         let place = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
@@ -128,7 +128,7 @@ impl<'b> Reading<'_, 'b> {
     }
 }
 
-/// Reads a field's name; `None` when there is no room left to resolve its escapes.
+/// Reads a field's name; `None` if there is no room left to resolve its escapes.
 struct Name<'a, 'b>(&'a mut RecordLayout<'b>);
 
 impl<'b> DeserializeSeed<'b> for Name<'_, 'b> {
@@ -157,7 +157,7 @@ impl<'b> Visitor<'b> for Name<'_, 'b> {
     }
 }
 
-/// What a value says as a descriptor entry; `None` when it is null. The fault's place is relative to the value.
+/// A value as a descriptor entry; `None` if it is null. The fault's place is relative to the value.
 #[inline]
 fn meaning<'b>(
     name: &str,
@@ -189,7 +189,7 @@ fn meaning<'b>(
     }
 }
 
-/// The kind of a value, which its first byte tells.
+/// The kind of a value, by its first byte.
 #[inline]
 fn kind(value: &str) -> &'static str {
     match value.as_bytes().first() {
@@ -203,7 +203,7 @@ fn kind(value: &str) -> &'static str {
     }
 }
 
-/// What the grammar has against the text, in our words where those of `serde_json` speak of its own types.
+/// A syntax error, in our words if those of `serde_json` name its own types.
 #[cold]
 fn trouble(text: &str, error: &serde_json::Error) -> Trouble {
     const EXPECTED: [(&str, &str); 5] = [
@@ -297,7 +297,7 @@ impl Seen {
     }
 }
 
-/// Where the value at the front of `text` ends, judged by quotes and brackets alone; `None` when not in this text.
+/// Where the value at the front of `text` ends, judged by quotes and brackets alone; `None` if not in this text.
 ///
 /// Finds the way back after a fault inside an array.
 pub(super) fn end_of_element(text: &str) -> Option<usize> {

@@ -48,7 +48,7 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// Reads from anything. Without a format it is judged by the first bytes.
+    /// Without a format it is judged by the first bytes.
     pub fn new(input: Box<dyn Read>, format: Option<TraceFormat>) -> Self {
         Self {
             source: TraceSource::new(input),
@@ -62,7 +62,7 @@ impl TraceReader {
         }
     }
 
-    /// The file's size, where it has one.
+    /// The file's size, if it has one.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
@@ -91,7 +91,7 @@ impl TraceReader {
         let format = self.format.unwrap_or(TraceFormat::JsonLines);
         let window = self.source.window();
         if window.at_end && window.text.is_empty() {
-            // An array that was never closed has one more thing to say.
+            // An array that was never closed has one more fault to report.
             self.stand.finished = format != TraceFormat::JsonArray
                 || self.stand.place == super::array::ArrayPosition::Closed;
             if self.stand.finished {
@@ -126,7 +126,7 @@ impl TraceReader {
         self.fill()
     }
 
-    /// Reads the first bytes, settles the format, and passes what stands before the first record.
+    /// Reads the first bytes, determines the format, and skips what is before the first record.
     fn begin(&mut self) -> Result<(), TraceError> {
         const MARK: &[u8] = "\u{feff}".as_bytes();
         while self.source.head().len() < HEAD && !self.source.at_end() {

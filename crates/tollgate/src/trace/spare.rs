@@ -1,6 +1,6 @@
-//! Room for texts that do not stand in the trace as they are meant, because of quotes or escapes.
+//! Space for texts that differ from the trace because of quotes or escapes.
 //!
-//! A text never grows by losing its escapes, so room as large as a block is enough for all of its texts.
+//! Unescaping never makes a text longer, so as much space as a block is enough for all of its texts.
 
 /// Bytes handed out from the front, each once, for as long as the block lives.
 pub(super) struct Spare<'b> {
@@ -12,7 +12,7 @@ impl<'b> Spare<'b> {
         Self { rest }
     }
 
-    /// Keeps a copy of the text; `None` when there is less room than it needs.
+    /// Keeps a copy of the text; `None` if there is not enough room.
     pub(super) fn keep(&mut self, text: &str) -> Option<&'b str> {
         let (kept, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(text.len())?;
         self.rest = rest;

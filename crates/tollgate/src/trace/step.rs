@@ -9,9 +9,9 @@ pub const RECORD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// One step of a parser through a text.
 ///
-/// A step that takes bytes says how many, and how many line ends are among them.
+/// A step that takes bytes reports how many, and how many line ends are among them.
 pub(super) enum Step {
-    /// A record; its entries are on the desk.
+    /// A record; its entries are in the layout.
     Record { time_ms: u64, cost: u64, took: Took },
     /// Something between records.
     Blank(Took),
@@ -19,7 +19,7 @@ pub(super) enum Step {
     Bad { fault: ParseFault, took: Took },
     /// The text stops inside a record; more is needed.
     Short,
-    /// The room for unescaped texts is used up; the same text can be read on with fresh room.
+    /// The space for unescaped texts is used up; the same text can be read on with more space.
     Full,
 }
 

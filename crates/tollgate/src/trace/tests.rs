@@ -6,7 +6,7 @@ use tollgate_kit::Dice;
 
 use super::{Class, RECORD_BYTES_MAX, TraceError, TraceFormat, TraceReader};
 
-/// Hands out at most so many bytes at a time.
+/// Returns at most this many bytes at a time.
 pub(super) struct Chopped {
     bytes: Vec<u8>,
     at: usize,

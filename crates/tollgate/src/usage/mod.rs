@@ -1,6 +1,6 @@
 //! `tollgate usage export`: what identities used, day by day, from a running server.
 //!
-//! Reads page by page and writes as it reads, so that memory does not depend on how much there is.
+//! Reads page by page and writes as it reads, so memory does not depend on the amount.
 
 pub(crate) mod options;
 
@@ -41,7 +41,7 @@ fn export(options: &ExportOptions, out: &mut impl Write) -> Result<(), Failure> 
                 ExportFormat::Csv => csv_line(row, &mut text),
                 ExportFormat::Json => {
                     text.push_str(separator);
-                    // Rows have text for names, so that nothing can fail.
+                    // Rows have text for names, so this cannot fail.
                     text.push_str(&serde_json::to_string(row).unwrap_or_default());
                     separator = ",\n";
                 }

@@ -11,7 +11,7 @@
 //! | 4 | seconds to retry after, -1 if allowed | seconds until full |
 //! | 5 | seconds until full | seconds to retry after, 0 if allowed |
 //!
-//! Seconds are rounded up: whoever waits that long is not refused for having come a moment early.
+//! Seconds are rounded up: a client that waits that long is not refused for coming a moment early.
 
 use std::time::Duration;
 

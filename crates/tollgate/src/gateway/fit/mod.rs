@@ -1,9 +1,8 @@
-//! `tollgate gateway fit`: measures at gateways that run how few of them keep an objective, and leaves clients placed
+//! `tollgate gateway fit`: finds out at running gateways how few of them keep an objective, and leaves clients placed
 //! so.
 //!
-//! A round is a list of who belongs where with other weights, clients that go where they belong, and what was counted
-//! while a while passed. Whatever goes wrong, the old list is put back. Not here: which number is next (`search`), and
-//! the model (`tollgate-split`).
+//! A round is a placement list with other weights, clients that move accordingly, and the counts of a while. On any
+//! error the old list is restored. Not here: which number is next (`search`), and the model (`tollgate-split`).
 
 mod list;
 mod live;
@@ -130,7 +129,6 @@ fn begin(options: &FitOptions, count: usize) -> Result<(TrialSearch, SearchStep)
     }
 }
 
-/// A search, and what it asks for first.
 struct Begun {
     search: TrialSearch,
     first: SearchStep,
@@ -153,7 +151,7 @@ fn fit(
         let trial = match next {
             SearchStep::Measure(trial) => trial,
             SearchStep::Kept(trial) => {
-                // The last that was measured may be another.
+                // The last one measured may be another.
                 if rounds
                     .last()
                     .is_none_or(|last| last.trial.parts != trial.parts)
@@ -184,12 +182,11 @@ fn fit(
     }
 }
 
-/// The list of a trial.
 fn text_of(old: &str, trial: &Trial) -> String {
     list::with_weights(old, &list::weights(&trial.parts))
 }
 
-/// Puts the old list back where nothing better was found, whatever happened.
+/// Restores the old list on drop unless a better one was found.
 struct Restore<'a> {
     file: &'a Path,
     old: Option<&'a str>,

@@ -1,16 +1,16 @@
-//! Which gateways to try next, given what was measured: by the model first, or by halving.
+//! Which gateways to try next, given the measurements: by the model first, or by halving.
 //!
-//! A search says what to run and is told the percentile of every gateway; a round takes as long as whoever measures
-//! wants. Not here: the model (`tollgate-split`), and measuring (`live`).
+//! A search says what to run and gets the percentile of every gateway; the caller decides how long a round takes. Not
+//! here: the model (`tollgate-split`), and measuring (`live`).
 
 use tollgate_split::plan::fit::{FitStep, ModelFirst, Task, Topic, predict};
 use tollgate_split::plan::place::{BrokerShare, NoRoom, distribute};
 
-/// A way to run the topic: what each gateway gets of it, nothing where it takes no part.
+/// A way to run the topic: each gateway's share; zero for those left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trial {
     pub(super) parts: Vec<u64>,
-    /// The percentile of the slowest that the model says, in nanoseconds, where there is a model.
+    /// The percentile of the slowest gateway by the model in nanoseconds, if there is a model.
     pub(super) predicted_ns: Option<u64>,
 }
 
@@ -22,11 +22,11 @@ impl Trial {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SearchStep {
-    /// Run it like this, and say the percentile of every gateway that takes part.
+    /// Run this, and report the percentile of every gateway that takes part.
     Measure(Trial),
     /// This keeps the objective.
     Kept(Trial),
-    /// None that was tried does.
+    /// No trial kept the objective.
     NotKept,
 }
 
@@ -42,7 +42,7 @@ impl TrialSearch {
         Ok((Self::Model(Box::new(model)), next))
     }
 
-    /// Halves how many take part, of so many; takes for granted that more are never slower.
+    /// Halves how many of `count` take part; assumes that more are never slower.
     pub(super) fn binary(count: usize, bound_ns: u64) -> (Self, SearchStep) {
         let mut binary = Binary {
             low: 1,
@@ -56,7 +56,7 @@ impl TrialSearch {
         (Self::Binary(binary), next)
     }
 
-    /// Takes the percentiles of gateways in nanoseconds; one that takes part and is not named did not keep the
+    /// Takes the percentiles of gateways in nanoseconds; one that takes part and is not listed did not keep the
     /// objective.
     pub(super) fn handle_measured(&mut self, measured: &[(usize, u64)]) -> SearchStep {
         match self {
@@ -72,7 +72,7 @@ pub(super) struct ModelSearch {
     fitting: ModelFirst,
     trial: Trial,
     kept: Option<Trial>,
-    /// So many did not keep the objective.
+    /// This many did not keep the objective.
     too_few: usize,
 }
 
@@ -112,7 +112,7 @@ impl ModelSearch {
         }
     }
 
-    /// This one keeps the objective; fewer are tried only where the model was more than a fifth too slow.
+    /// This one keeps the objective; fewer are tried only if the model was more than a fifth too slow.
     fn keep(&mut self, worst: u64) -> SearchStep {
         let kept = self.trial.clone();
         let fewer = kept.count().saturating_sub(1);
@@ -212,7 +212,7 @@ pub(super) fn worst(trial: &Trial, measured: &[(usize, u64)]) -> u64 {
     found.max().unwrap_or(u64::MAX)
 }
 
-/// A model that is right within one part in so many is believed.
+/// A model that is right within one part in this many is trusted.
 const MODEL_PART: u64 = 5;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a fitting shows: a line that changes on a terminal, lines that stay elsewhere, and a table or JSON at the end.
+//! Output of a fitting: a progress line on a terminal, plain lines otherwise, and a table or JSON at the end.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ impl Round {
         self.worst() <= self.slo.bound_ns
     }
 
-    /// What all gateways measured together.
+    /// The sum over all gateways.
     fn whole(&self, of: fn(&Measured) -> &DelaysView) -> DelaysView {
         let all = self.measured.iter().map(of);
         all.fold(DelaysView::default(), |sum, one| sum.with(one))
@@ -102,7 +102,7 @@ impl Round {
     }
 }
 
-/// The line that tells how far it is.
+/// The progress line.
 pub(super) struct Screen {
     is_terminal: bool,
     round: Duration,
@@ -112,7 +112,7 @@ pub(super) struct Screen {
 #[derive(Default)]
 struct State {
     line: String,
-    /// When what takes as long as a round began.
+    /// When the current wait of a round's length began.
     since: Option<Instant>,
     last: String,
 }
@@ -179,7 +179,7 @@ impl Drop for Screen {
     }
 }
 
-/// Who cannot be shown something is not to be stopped for it.
+/// Failed progress output must not stop the run.
 fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
@@ -194,7 +194,7 @@ fn bar(done: Duration, whole: Duration) -> String {
     format!(" {}{} {left} left", "█".repeat(full), "░".repeat(20 - full))
 }
 
-/// What would be tried first.
+/// The first trial.
 pub(super) fn dry(format: Format, trial: &Trial, text: &str) -> Result<(), Failure> {
     let said = match format {
         Format::Json => {

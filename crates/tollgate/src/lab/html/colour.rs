@@ -1,8 +1,8 @@
-//! Which colour a line has: one per design, whatever else its name says, and turns for nodes.
+//! Colours of lines: one per design, whatever else its name has, and rotating for nodes.
 //!
 //! Not here: the colours themselves, which the style sheet has for light and dark.
 
-/// The class that colours a line: one per design, whatever else its name says.
+/// The CSS class of a line: one per design, whatever else its name has.
 pub(in crate::lab) fn colour(name: &str) -> &'static str {
     if let Some(node) = name.strip_prefix("node ") {
         return node_colour(node);
@@ -24,7 +24,7 @@ pub(in crate::lab) fn colour(name: &str) -> &'static str {
     }
 }
 
-/// Lines about ways to agree and about cut buckets, by how their names begin.
+/// Lines about coordination and split buckets, by the prefixes of their names.
 fn cut_colour(name: &str) -> &'static str {
     const BEGINNINGS: [(&str, &str); 29] = [
         ("gossip", "c-segments"),
@@ -66,7 +66,7 @@ fn cut_colour(name: &str) -> &'static str {
     found.map_or("c-other", |(_, class)| class)
 }
 
-/// Nodes take turns with the colours.
+/// Rotates the colours.
 fn node_colour(number: &str) -> &'static str {
     const TURNS: [&str; 12] = [
         "c-segments",

@@ -1,4 +1,4 @@
-//! Reports as pages that need nothing else: no script, font, image or request.
+//! Reports as self-contained pages: no script, font, image or request.
 //!
 //! Not here: what the figures mean.
 
@@ -32,7 +32,7 @@ impl IndexEntry {
     }
 }
 
-/// Where an experiment's page is.
+/// The file of an experiment's page.
 pub(super) fn file_name(experiment: &str) -> String {
     format!("{experiment}.html")
 }
@@ -94,7 +94,7 @@ fn parameters(report: &Report) -> String {
     list + "</dl>"
 }
 
-/// Links to the plots, where there are several.
+/// Links to the plots, if there are several.
 fn contents(report: &Report) -> String {
     if report.figures.len() < 3 {
         return String::new();

@@ -1,7 +1,7 @@
-//! Lines in a pair of axes, drawn as SVG, with the table behind them.
+//! Line plots as SVG, with the table behind them.
 //!
-//! Ours are solid, what others report and the central bucket are dashed. A design has one colour everywhere, and where
-//! there are few points each line has a mark of its own, so that no meaning hangs on colour alone.
+//! Our lines are solid; those of other publications and of the central bucket are dashed. A design has one colour
+//! everywhere, and with few points each line has its own mark, so that no meaning depends on colour alone.
 
 use tollgate_lab::{Line, PlotFigure, digits};
 
@@ -17,7 +17,7 @@ const FRAME: DrawingFrame = DrawingFrame {
     top: 28.0,
     bottom: 42.0,
 };
-/// Lines with at most that many points get marks.
+/// Lines with at most this many points get marks.
 const MARKED_MAX: usize = 16;
 const TABLE_ROWS_MAX: usize = 60;
 
@@ -59,7 +59,7 @@ fn key(figure: &PlotFigure, at: usize, line: &Line) -> String {
     )
 }
 
-/// The shape of a line's marks: that of its design, so that theirs is found beside ours.
+/// The shape of a line's marks is that of its design, so that published figures match ours.
 fn shape(figure: &PlotFigure, at: usize) -> usize {
     let Some(line) = figure.lines.get(at).filter(|line| line.is_reference) else {
         return at;
@@ -72,7 +72,7 @@ fn shape(figure: &PlotFigure, at: usize) -> usize {
     design.unwrap_or(at)
 }
 
-/// Tells lines of one design apart: the second is dotted, the third broken otherwise.
+/// Distinguishes lines of one design: the second is dotted, the third dashed differently.
 fn stroke(figure: &PlotFigure, at: usize) -> &'static str {
     let Some(line) = figure.lines.get(at) else {
         return "line";
@@ -88,7 +88,7 @@ fn stroke(figure: &PlotFigure, at: usize) -> &'static str {
     }
 }
 
-/// A small shape, hollow for what others report; four of them take turns.
+/// One of four rotating shapes, hollow for published figures.
 fn mark(at: usize, x: f64, y: f64, is_hollow: bool) -> String {
     let class = if is_hollow { "mark hollow" } else { "mark" };
     let path = match at % 4 {
@@ -100,7 +100,7 @@ fn mark(at: usize, x: f64, y: f64, is_hollow: bool) -> String {
     format!("<path class=\"{class}\" d=\"{path}\"/>")
 }
 
-/// One axis: from where to where, and whether by powers.
+/// An axis: its range, and whether it is logarithmic.
 #[derive(Clone, Copy, Debug)]
 struct Axis {
     from: f64,
@@ -109,7 +109,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// An axis that holds all values; a straight one that goes up begins at zero, unless everything is far above.
+    /// An axis that holds all values; a linear upright one begins at zero, unless everything is far above.
     fn of(values: impl Iterator<Item = f64>, is_log: bool, is_upright: bool) -> Self {
         let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -238,7 +238,7 @@ impl<'a> Plot<'a> {
         let mut svg = FRAME.begin(&format!("{title}; the table below has the numbers"));
         self.draw_levels(&mut svg);
         self.draw_base(&mut svg);
-        // What is compared with lies underneath.
+        // Reference lines are drawn underneath.
         let (theirs, ours): (Vec<_>, Vec<_>) = self
             .figure
             .lines
@@ -302,7 +302,7 @@ impl<'a> Plot<'a> {
         );
     }
 
-    /// What the lines say at a place, shown when it is pointed at.
+    /// The lines' values at a place, shown on hover.
     fn draw_hover(&self, svg: &mut String) {
         let xs = xs(self.figure, HOVERS_MAX);
         let places: Vec<f64> = xs.iter().map(|x| FRAME.x(self.x.part(*x))).collect();
@@ -327,7 +327,7 @@ impl<'a> Plot<'a> {
 
 const HOVERS_MAX: usize = 120;
 
-/// Places where something is drawn, each once, ascending; at most so many.
+/// Places where something is drawn, each once, ascending; at most `count_max`.
 fn xs(figure: &PlotFigure, count_max: usize) -> Vec<f64> {
     let mut xs: Vec<f64> = figure
         .lines
@@ -346,7 +346,7 @@ fn xs(figure: &PlotFigure, count_max: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The last value at or before a place on a dense line; the very one on a line of few points.
+/// The last value at or before a place on a dense line; only the exact one on a line of few points.
 fn value_at(line: &Line, x: f64) -> Option<f64> {
     let before = line.points.iter().rev().find(|point| point.0 <= x + 1e-9)?;
     let is_there = (before.0 - x).abs() < 1e-6;
@@ -382,7 +382,7 @@ fn table(figure: &PlotFigure) -> String {
     text
 }
 
-/// A number in a table: whole where it is large.
+/// A number in a table: whole if it is large.
 fn exact(value: f64) -> String {
     if value.abs() >= 1000.0 {
         format!("{value:.0}")

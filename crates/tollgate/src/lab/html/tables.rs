@@ -1,4 +1,4 @@
-//! The tables of a page: what each design did, what others report, what must hold, the single runs.
+//! The tables of a page: designs, published figures, invariants, single runs.
 //!
 //! Not here: plots.
 
@@ -99,7 +99,6 @@ fn number(shown: &str, spread: Option<Spread>) -> String {
     }
 }
 
-/// Our figures beside those of others.
 pub(super) fn reported(report: &Report) -> String {
     let told = || {
         report
@@ -163,7 +162,7 @@ fn ours(report: &Report, row: &Row, told: &Reported) -> Option<f64> {
     row.column(told.column).map(|spread| spread.mean)
 }
 
-/// How far apart two figures are, as a part of the larger.
+/// The difference of two figures, as a part of the larger.
 fn gap(one: f64, other: f64) -> f64 {
     let most = one.abs().max(other.abs());
     if most > 0.0 {
@@ -173,7 +172,7 @@ fn gap(one: f64, other: f64) -> f64 {
     }
 }
 
-/// Ours and theirs as two marks on one line that starts at zero.
+/// Our and the published figure as two marks on one line that starts at zero.
 fn beam(colour: &str, ours: f64, theirs: f64) -> String {
     let most = ours.abs().max(theirs.abs()).max(f64::MIN_POSITIVE);
     let at = |value: f64| 8.0 + 224.0 * (value.abs() / most).clamp(0.0, 1.0);
@@ -266,5 +265,5 @@ pub(super) fn runs(report: &Report) -> String {
     text
 }
 
-/// A page with more single runs than this would be all runs.
+/// A page with more single runs would consist of little else.
 const RUNS_MAX: usize = 2000;

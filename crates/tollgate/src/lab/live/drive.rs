@@ -1,4 +1,4 @@
-//! The client: sends every request at its time to its node, and notes the answer.
+//! The client: sends every request at its time to its node, and records the answer.
 //!
 //! One thread per node, as in the simulation, where a node answers one request at a time. Not here: which node that is.
 
@@ -21,7 +21,7 @@ pub(super) struct Driven {
     pub(super) admitted: Vec<bool>,
     /// Requests that no node answered; they count as rejected.
     pub(super) unanswered: u64,
-    /// The most that a request was sent after its time.
+    /// The largest delay of a request after its time.
     pub(super) late: Duration,
 }
 
@@ -41,10 +41,10 @@ struct Answer {
 
 /// Time to open connections before the first request.
 const HEAD_START: Duration = Duration::from_millis(500);
-/// How long a node may take to answer before the next one is asked.
+/// Timeout after which the next node is asked.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs lanes at the same time, and a script beside them.
+/// Runs lanes at the same time, with a script beside them.
 pub(super) fn drive(
     lanes: &[LiveLane],
     fleet: &mut Fleet,
@@ -87,7 +87,7 @@ pub(super) fn drive(
     Ok(driven)
 }
 
-/// What each node is asked, in order of time.
+/// The requests of each node, in order of time.
 fn plans(lanes: &[LiveLane], nodes: usize) -> Vec<Vec<Due>> {
     let mut plans = vec![Vec::new(); nodes];
     for (number, lane) in lanes.iter().enumerate() {
@@ -144,7 +144,7 @@ fn client(
     answers
 }
 
-/// The nodes to ask, the one it is meant for first.
+/// The nodes to ask, the intended one first.
 fn ring(node: u16, places: &Places) -> Vec<(u16, SocketAddr)> {
     let places = places.lock().unwrap_or_else(PoisonError::into_inner);
     let after = places.range(node..);
@@ -154,7 +154,7 @@ fn ring(node: u16, places: &Places) -> Vec<(u16, SocketAddr)> {
         .collect()
 }
 
-/// Asks a node; nothing if it does not answer, and it is connected to anew the next time.
+/// Asks a node; `None` if it does not answer, and the next request reconnects.
 fn ask(
     askers: &mut BTreeMap<u16, Asker>,
     node: u16,
@@ -171,7 +171,7 @@ fn ask(
     Some(answer)
 }
 
-/// Lets the script happen; nodes that are down are asked nothing meanwhile.
+/// Runs the script; nodes that are down get no requests meanwhile.
 fn suffer(
     fleet: &mut Fleet,
     script: &Script,
@@ -191,7 +191,7 @@ fn suffer(
     failed
 }
 
-/// Where the nodes that run are asked.
+/// The RESP addresses of the running nodes.
 fn resp(fleet: &Fleet) -> BTreeMap<u16, SocketAddr> {
     let running = (0_u16..).zip(fleet.nodes());
     running

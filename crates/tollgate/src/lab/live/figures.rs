@@ -1,4 +1,4 @@
-//! What the processes say they sent.
+//! Traffic as the processes report it.
 //!
 //! Not here: what the client saw.
 
@@ -17,13 +17,13 @@ use crate::failure::Failure;
 pub(super) struct LiveFigures {
     /// By contract.
     lanes: BTreeMap<String, ContractTraffic>,
-    /// The contracts of which some node still has something to say.
+    /// The contracts that some node still has updates for.
     loud: Vec<String>,
     /// Datagrams and their bytes on the wire, with seals and headers, of everything.
     pub(super) wire_bytes: u64,
     /// The mean over all links.
     pub(super) delay: Span,
-    /// Whether every node knows the delay to somebody.
+    /// Whether every node has measured the delay to some peer.
     pub(super) is_measured: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ContractTraffic {
     pub(super) wire_bytes: u64,
 }
 
-/// How long it is waited for quiet.
+/// Timeout of waiting for quiet.
 const QUIET_MAX: Duration = Duration::from_secs(90);
 const TICK: Duration = Duration::from_millis(100);
 
@@ -61,7 +61,7 @@ impl LiveFigures {
         Ok(figures)
     }
 
-    /// Adds what one node says; the delays it knows, in nanoseconds.
+    /// Adds one node's report; returns the delays it knows, in nanoseconds.
     fn add(&mut self, status: &ClusterView) -> Vec<u128> {
         for policy in &status.policies {
             let sent = self.lanes.entry(policy.contract.clone()).or_default();
@@ -88,7 +88,7 @@ impl LiveFigures {
     }
 }
 
-/// What the nodes say once none has anything more to say about these lanes, as the lab's count ends.
+/// The totals once no node has updates about these lanes, as the lab's count ends.
 pub(super) fn when_quiet(
     fleet: &Fleet,
     lanes: &[LiveLane],

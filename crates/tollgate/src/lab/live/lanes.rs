@@ -1,4 +1,4 @@
-//! What is run: some traffic, each with a contract of its own.
+//! What is run: traffic, each with a contract of its own.
 //!
 //! Not here: running it.
 
@@ -19,7 +19,7 @@ pub(super) struct LiveLane {
     pub(super) set: String,
     pub(super) cluster: Cluster,
     pub(super) trace: Arc<[Request]>,
-    /// The node that each request goes to.
+    /// The node of each request.
     pub(super) places: Vec<u16>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn lanes(options: &LiveOptions) -> Result<Vec<LiveLane>, Failure> {
 
 type Traffic = (String, Cluster, Arc<[Request]>);
 
-/// The traffic of a set, or of every cell of an experiment that nodes as they are can run.
+/// The traffic of a set, or of every cell of an experiment that needs no changed parameters.
 fn traffic(name: &str, options: &LiveOptions) -> Result<Vec<Traffic>, Failure> {
     if let Some(set) = set(name) {
         let mut cluster = Cluster::new(set.bucket());
@@ -82,7 +82,7 @@ fn traffic(name: &str, options: &LiveOptions) -> Result<Vec<Traffic>, Failure> {
     Ok(lanes)
 }
 
-/// Whether a cell leaves the knobs as nodes have them.
+/// Whether a cell has the nodes' default parameters.
 fn is_usual(cell: &ExperimentCell) -> bool {
     let usual = Knobs {
         delay: cell.cluster.knobs.delay,
@@ -110,7 +110,7 @@ pub(super) fn contracts(lanes: &[LiveLane]) -> String {
     let mut text = "contracts:\n".to_owned();
     for lane in lanes {
         let id = &lane.id;
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = write!(
             text,
             "  - id: {id}\n    match: {{ lane: {id} }}\n    key: [user]\n    coordination: gossip\n    \
@@ -121,7 +121,7 @@ pub(super) fn contracts(lanes: &[LiveLane]) -> String {
     text
 }
 
-/// A bucket as contract files have it: tokens regained in a time, and how many it holds.
+/// A bucket as in contract files: tokens regained in a time, and capacity.
 fn numbers(bucket: Bucket) -> String {
     let (limit, per, burst) = (bucket.refilled(1), bucket.grains(1), bucket.burst());
     format!("limit: {limit}, per: {per}ns, burst: {burst}")

@@ -1,4 +1,4 @@
-//! `tollgate lab live`: an experiment with real processes, beside its simulation with the delay that was measured.
+//! `tollgate lab live`: an experiment with real processes, beside its simulation with the measured delay.
 //!
 //! Not here: the processes (`cluster::fleet`), and the simulation (`tollgate-lab`).
 
@@ -33,7 +33,7 @@ pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
     let lanes = lanes(options)?;
     let spots = spots(options)?;
     let mut rows = Vec::new();
-    // Faults leave their marks, so that what comes after them gets a fresh cluster.
+    // Faults have lasting effects, so what comes after them gets a new cluster.
     let share = |a: &LiveLane, b: &LiveLane| {
         (a.is_calm() || options.together) && a.cluster.faults == b.cluster.faults
     };
@@ -48,7 +48,7 @@ pub(super) fn run(options: &LiveOptions) -> Result<(), Failure> {
     stdout().write_all(text.as_bytes()).map_err(Failure::output)
 }
 
-/// Namespaces for the nodes, where they are asked for.
+/// Namespaces for the nodes, if requested.
 fn spots(options: &LiveOptions) -> Result<BTreeMap<u16, Spot>, Failure> {
     if !options.namespaces {
         return Ok(BTreeMap::new());
@@ -63,7 +63,7 @@ fn spots(options: &LiveOptions) -> Result<BTreeMap<u16, Spot>, Failure> {
             "error: no network namespaces here: {why}"
         )));
     }
-    // The same again, in a network of its own; it returns only if that fails.
+    // Runs this command again in a network of its own; returns only if that fails.
     let mut again = nets::enter(binary()?);
     Err(failed(&again.args(std::env::args_os().skip(1)).exec()))
 }
@@ -118,7 +118,7 @@ fn run_lanes(
     options: &LiveOptions,
 ) -> Result<Vec<LaneRow>, Failure> {
     let names: Vec<String> = lanes.iter().map(|lane| lane.set.clone()).collect();
-    // Nobody is left to tell when standard error is gone.
+    // Nothing can be done if standard error is closed.
     let _ = writeln!(stderr(), "live: {}", names.join(", "));
     settle_delay(fleet)?;
     let before = LiveFigures::read(fleet)?;
@@ -132,7 +132,7 @@ fn run_lanes(
     Ok(rows)
 }
 
-/// Waits until every node knows how long messages take.
+/// Waits until every node has measured the delay of messages.
 fn settle_delay(fleet: &Fleet) -> Result<(), Failure> {
     let begun = std::time::Instant::now();
     while !LiveFigures::read(fleet)?.is_measured {
@@ -170,8 +170,8 @@ fn row(
     })
 }
 
-/// The same in the lab, where messages take as long as they took. Processes draw the phases of their rounds anew, so
-/// the lab does too, a number of times.
+/// The same in the lab, with the measured delay. Processes have random phases of their rounds, so the lab draws them
+/// repeatedly.
 fn simulated(lane: &LiveLane, delay: Span, seed: u64) -> Result<Drawn, BadWorld> {
     let mut cluster = lane.cluster.clone();
     let is_delayed = |fault: &WorldFault| matches!(fault, WorldFault::Delay { .. });
@@ -200,5 +200,5 @@ fn simulated(lane: &LiveLane, delay: Span, seed: u64) -> Result<Drawn, BadWorld>
     })
 }
 
-/// How often the lab draws what processes draw by chance.
+/// How often the lab draws what is random in processes.
 const DRAWS: u64 = 41;

@@ -25,16 +25,16 @@ pub(super) struct LaneRow {
     pub(super) simulated: Drawn,
 }
 
-/// What the lab came to in a number of draws.
+/// The lab's results over a number of draws.
 pub(super) struct Drawn {
     pub(super) count: u64,
-    /// How many were rejected at least and at most.
+    /// The least and most rejections.
     pub(super) rejected: [u64; 2],
-    /// The one in the middle.
+    /// The median.
     pub(super) typical: RunOutcome,
 }
 
-/// How far live and simulated may be apart.
+/// The permitted difference between live and simulated.
 const ADMITTED_MAX: f64 = 1.0;
 const ADMITTED_REQUESTS_MAX: u64 = 3;
 const BYTES_MAX: f64 = 15.0;
@@ -49,7 +49,7 @@ impl LaneRow {
         self.requests.saturating_sub(judged.rejected)
     }
 
-    /// How many the lab admitted at least and at most.
+    /// The lab's least and most admissions.
     fn simulated_extremes(&self) -> [u64; 2] {
         let [least, most] = self.simulated.rejected;
         [most, least].map(|rejected| self.requests.saturating_sub(rejected))
@@ -97,7 +97,7 @@ pub(super) fn human(rows: &[LaneRow], options: &LiveOptions, look: TerminalStyle
         )
     );
     write_table(&header, rows.iter().flat_map(lines_of), look, &mut text);
-    // Writing to a text never fails.
+    // Writing to a string cannot fail.
     let _ = write!(
         text,
         "\nThe lab draws what processes draw by chance {} times: its line is the draw in the middle, at its end the least and the \
@@ -135,7 +135,7 @@ fn lines_of(row: &LaneRow) -> [Vec<TableCell>; 3] {
     [live, lab, apart(row)]
 }
 
-/// What both sides have.
+/// The cells that both sides have.
 fn side(admitted: u64, judged: &Judgement) -> [TableCell; 4] {
     let total = judged.total;
     let total = total.map_or_else(|| "–".to_owned(), |total| format!("{total:.2}"));
@@ -147,7 +147,7 @@ fn side(admitted: u64, judged: &Judgement) -> [TableCell; 4] {
     ]
 }
 
-/// How far the two are apart, and what was odd.
+/// The difference of the two, and anomalies.
 fn apart(row: &LaneRow) -> Vec<TableCell> {
     let shown = |off: Option<f64>| off.map_or_else(|| "–".to_owned(), |off| format!("{off:+.1} %"));
     let ink = |is_alike: bool| {
@@ -187,7 +187,7 @@ fn notes(row: &LaneRow) -> String {
     notes.join(", ")
 }
 
-/// Requests sent later than that are told.
+/// Requests sent later than this are reported.
 const LATE: Duration = Duration::from_millis(20);
 
 #[allow(clippy::cast_precision_loss, reason = "a figure to read")]
@@ -254,7 +254,7 @@ pub(super) fn json(rows: &[LaneRow], options: &LiveOptions) -> String {
 pub(super) fn lines(rows: &[LaneRow]) -> String {
     let mut text = String::new();
     for row in rows {
-        // Writing to a text never fails.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", object(row));
     }
     text

@@ -19,7 +19,7 @@ const FRAME: DrawingFrame = DrawingFrame {
     top: 20.0,
     bottom: 28.0,
 };
-/// The share that was denied is lower, under the same axis.
+/// The share denied is lower, under the same axis.
 const SHARE: DrawingFrame = DrawingFrame {
     height: 76.0,
     top: 12.0,
@@ -48,7 +48,7 @@ pub(super) fn section(summary: &Summary) -> String {
     )
 }
 
-/// The share denied over time, under the same axis; nothing when nothing was denied.
+/// The share denied over time, under the same axis; empty if nothing was denied.
 fn share(view: &View) -> String {
     let shares = view.stacks.iter().map(|stack| {
         stack[Meaning::Denied as usize] as f64 / stack.iter().sum::<u64>().max(1) as f64
@@ -89,7 +89,7 @@ fn x(view: &View, column: usize) -> f64 {
     FRAME.x(column as f64 / view.stacks.len().max(1) as f64)
 }
 
-/// The fact that the chart shows.
+/// The main fact of the chart.
 fn heading(summary: &Summary, view: &View, peak: &str) -> String {
     let denied = |stack: &[u64; 4]| stack[Meaning::Denied as usize];
     let worst = (0..view.stacks.len())
@@ -143,7 +143,7 @@ const PATTERNS: &str = "<defs>\
 
 struct Plot<'a> {
     view: &'a View,
-    /// Requests that reach the top.
+    /// Requests at the top of the axis.
     full: f64,
     /// Requests between two lines of the grid.
     step: f64,
@@ -194,7 +194,7 @@ impl<'a> Plot<'a> {
         }
     }
 
-    /// A meaning's area, between what is stacked below it and itself.
+    /// The area between what is stacked below a meaning and itself.
     fn draw_area(&self, meaning: Meaning, svg: &mut String) {
         let top = meaning as usize + 1;
         let sum = |stack: &[u64; 4], len: usize| self.y(stack[..len].iter().sum::<u64>() as f64);
@@ -240,7 +240,7 @@ impl<'a> Plot<'a> {
         }
     }
 
-    /// What a column holds, shown when it is pointed at.
+    /// A column's values, shown on hover.
     fn draw_hover(&self, shown: &[Meaning], svg: &mut String) {
         for (column, stack) in self.view.stacks.iter().enumerate() {
             let begun = Civil::from_unix_ms(self.view.time_ms(column));
@@ -327,7 +327,7 @@ fn tick_ms(span_ms: u64) -> u64 {
         .unwrap_or(span_ms / 10 + 1)
 }
 
-/// A time on the axis; midnight is told by its date.
+/// A time on the axis; midnight is shown as its date.
 fn tick_label(time_ms: u64, span_ms: u64) -> String {
     let long = span_ms > 1_200_000;
     if long && time_ms.is_multiple_of(DAY_MS) {

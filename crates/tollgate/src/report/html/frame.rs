@@ -1,4 +1,4 @@
-//! What every drawing of a page stands in: margins, levels with labels, marks on the floor, places to point at.
+//! The frame of every drawing on a page: margins, levels with labels, marks on the floor, hover areas.
 //!
 //! Not here: scales, and what is drawn.
 
@@ -32,7 +32,7 @@ impl DrawingFrame {
         self.height - self.bottom
     }
 
-    /// Begins the drawing, with what it shows for those who do not see it; `</svg>` ends it.
+    /// Begins the drawing, with a label for screen readers; `</svg>` ends it.
     pub(crate) fn begin(&self, label: &str) -> String {
         format!(
             "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
@@ -82,7 +82,7 @@ impl DrawingFrame {
         );
     }
 
-    /// A place between two coordinates that says something when it is pointed at.
+    /// An area between two coordinates with a text on hover.
     pub(crate) fn hover(&self, from: f64, to: f64, said: &str, svg: &mut String) {
         put(
             svg,

@@ -1,4 +1,4 @@
-//! The report as one page that needs nothing else: no script, font, image or request.
+//! The report as a self-contained page: no script, font, image or request.
 
 mod chart;
 pub(crate) mod frame;
@@ -32,9 +32,9 @@ pub(crate) fn page(summary: &Summary, caption: Caption<'_>) -> String {
 pub(crate) struct HtmlDocument<'a> {
     pub(crate) title: &'a str,
     pub(crate) command: &'a str,
-    /// More style than all pages have.
+    /// Additional style rules.
     pub(crate) style: &'a str,
-    /// What stands under the title, as markup.
+    /// The markup under the title.
     pub(crate) facts: &'a str,
     /// The rest, as markup.
     pub(crate) body: &'a str,
@@ -86,7 +86,7 @@ fn themes() -> String {
 
 const STYLE: &str = include_str!("page.css");
 
-/// What was replayed, and when it happened.
+/// What was replayed, and its time span.
 fn facts(summary: &Summary, caption: Caption<'_>) -> String {
     let mut facts = format!(
         "<code>{}</code> against <code>{}</code>",
@@ -144,7 +144,7 @@ fn tiles(summary: &Summary) -> String {
     text
 }
 
-/// A shape that tells a meaning without its colour.
+/// A shape that identifies a meaning without its colour.
 fn shape(meaning: Meaning) -> char {
     match meaning {
         Meaning::Unmatched => '○',

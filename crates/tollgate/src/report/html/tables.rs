@@ -50,7 +50,6 @@ pub(super) fn policies(summary: &Summary) -> String {
     text
 }
 
-/// The keys denied most, beside how long requests had to wait.
 pub(super) fn pair(summary: &Summary) -> String {
     let (top, waits) = (top(summary), waits(summary));
     match (top.is_empty(), waits.is_empty()) {
@@ -198,7 +197,7 @@ fn mostly(count: &PolicyCount) -> Meaning {
     }
 }
 
-/// Bars for counts over time; what is not nothing is at least a pixel high.
+/// Bars for counts over time; a count above zero is at least a pixel high.
 fn spark(counts: &[u64], meaning: Meaning) -> String {
     const WIDTH: u128 = 1200;
     const HEIGHT: u128 = 240;

@@ -1,4 +1,4 @@
-//! Searches against worlds that are as the model says, or not.
+//! Searches against worlds that match the model, or not.
 
 use tollgate_split::plan::place::{Broker, Principles, Publisher};
 use tollgate_split::plan::predict::{ArrivalStream, Costs, PartRate, burst_for};
@@ -46,7 +46,7 @@ fn model(wrong: f64) -> (Task, Topic, Topic) {
     (task, truth, told)
 }
 
-/// What a world measures, which is told how many take part.
+/// Simulates a measurement for the number of gateways that take part.
 fn run(
     begun: (TrialSearch, SearchStep),
     world: impl Fn(usize) -> u64,
