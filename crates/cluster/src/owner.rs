@@ -11,7 +11,7 @@ use std::fmt;
 use tollgate_gossip::NodeId;
 use tollgate_kit::siphash24;
 
-/// The key of the hash; derived from the cluster's secret, so that nobody outside can aim keys at one node.
+/// The key of the hash; derived from the cluster's secret, so that an outsider cannot aim keys at one node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerKey(pub [u8; 16]);
 
@@ -21,7 +21,7 @@ impl fmt::Debug for OwnerKey {
     }
 }
 
-/// The owner of a key; `None` where nobody is alive.
+/// `None` if no member is alive.
 pub fn owner(
     key: &OwnerKey,
     contract: u64,
@@ -34,7 +34,8 @@ pub fn owner(
     best.map(|(node, _)| *node)
 }
 
-/// The members in the order in which they would own a key, the owner first: the next is the owner once the first is
+/// The members in the order in which they would own a key, the owner first: the next becomes the owner once the first
+/// is
 /// gone.
 pub fn ranked(key: &OwnerKey, contract: u64, print: u64, alive: &[(NodeId, u128)]) -> Vec<NodeId> {
     let scored = alive.iter();
@@ -45,7 +46,7 @@ pub fn ranked(key: &OwnerKey, contract: u64, print: u64, alive: &[(NodeId, u128)
     scored.into_iter().map(|(_, node)| node).collect()
 }
 
-/// Greater is nearer: the score, and among equals the smaller id.
+/// Greater wins: the score, and among equals the smaller id.
 fn rank(key: &OwnerKey, contract: u64, print: u64, id: u128) -> (u64, u128) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&contract.to_le_bytes());
