@@ -1,3 +1,4 @@
+//! Settings of a node in its cluster.
 //!
 //! Not here: the source of these values (settings, the data folder), and keys.
 

@@ -1,5 +1,6 @@
 //! What comes out of a cluster: events, transmits, and reasons to refuse.
 //!
+//! Not here: counting refusals ([`crate::Refusals`]).
 
 use std::fmt;
 use std::net::SocketAddr;

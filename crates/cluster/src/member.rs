@@ -1,3 +1,4 @@
+//! A member as the shell sees it.
 //!
 //! Not here: how it is found and lost.
 

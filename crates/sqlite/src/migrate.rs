@@ -36,6 +36,7 @@ session!(PgConnection);
 #[derive(Debug)]
 pub struct Steps {
     /// Returns how many tables record steps: none or one. Queries the system's tables, as the meaning of a name
+    /// may be cached.
     pub is_noted: &'static str,
     /// Returns the last recorded step.
     pub last: &'static str,

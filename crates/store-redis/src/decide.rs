@@ -258,6 +258,7 @@ fn applied(asks: &[&StoreRequest], state: &State) -> Result<(Answers, Option<Wri
     let (mut answers, mut write) = (Vec::with_capacity(asks.len()), None);
     for ask in asks {
         if ask.verb == Verb::Reset {
+            // A state that cannot be read can still be deleted.
             (found, is_readable) = (None, true);
             write = Some(Write::Forget);
             answers.push(Ok(EngineAnswer::Done));

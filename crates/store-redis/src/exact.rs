@@ -7,6 +7,7 @@
 //! - **Buckets**: `spent`, `top`, the depth and the refill per nanosecond are narrow, or it is not asked. More than 9e6
 //!   seconds are more than 9e15 nanoseconds, which refill any narrow bucket, a nanosecond being a grain at least; fewer
 //!   make a difference in nanoseconds below 2^53. Times the refill that may round, but only where it is 2^53 or more,
+//!   and then more than `spent` either way. A cost above the burst never passes; up to it, `cost * grain` is at most
 //!   the depth. It is compared with `top - spent`, a difference of narrow numbers, and what is added when it fits stays
 //!   within `top`. Without a top, the sum is checked first, and a wide one is not for the script.
 //! - **Windows and entries**: counts and limits are narrow; a cost is compared with `limit - count`, and added where it
@@ -15,14 +16,15 @@
 //!   are right to within 4 parts of 2^53, so where they differ by more than one part of 10^12 that decides. Otherwise
 //!   both are computed in digits of 10^7: a digit of a product is at most three times 10^14 and a carry, and `fmod`
 //!   and the division of a multiple are exact.
+//! - **Changes** without a decision follow the same rules: whatever they would make wide is not for the script, nor are
 //!   charges to weighted windows that debts are bounded in, as long as the window before counts, and logs that would
 //!   have to be pruned.
-//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long says no more than a fresh
-//!   one.
+//! - **Time to live** is the only number that rounds: it goes up, and a state kept too long equals an unknown
+//!   key.
 //!
+//! Wide numbers are strings in the head, and at a string the script leaves the decision to `Book::apply`, as it does
 //! for states of other shapes. The script is not used for contracts with a policy that is wide by its configuration,
-//! nor for
-//! decisions of those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
+//! nor for decisions of those that count refusals. Every verdict of the script is compared with that of `Book::apply`, in
 //! production too.
 
 use tollgate_limit::{Algorithm, Instant, Lot, Policy, RequestTerms};

@@ -1,7 +1,8 @@
 //! Requests to an engine that decides for many nodes, and the evaluation of its answers.
 //!
 //! An [`Engine`] stores a state for every key in its own format and changes it atomically. Requests are batches of
-//! is left, how long to wait, the receipt) is computed here, by the same code that decides in memory. [`Breaker`]
+//! [`StoreRequest`]s, each by the policies of one [`Book`]; the answer is the state that was found, and everything
+//! derived from it (what is left, how long to wait, the receipt) is computed here, by the same code that decides in memory. [`Breaker`]
 //! is the circuit breaker. State that nodes compute themselves is stored as a ledger: bytes that are loaded
 //! and swapped.
 //!

@@ -1,3 +1,5 @@
+//! Failures of a server, and the answers during them.
+
 use std::time::{Duration, Instant};
 
 use tollgate_parts::{Redis as Server, RedisSetup};

@@ -1,5 +1,6 @@
 //! Connections: bounded in number, opened on demand, with a pause after failures.
 //!
+//! A connection that failed is dropped, never repaired. While none can be opened, callers fail at once, and
 //! a caller retries from time to time. Not here: statements.
 
 use std::collections::BTreeSet;
